@@ -1,0 +1,1 @@
+"""Who is calling: one module per signature scheme, keys, and the reasons a request is refused."""

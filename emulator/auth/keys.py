@@ -1,0 +1,49 @@
+"""Access keys: the installation's own and the temporary ones handed out by STS."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import AccountId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessKey:
+    """A key somebody may sign with.
+
+    ``token`` and ``expires_at`` are set for temporary keys only; ``arn`` is the identity it stands for.
+    """
+
+    key_id: str
+    secret: str
+    account: AccountId
+    arn: str
+    token: str | None = None
+    expires_at: Millis | None = None
+    active: bool = True
+
+
+class KeySource(Protocol):
+    """Somewhere keys are kept."""
+
+    def find(self, key_id: str) -> AccessKey | None:
+        """Return the key of that id, expired or not; None when there never was one."""
+        ...
+
+
+class Keyring:
+    """The keys of this installation, asked in order: its own, then each further source."""
+
+    def __init__(self, own: AccessKey, *sources: KeySource) -> None:
+        self.own = own
+        self._sources = sources
+
+    def find(self, key_id: str) -> AccessKey | None:
+        """Return the key of that id, expired or not; None when there never was one."""
+        if key_id == self.own.key_id:
+            return self.own
+        for source in self._sources:
+            key = source.find(key_id)
+            if key is not None:
+                return key
+        return None

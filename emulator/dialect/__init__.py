@@ -1,0 +1,1 @@
+"""How services speak: request context, operation tables, dates, XML, the RPC gateway's forms."""

@@ -1,0 +1,81 @@
+"""What is known about one request, filled stage by stage on its way through the gateway."""
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Protocol
+
+from emulator.http.message import Request, Response
+from emulator.kernel.clock import Millis
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.identity import AccountId, Principal, Region, World
+
+if TYPE_CHECKING:
+    from emulator.auth.failures import AuthFailure
+
+
+class RequestContext:
+    """One request and what the stages found out about it.
+
+    ``now`` is read once, at the start. ``host`` is the normalised host name (lower case, no scheme, no port).
+    ``front`` is the service that will answer; ``account`` and ``region`` come from the host or the parameters until
+    authentication settles the account. ``operation`` is for the log.
+    """
+
+    __slots__ = ("front", "host", "host_account", "now", "operation", "principal", "region", "request", "request_id")
+
+    def __init__(self, request: Request, now: Millis) -> None:
+        self.request = request
+        self.now = now
+        self.host = ""
+        self.host_account: AccountId | None = None
+        self.region = Region("")
+        self.request_id = ""
+        self.operation = "-"
+        self.front: Front | None = None
+        self.principal: Principal | None = None
+
+    @property
+    def world(self) -> World:
+        """The account and region this request works in; only after authentication."""
+        if self.principal is None:
+            raise LookupError("the request has not been authenticated")
+        return World(self.principal.account, self.region)
+
+
+Answer = Response | Awaitable[Response]
+
+
+class Front(Protocol):
+    """The side of a service that the gateway sees: one wire dialect."""
+
+    name: str
+    """For the log and the health page: ``fc``, ``mns``, ``fnf``, ``sts`` ..."""
+
+    max_body: int
+    """The largest request body in bytes; a larger one is refused by `too_large` before it is read."""
+
+    def new_request_id(self) -> str:
+        """Return an id in this dialect's form."""
+        ...
+
+    def handle(self, context: RequestContext) -> Answer:
+        """Run the operation the request names.
+
+        Raises: ServiceError.
+        """
+        ...
+
+    def allows_anonymous(self, context: RequestContext) -> bool:
+        """Tell whether the request may go on without a signature (an anonymous HTTP trigger)."""
+        ...
+
+    def auth_error(self, failure: "AuthFailure", context: RequestContext) -> ServiceError:
+        """Turn a reason into this service's own code and status."""
+        ...
+
+    def too_large(self, limit: int) -> ServiceError:
+        """Return this service's error for a body over *limit* bytes."""
+        ...
+
+    def render_error(self, error: ServiceError, context: RequestContext) -> Response:
+        """Write *error* in this dialect; the only place that knows its form."""
+        ...

@@ -1,0 +1,72 @@
+"""Dates on the wire: RFC 1123 in headers, ISO 8601 in bodies; milliseconds inside."""
+
+from datetime import UTC, datetime, timedelta
+
+from emulator.kernel.clock import Millis
+
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _moment(instant: Millis) -> datetime:
+    return _EPOCH + timedelta(milliseconds=instant)
+
+
+def _millis(moment: datetime) -> Millis:
+    return Millis((moment - _EPOCH) // timedelta(milliseconds=1))
+
+
+def http_date(instant: Millis) -> str:
+    """Return ``Fri, 20 Nov 2026 00:00:00 GMT``."""
+    moment = _moment(instant)
+    return (
+        f"{_DAYS[moment.weekday()]}, {moment.day:02d} {_MONTHS[moment.month - 1]} {moment.year} "
+        f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d} GMT"
+    )
+
+
+def parse_http_date(text: str) -> Millis:
+    """Read an RFC 1123 date; the zone must be GMT, UTC or a numeric offset.
+
+    Raises: ValueError.
+    """
+    parts = text.replace(",", " ").split()
+    if len(parts) == 6:
+        parts = parts[1:]
+    if len(parts) != 5:
+        raise ValueError(text)
+    day, month, year, clock, zone = parts
+    hour, minute, second = (int(part) for part in clock.split(":"))
+    if month.title() not in _MONTHS or len(year) != 4:
+        raise ValueError(text)
+    if zone.upper() in {"GMT", "UTC", "UT", "Z"}:
+        offset = timedelta()
+    elif len(zone) == 5 and zone[0] in "+-" and zone[1:].isdigit():
+        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:])) * (1 if zone[0] == "+" else -1)
+    else:
+        raise ValueError(text)
+    moment = datetime(int(year), _MONTHS.index(month.title()) + 1, int(day), hour, minute, second, tzinfo=UTC)
+    return _millis(moment - offset)
+
+
+def iso_seconds(instant: Millis) -> str:
+    """Return ``2024-05-01T08:00:00Z``."""
+    return _moment(instant).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def iso_millis(instant: Millis) -> str:
+    """Return ``2020-09-22T23:43:40.073Z``."""
+    moment = _moment(instant)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+
+
+def parse_iso(text: str) -> Millis:
+    """Read an RFC 3339 date and time with ``Z`` or an offset, any number of fraction digits, ``T`` or a space between.
+
+    Raises: ValueError.
+    """
+    moment = datetime.fromisoformat(text.strip().upper())
+    if moment.tzinfo is None:
+        raise ValueError(text)
+    return _millis(moment)

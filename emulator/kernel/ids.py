@@ -1,0 +1,73 @@
+"""Ids and random draws: the only source of randomness, so that tests can count instead."""
+
+import os
+import random
+from typing import Protocol
+
+
+class Ids(Protocol):
+    """Makes identifiers and draws random numbers."""
+
+    def uuid(self) -> str:
+        """Return a random (version 4) UUID as lower-case hyphenated text."""
+        ...
+
+    def hex(self, digits: int) -> str:
+        """Return *digits* lower-case hexadecimal digits."""
+        ...
+
+    def fraction(self) -> float:
+        """Return a number in [0, 1)."""
+        ...
+
+    def secret(self, size: int) -> bytes:
+        """Return *size* bytes nobody can guess."""
+        ...
+
+
+class RandomIds:
+    """Ids nobody can guess."""
+
+    def uuid(self) -> str:
+        """Return a random (version 4) UUID as lower-case hyphenated text."""
+        text = os.urandom(16).hex()
+        variant = "89ab"[int(text[16], 16) & 3]
+        return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
+
+    def hex(self, digits: int) -> str:
+        """Return *digits* lower-case hexadecimal digits."""
+        return os.urandom((digits + 1) // 2).hex()[:digits]
+
+    def fraction(self) -> float:
+        """Return a number in [0, 1)."""
+        return random.random()  # noqa: S311 - weights and jitter, not secrets
+
+    def secret(self, size: int) -> bytes:
+        """Return *size* bytes nobody can guess."""
+        return os.urandom(size)
+
+
+class CountingIds:
+    """Ids that count up, for tests that compare whole answers."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def uuid(self) -> str:
+        """Return ``00000000-0000-4000-8000-`` followed by the count."""
+        self._last += 1
+        return f"00000000-0000-4000-8000-{self._last:012x}"
+
+    def hex(self, digits: int) -> str:
+        """Return the count, padded to *digits*."""
+        self._last += 1
+        return f"{self._last:0{digits}x}"[-digits:]
+
+    def fraction(self) -> float:
+        """Return 0."""
+        return 0.0
+
+    def secret(self, size: int) -> bytes:
+        """Return the count as *size* bytes."""
+        self._last += 1
+        return self._last.to_bytes(size, "big")

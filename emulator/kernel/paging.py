@@ -1,0 +1,22 @@
+"""Marker and limit arithmetic shared by every list operation."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Some items of a list and the marker of the item to go on with (None at the end)."""
+
+    items: Sequence[T]
+    next_marker: str | None
+
+
+def cut(rows: Sequence[T], limit: int, marker_of: Callable[[T], str]) -> Page[T]:
+    """Make a page of *rows*, which were read with ``limit + 1``: the extra row becomes the marker."""
+    if len(rows) <= limit:
+        return Page(rows, None)
+    return Page(rows[:limit], marker_of(rows[limit]))

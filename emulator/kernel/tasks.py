@@ -1,0 +1,39 @@
+"""Tasks with an owner: started, watched and ended by the object that needs them."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+_log = logging.getLogger(__name__)
+
+
+class TaskGroup:
+    """A set of running tasks. A task that fails is logged with its traceback; none is forgotten."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
+        """Start *work* and keep it until it ends."""
+        task = asyncio.get_running_loop().create_task(work, name=f"{self._name}:{name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def close(self) -> None:
+        """Cancel every task and wait until all have ended."""
+        while self._tasks:
+            pending = list(self._tasks)
+            for task in pending:
+                task.cancel()
+            await asyncio.wait(pending)
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("task %s failed", task.get_name(), exc_info=error)

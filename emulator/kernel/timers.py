@@ -1,0 +1,125 @@
+"""One timer service wakes everything: waits, time-outs, redelivery, retries, schedules, expiry.
+
+A timer is an absolute instant, a key and a function. The key names the purpose (``("wait", execution, step)``), so
+setting the same key again moves the timer. All timers live in one heap with a single wake-up of the event loop
+behind it: ten thousand parked timers cost memory only.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Hashable
+from heapq import heapify, heappop, heappush
+
+from emulator.kernel.clock import Clock, Millis, VirtualClock
+
+_log = logging.getLogger(__name__)
+
+LONGEST_SLEEP_S = 2.0
+"""The wall clock may be stepped while the loop sleeps on the monotonic one, so no sleep is longer than this."""
+
+
+class Timers:
+    """The heap of pending timers. Subclasses decide when `run_due` is called."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._heap: list[tuple[Millis, int, Hashable]] = []
+        self._live: dict[Hashable, tuple[int, Callable[[], None]]] = {}
+        self._sequence = 0
+
+    def call_at(self, instant: Millis, key: Hashable, fn: Callable[[], None]) -> None:
+        """Call *fn* once at *instant*, or as soon as possible when that has passed.
+
+        A timer already set under *key* is replaced. Timers of the same instant run in the order they were set.
+        """
+        self._sequence += 1
+        self._live[key] = (self._sequence, fn)
+        heappush(self._heap, (instant, self._sequence, key))
+        if self._heap[0][1] == self._sequence:
+            self._rearm()
+
+    def cancel(self, key: Hashable) -> None:
+        """Forget the timer under *key*; does nothing when there is none."""
+        self._live.pop(key, None)
+        if len(self._heap) > 64 and len(self._heap) > 2 * len(self._live):
+            self._heap = [entry for entry in self._heap if self._is_live(entry)]
+            heapify(self._heap)
+
+    def next_at(self) -> Millis | None:
+        """Return the instant of the earliest pending timer, or None."""
+        while self._heap and not self._is_live(self._heap[0]):
+            heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def run_due(self) -> int:
+        """Run every timer whose instant has come and return how many ran; one that raises does not stop the others."""
+        now = self._clock.now()
+        ran = 0
+        while (instant := self.next_at()) is not None and instant <= now:
+            key = heappop(self._heap)[2]
+            _, fn = self._live.pop(key)
+            ran += 1
+            try:
+                fn()
+            except Exception:
+                _log.exception("timer %r failed", key)
+        return ran
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def _is_live(self, entry: tuple[Millis, int, Hashable]) -> bool:
+        live = self._live.get(entry[2])
+        return live is not None and live[0] == entry[1]
+
+    def _rearm(self) -> None:
+        """Take note that the earliest instant has changed."""
+
+
+class LoopTimers(Timers):
+    """Timers driven by the running asyncio loop."""
+
+    def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(clock)
+        self._loop = loop
+        self._handle: asyncio.TimerHandle | None = None
+
+    def close(self) -> None:
+        """Stop waking the loop; pending timers are dropped."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        self._live.clear()
+        self._heap.clear()
+
+    def _rearm(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        instant = self.next_at()
+        if instant is not None:
+            delay_s = max(0.0, (instant - self._clock.now()) / 1000)
+            self._handle = self._loop.call_later(min(delay_s, LONGEST_SLEEP_S), self._wake)
+
+    def _wake(self) -> None:
+        self._handle = None
+        self.run_due()
+        self._rearm()
+
+
+class VirtualTimers(Timers):
+    """Timers driven by moving a virtual clock."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        super().__init__(clock)
+        self._virtual = clock
+
+    def advance(self, span_ms: int) -> int:
+        """Move the clock forward by *span_ms*, stopping at each timer on the way; return how many timers ran."""
+        end = self._virtual.now() + span_ms
+        ran = self.run_due()
+        while (instant := self.next_at()) is not None and instant <= end:
+            self._virtual.move_to(instant)
+            ran += self.run_due()
+        self._virtual.move_to(end)
+        return ran

@@ -1,0 +1,1 @@
+"""The little of object storage that functions need."""

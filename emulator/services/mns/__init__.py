@@ -1,0 +1,1 @@
+"""Message Service (MNS, today SMQ)."""

@@ -1,0 +1,1 @@
+"""Serverless Workflow (FnF, today CloudFlow)."""

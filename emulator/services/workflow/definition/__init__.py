@@ -1,0 +1,1 @@
+"""The flow definition language: text in, checked nodes out."""

@@ -1,0 +1,185 @@
+"""The parsed flow: one frozen dataclass per step kind.
+
+Nodes hold what the definition says, already checked and with every path and condition compiled; they know nothing of
+running. Expressions are `emulator.services.workflow.expression` objects.
+"""
+
+from collections.abc import Mapping as AbcMapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from emulator.kernel.clock import Millis
+from emulator.services.workflow.expression.conditions import Condition
+from emulator.services.workflow.expression.mappings import Mapping
+from emulator.services.workflow.expression.paths import Path
+
+Pattern = Literal["requestResponse", "sync", "waitForCallback"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What every step has.
+
+    ``input_mappings`` None means merge(scope input, scope local); ``output_mappings`` None means the default of the
+    step's type; an empty tuple means ``{}``.
+    """
+
+    name: str
+    input_mappings: tuple[Mapping, ...] | None = None
+    output_mappings: tuple[Mapping, ...] | None = None
+    end: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepList:
+    """Serial steps: the body of a flow, option, branch or iteration. Jumps stay inside one list."""
+
+    steps: tuple[Step, ...]
+    index: AbcMapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """Try again on these errors, waiting longer each time. ``max_attempts`` counts retries."""
+
+    errors: tuple[str, ...]
+    interval_s: float = 1
+    max_interval_s: float = 86_400
+    max_attempts: int = 3
+    multiplier: float = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatchPolicy:
+    """Go on at a sibling step when one of these errors is left."""
+
+    errors: tuple[str, ...]
+    goto: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionResource:
+    """``acs:fc:...:services/S[.Q]/functions/F`` (``service`` set) or ``acs:fc:...:functions/F[/Q]``."""
+
+    service: str | None
+    function: str
+    qualifier: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueResource:
+    """``acs:mns:...:/queues/Q/messages``."""
+
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicResource:
+    """``acs:mns:...:/topics/T/messages``."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class FlowResource:
+    """``acs:fnf:...:flow/NAME``."""
+
+    flow: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActionResource:
+    """``action: service:Operation`` in place of an ARN."""
+
+    service: str
+    operation: str
+
+
+Resource = FunctionResource | QueueResource | TopicResource | FlowResource | ActionResource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskStep(Step):
+    """Calls a service. ``resource_arn`` is the text as written ("" for an action); shown in the history."""
+
+    resource: Resource
+    resource_arn: str
+    pattern: Pattern = "requestResponse"
+    timeout_s: int | None = None
+    service_params: AbcMapping[str, Any] | None = None
+    """Constants, or `Path` objects on the step's input."""
+    retry: tuple[RetryPolicy, ...] = ()
+    catch: tuple[CatchPolicy, ...] = ()
+    error_mappings: tuple[Mapping, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassStep(Step):
+    """Emits constants or reshapes its input."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitStep(Step):
+    """Waits for ``duration`` seconds or until ``timestamp``; exactly one is set, each a constant or a path."""
+
+    duration: int | Path | None = None
+    timestamp: Millis | Path | None = None
+    timestamp_text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One way out of a choice; the default has no condition."""
+
+    condition: Condition | None = None
+    steps: StepList | None = None
+    goto: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceStep(Step):
+    """Takes the first option whose condition is true, else the default, else nothing."""
+
+    options: tuple[Option, ...]
+    default: Option | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SucceedStep(Step):
+    """Ends the innermost step list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailStep(Step):
+    """Fails its parent, and so on up to the execution."""
+
+    error: str = ""
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParallelStep(Step):
+    """Runs its branches side by side."""
+
+    branches: tuple[StepList, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeachStep(Step):
+    """Runs its steps once per element of an array, at most 100 at a time."""
+
+    collection: Path
+    item: str
+    index_name: str | None = None
+    steps: StepList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """A whole definition. ``warnings`` are for the log, not for the client."""
+
+    steps: StepList
+    input_mappings: tuple[Mapping, ...] | None = None
+    output_mappings: tuple[Mapping, ...] | None = None
+    timeout_s: int | None = None
+    warnings: tuple[str, ...] = field(default=())

@@ -1,0 +1,1 @@
+"""Paths, mappings and conditions of the flow language. No I/O, no eval."""

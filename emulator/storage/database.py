@@ -1,0 +1,175 @@
+"""SQLite with one connection owned by the event loop and one transaction per loop tick.
+
+The first write of a tick opens a transaction and asks the loop for a commit at the start of the next tick, when every
+socket that was ready has been served. Answers and effects that depend on it wait in `after_commit`: acknowledged
+means committed.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+_log = logging.getLogger(__name__)
+
+Durability = Literal["normal", "full"]
+Row = sqlite3.Row | tuple[Any, ...]
+
+
+class StorageDamaged(Exception):
+    """The state file is not a database, or SQLite found it malformed."""
+
+
+class CommitFailed(Exception):
+    """The transaction of this tick could not be committed (disk full, ...); nothing of it happened."""
+
+
+class Database:
+    """The one connection to ``state.db``.
+
+    *path* is a file, or None for a database in memory (``--ephemeral``). Only the thread that runs the event loop
+    uses it.
+
+    Raises: StorageDamaged when the file is not a usable database; OSError or sqlite3.OperationalError when it cannot
+    be opened or written.
+    """
+
+    def __init__(self, path: Path | None, durability: Durability = "normal") -> None:
+        self._connection = sqlite3.connect(
+            ":memory:" if path is None else path, isolation_level=None, cached_statements=512, check_same_thread=False
+        )
+        self._in_transaction = False
+        self._waiting: list[Callable[[CommitFailed | None], None]] = []
+        self._on_rollback: list[Callable[[], None]] = []
+        try:
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute(f"PRAGMA synchronous={'FULL' if durability == 'full' else 'NORMAL'}")
+            self._connection.execute("PRAGMA foreign_keys=ON")
+            self._connection.execute("PRAGMA temp_store=MEMORY")
+            self._connection.execute("PRAGMA cache_size=-4096")
+            self._connection.execute("PRAGMA journal_size_limit=16777216")
+            if path is not None:
+                self._connection.execute("PRAGMA quick_check(1)")
+        except sqlite3.DatabaseError as error:
+            self._connection.close()
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            raise StorageDamaged(str(error)) from error
+
+    # --- reading and writing -------------------------------------------------------------------------------------
+
+    def read(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> sqlite3.Cursor:
+        """Run a SELECT; what this tick has written is visible."""
+        return self._connection.execute(sql, parameters)
+
+    def write(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> sqlite3.Cursor:
+        """Run one changing statement in the transaction of this tick.
+
+        A statement that fails is undone by SQLite alone; earlier statements of the tick stay.
+        """
+        if not self._in_transaction:
+            self._begin()
+        return self._connection.execute(sql, parameters)
+
+    def write_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run one changing statement for every row, in the transaction of this tick."""
+        if not self._in_transaction:
+            self._begin()
+        self._connection.executemany(sql, rows)
+
+    @contextmanager
+    def unit(self) -> Iterator[None]:
+        """Make the statements inside all happen or none: an exception undoes them and goes on to the caller.
+
+        Needed only where a failure can come between two writes; most operations check first and then write.
+        """
+        if not self._in_transaction:
+            self._begin()
+        self._connection.execute("SAVEPOINT unit")
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK TO unit")
+            self._connection.execute("RELEASE unit")
+            raise
+        self._connection.execute("RELEASE unit")
+
+    # --- the commit ----------------------------------------------------------------------------------------------
+
+    @property
+    def dirty(self) -> bool:
+        """Whether this tick has written something that is not committed yet."""
+        return self._in_transaction
+
+    def after_commit(self, done: Callable[[CommitFailed | None], None]) -> None:
+        """Call *done* once what has been written so far is on disk; at once when nothing is pending.
+
+        *done* gets None, or the reason when the commit failed and nothing of this tick happened.
+        """
+        if self._in_transaction:
+            self._waiting.append(done)
+        else:
+            done(None)
+
+    async def committed(self) -> None:
+        """Wait until what has been written so far is on disk.
+
+        Raises: CommitFailed.
+        """
+        if not self._in_transaction:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def done(error: CommitFailed | None) -> None:
+            if not future.done():
+                if error is None:
+                    future.set_result(None)
+                else:
+                    future.set_exception(error)
+
+        self._waiting.append(done)
+        await future
+
+    def on_rollback(self, forget: Callable[[], None]) -> None:
+        """Register *forget*, called when a tick's transaction is lost: drop what was kept in memory about it."""
+        self._on_rollback.append(forget)
+
+    def commit(self) -> None:
+        """Commit now and release everything that waited; safe to call when nothing is pending."""
+        if not self._in_transaction:
+            return
+        error: CommitFailed | None = None
+        try:
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as cause:
+            _log.error("commit failed, this moment's changes are undone: %s", cause)
+            error = CommitFailed(str(cause))
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        self._in_transaction = False
+        waiting, self._waiting = self._waiting, []
+        if error is not None:
+            for forget in self._on_rollback:
+                forget()
+        for done in waiting:
+            try:
+                done(error)
+            except Exception:
+                _log.exception("an effect after the commit failed")
+
+    def close(self) -> None:
+        """Commit what is pending and close the file."""
+        self.commit()
+        self._connection.close()
+
+    def _begin(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._in_transaction = True
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # no loop: the caller commits by hand (start-up, tests)
+        loop.call_soon(self.commit)

@@ -1,0 +1,85 @@
+"""The state folder: made on first use, locked against a second process, its secret files readable by the owner only.
+
+::
+
+    .localyun/
+      state.db     everything the services know        keys.json   access keys, admin token (0600)
+      code/        function code by content            ca/         private certificate authority
+      logs/        function and server logs            lock        held while an emulator runs
+"""
+
+import os
+from pathlib import Path
+from types import TracebackType
+
+try:
+    import fcntl
+except ImportError:  # Windows: SQLite's own lock still refuses a second writer
+    fcntl = None  # type: ignore[assignment]
+
+
+class FolderInUse(Exception):
+    """Another emulator runs on this state folder."""
+
+    def __init__(self, folder: Path, pid: int | None) -> None:
+        self.folder = folder
+        self.pid = pid
+        super().__init__(f"{folder} is in use by another emulator" + (f" (process {pid})" if pid else ""))
+
+
+class StateFolder:
+    """A locked state folder; use as a context manager or call `close`.
+
+    Raises: FolderInUse; OSError when the folder cannot be made or written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name in ("code", "logs", "ca"):
+            (path / name).mkdir(exist_ok=True, mode=0o700)
+        ignore = path / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="ascii")
+        self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._take_lock()
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def close(self) -> None:
+        """Give the folder free."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def __enter__(self) -> "StateFolder":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _take_lock(self) -> None:
+        if fcntl is not None:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                text = os.pread(self._lock, 32, 0).decode("ascii", "replace").strip()
+                raise FolderInUse(self.path, int(text) if text.isdigit() else None) from None
+        os.ftruncate(self._lock, 0)
+        os.write(self._lock, str(os.getpid()).encode("ascii"))
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write *content* to *path* so that only the owner can read it, whole or not at all."""
+    draft = path.with_name(path.name + ".new")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.write(descriptor, content)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    draft.replace(path)
