@@ -53,8 +53,8 @@ class Front(Protocol):
     max_body: int
     """The largest request body in bytes; a larger one is refused by `too_large` before it is read."""
 
-    def new_request_id(self) -> str:
-        """Return an id in this dialect's form."""
+    def new_request_id(self, context: RequestContext) -> str:
+        """Return an id in this dialect's form (or the one the caller chose, where the dialect allows that)."""
         ...
 
     def handle(self, context: RequestContext) -> Answer:
