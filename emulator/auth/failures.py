@@ -27,6 +27,7 @@ class Reason(Enum):
     SIGNATURE_DIFFERS = auto()
     URL_EXPIRED = auto()
     FOREIGN_ACCOUNT = auto()
+    REPEATED_PARAMETER = auto()
 
 
 class AuthFailure(Exception):
