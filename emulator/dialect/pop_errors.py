@@ -10,7 +10,7 @@
     |-- InvalidSecurityTokenExpired, InvalidSecurityTokenMalformed, InvalidSecurityTokenMismatch
     |-- IncompleteSignature, SignatureDoesNotMatch, ContentMD5NotMatched
     |-- NoPermission, Throttling
-    `-- ContentTooLarge, InternalError
+    `-- RequestTooLarge, InternalError
 
 Source: codes and statuses as the vendor's error centre lists them; texts as clients quote them. "assumed" marks the
 rest.
@@ -72,7 +72,7 @@ class InvalidParameter(PopError):
     template = "Specified parameter {name} is not valid."
 
 
-class ContentTooLarge(PopError):
+class RequestTooLarge(PopError):
     """The body is larger than the service takes. Field: ``limit`` in bytes. Source: assumed."""
 
     code = "RequestEntityTooLarge"
