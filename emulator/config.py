@@ -1,0 +1,381 @@
+"""What an emulator is told: one frozen `Config`, merged from four places and checked once.
+
+Flags win over environment variables, those over ``localyun.yaml`` in the working directory, and that over the
+defaults. `OPTIONS` is the one table behind all of them: an option ``https_port`` is the flag ``--https-port``, the
+variable ``LOCALYUN_HTTPS_PORT`` and the key ``https_port``. Every value remembers where it came from, so that an error
+and ``localyun config`` can say so.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+FILE_NAME = "localyun.yaml"
+DEFAULT_REGION = "cn-hangzhou"
+DEFAULT_PORT = 8868
+DEFAULT_HTTPS_PORT = 8869
+
+RESOURCE_KEYS = ("queues", "topics", "flows", "schedules", "buckets", "roles")
+"""Keys of ``localyun.yaml`` that describe resources; kept as written in `Config.resources`."""
+
+
+class ConfigError(Exception):
+    """A setting that cannot be used; the message starts with its source (flag, variable or file and line)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Everything an emulator is told at its start.
+
+    ``host`` None means the loopback addresses 127.0.0.1 and ::1. A port of 0 means any free one. ``functions`` is None
+    when there is no folder to load. ``access_key_id``, ``access_key_secret``, ``account_id`` and ``region`` are None
+    when they are not given; `emulator.keyfile` then takes what the state folder holds. ``runtimes`` maps the name of a
+    function runtime (``python3.10``) to an executable. ``resources`` holds the keys of `RESOURCE_KEYS` as written.
+    """
+
+    host: tuple[str, ...] | None = None
+    port: int = DEFAULT_PORT
+    https_port: int = DEFAULT_HTTPS_PORT
+    state: Path = Path(".localyun")
+    ephemeral: bool = False
+    functions: Path | None = None
+    auth: Literal["verify", "lenient"] = "verify"
+    durability: Literal["normal", "full"] = "normal"
+    enforce_ram: bool = False
+    log_format: Literal["text", "json"] = "text"
+    log_level: Literal["debug", "info", "warning"] = "info"
+    access_key_id: str | None = None
+    access_key_secret: str | None = None
+    account_id: str | None = None
+    region: str | None = None
+    runtimes: Mapping[str, Path] = field(default_factory=dict)
+    resources: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One setting: how it is read and what it is for.
+
+    ``read`` turns a text, or a value of the YAML file, into the field's value; it gets the folder that relative paths
+    start from and raises ValueError with what was expected. ``choices`` is for help texts. ``secret`` values are never
+    printed. Options without ``has_flag`` cannot be given on the command line.
+    """
+
+    name: str
+    read: Callable[[Any, Path], Any]
+    help: str
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+    is_switch: bool = False
+    has_flag: bool = True
+    secret: bool = False
+
+    @property
+    def flag(self) -> str:
+        """The option on the command line, ``--https-port``."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """The option in the environment, ``LOCALYUN_HTTPS_PORT``."""
+        return "LOCALYUN_" + self.name.upper()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """A `Config` and where each of its values came from.
+
+    ``origins`` maps every option's name to ``default``, a flag, a variable or ``localyun.yaml:LINE``.
+    """
+
+    config: Config
+    origins: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A raw value, where it came from, and the folder its relative paths start from."""
+
+    value: Any
+    origin: str
+    folder: Path
+
+
+def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> Settings:
+    """Merge *flags* (by option name, None when not given), *environ* and ``localyun.yaml`` in *folder*.
+
+    An empty environment variable counts as not set. Relative paths start from *folder*.
+
+    Raises: ConfigError.
+    """
+    given, resources = _read_file(folder)
+    for option in OPTIONS:
+        if environ.get(option.variable):
+            given[option.name] = _Given(environ[option.variable], option.variable, folder)
+        if flags.get(option.name) is not None:
+            given[option.name] = _Given(flags[option.name], option.flag, folder)
+    values: dict[str, Any] = {}
+    for option in OPTIONS:
+        if option.name in given:
+            values[option.name] = _value_of(option, given[option.name])
+    if "functions" not in values and (folder / "functions").is_dir():
+        values["functions"] = folder / "functions"
+    values.setdefault("state", folder / ".localyun")
+    origins = {option.name: given[option.name].origin if option.name in given else "default" for option in OPTIONS}
+    config = Config(**values, resources=resources)
+    _check_together(config, origins)
+    return Settings(config=config, origins=origins)
+
+
+def _value_of(option: Option, given: _Given) -> Any:
+    try:
+        return option.read(given.value, given.folder)
+    except ValueError as error:
+        shown = "" if option.secret else f", not {given.value!r}"
+        raise ConfigError(f"{given.origin}: {option.name} must be {error}{shown}") from None
+
+
+def _check_together(config: Config, origins: Mapping[str, str]) -> None:
+    """Check what concerns more than one value."""
+    if config.access_key_id is not None and config.access_key_id.upper().startswith("LTAI"):
+        raise ConfigError(
+            f"{origins['access_key_id']}: {config.access_key_id[:6]}... looks like a real cloud access key (they start "
+            "with LTAI). The emulator does not take it, so that it cannot leak from here; leave it out and a key is "
+            "generated, or choose any other text."
+        )
+    if (config.access_key_id is None) != (config.access_key_secret is None):
+        one, other = ("access_key_id", "access_key_secret")
+        if config.access_key_id is None:
+            one, other = other, one
+        raise ConfigError(f"{origins[one]}: {one} needs {other} with it")
+    if config.port and config.port == config.https_port:
+        source = origins["https_port"] if origins["https_port"] != "default" else origins["port"]
+        raise ConfigError(f"{source}: http and https cannot share port {config.port}")
+    wide = [host for host in config.host or () if not _is_loopback(host)]
+    if wide and config.auth == "lenient":
+        raise ConfigError(
+            f"{origins['auth']}: auth lenient works on loopback addresses only, and {origins['host']} opens {wide[0]}; "
+            "with verify, callers from outside need the keys"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    return host == "localhost" or host.startswith("127.") or host == "::1"
+
+
+# --- reading one value -------------------------------------------------------------------------------------------
+
+
+def _hosts(value: Any, _: Path) -> tuple[str, ...]:
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
+        raise ValueError("an address or a list of addresses")
+    hosts = tuple(part.strip().strip("[]") for text in parts for part in text.split(","))
+    if not hosts or not all(hosts):
+        raise ValueError("an address or a list of addresses")
+    return hosts
+
+
+def _port(value: Any, _: Path) -> int:
+    expected = "a whole number from 0 to 65535"
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 65535:
+        raise ValueError(expected)
+    return value
+
+
+def _path(value: Any, folder: Path) -> Path:
+    if not isinstance(value, (str, Path)) or not str(value) or "\0" in str(value):
+        raise ValueError("the path of a folder")
+    return folder / Path(value).expanduser()
+
+
+def _existing_folder(value: Any, folder: Path) -> Path:
+    path = _path(value, folder)
+    if not path.is_dir():
+        raise ValueError("the path of an existing folder")
+    return path
+
+
+def _switch(value: Any, _: Path) -> bool:
+    if isinstance(value, bool):
+        return value
+    texts = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if not isinstance(value, str) or value.lower() not in texts:
+        raise ValueError("true or false")
+    return texts[value.lower()]
+
+
+def _one_of(*choices: str) -> Callable[[Any, Path], str]:
+    def read(value: Any, _: Path) -> str:
+        if value not in choices:
+            raise ValueError(" or ".join(choices))
+        return str(value)
+
+    return read
+
+
+def _key_id(value: Any, _: Path) -> str:
+    if not isinstance(value, str) or not 4 <= len(value) <= 64 or not value.isascii() or not value.isalnum():
+        raise ValueError("4 to 64 letters and digits")
+    return value
+
+
+def _key_secret(value: Any, _: Path) -> str:
+    if not isinstance(value, str) or not 8 <= len(value) <= 128 or not value.isascii() or not value.isprintable():
+        raise ValueError("8 to 128 printable ASCII characters")
+    return value
+
+
+def _account(value: Any, _: Path) -> str:
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not text.isascii() or not text.isdigit() or len(text) != 16:
+        raise ValueError("16 digits")
+    return text
+
+
+def _region(value: Any, _: Path) -> str:
+    expected = "the id of a region such as cn-hangzhou"
+    if not isinstance(value, str) or not 1 <= len(value) <= 64 or not value[0].isalpha():
+        raise ValueError(expected)
+    if not value.isascii() or not value.replace("-", "").isalnum() or value != value.lower():
+        raise ValueError(expected)
+    return value
+
+
+def _runtimes(value: Any, folder: Path) -> dict[str, Path]:
+    expected = "a mapping of runtime names to executables (in the environment: NAME=PATH,NAME=PATH)"
+    if isinstance(value, str):
+        pairs = [part.partition("=") for part in value.split(",")]
+        if not all(mark for _, mark, _ in pairs):
+            raise ValueError(expected)
+        value = {name.strip(): path.strip() for name, _, path in pairs}
+    found = {}
+    for name, path in value.items() if isinstance(value, dict) else [("", value)]:
+        if not isinstance(name, str) or not name or not isinstance(path, str) or not path:
+            raise ValueError(expected)
+        found[name] = _executable(path, folder)
+    return found
+
+
+def _executable(text: str, folder: Path) -> Path:
+    if "/" not in text:
+        import shutil  # looked up on PATH only when a bare command name is given; slow to import for every start
+
+        text = shutil.which(text) or text
+    path = folder / Path(text).expanduser()
+    if not path.is_file():
+        raise ValueError(f"a mapping to existing executables; there is no {text}")
+    return path
+
+
+# --- localyun.yaml -----------------------------------------------------------------------------------------------
+
+
+def _read_file(folder: Path) -> tuple[dict[str, _Given], dict[str, Any]]:
+    """Return the options and the resources of the file in *folder*; both empty when there is none."""
+    path = folder / FILE_NAME
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}, {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{FILE_NAME}: cannot be read: {error}") from error
+    options = {option.name for option in OPTIONS}
+    given: dict[str, _Given] = {}
+    resources: dict[str, Any] = {}
+    for key, value, line in _entries(text):
+        where = f"{FILE_NAME}:{line}"
+        if key in given or key in resources:
+            raise ConfigError(f"{where}: {key} is given twice")
+        if key in RESOURCE_KEYS:
+            resources[key] = value
+        elif key not in options:
+            raise ConfigError(f"{where}: there is no setting {key!r}{_suggestion(key)}")
+        elif value is not None:
+            given[key] = _Given(value, where, folder)
+    return given, resources
+
+
+def _entries(text: str) -> list[tuple[str, Any, int]]:
+    """Return (key, value, line) of the file's top level."""
+    import yaml  # slow to import, and most installations have no file
+
+    loader = yaml.SafeLoader(text)
+    try:
+        root = loader.get_single_node()
+        if root is None:
+            return []
+        if not isinstance(root, yaml.MappingNode):
+            raise ConfigError(f"{FILE_NAME}:{root.start_mark.line + 1}: the file must be a mapping of settings")
+        entries: list[tuple[str, Any, int]] = []
+        for key, value in root.value:
+            name = loader.construct_object(key, deep=True)
+            content = loader.construct_object(value, deep=True)
+            entries.append((str(name), content, key.start_mark.line + 1))
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ConfigError(f"{FILE_NAME}:{line}: not valid YAML: {error.problem}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ConfigError(f"{FILE_NAME}: not valid YAML: {error}") from error
+    else:
+        return entries
+    finally:
+        loader.dispose()
+
+
+def _suggestion(key: str) -> str:
+    import difflib  # only for an error message
+
+    near = difflib.get_close_matches(key.lower().replace("-", "_"), [option.name for option in OPTIONS], n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+# --- the table ---------------------------------------------------------------------------------------------------
+
+
+def _choice(name: str, help_text: str, *choices: str) -> Option:
+    return Option(name=name, read=_one_of(*choices), help=help_text, choices=choices)
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(name="host", read=_hosts, metavar="ADDRESS", help="address to listen on (default: 127.0.0.1 and ::1)"),
+    Option(name="port", read=_port, metavar="PORT", help=f"HTTP port, 0 for any free one (default: {DEFAULT_PORT})"),
+    Option(
+        name="https_port",
+        read=_port,
+        metavar="PORT",
+        help=f"HTTPS port, 0 for any free one (default: {DEFAULT_HTTPS_PORT})",
+    ),
+    Option(name="state", read=_path, metavar="DIR", help="folder for everything that is kept (default: .localyun)"),
+    Option(name="ephemeral", read=_switch, is_switch=True, help="keep no resources when the emulator stops"),
+    Option(
+        name="functions",
+        read=_existing_folder,
+        metavar="DIR",
+        help="folder of functions to serve (default: functions, when there is one)",
+    ),
+    _choice("auth", "check signatures, or accept any key (default: verify)", "verify", "lenient"),
+    _choice("durability", "full also survives a power cut (default: normal)", "normal", "full"),
+    Option(name="enforce_ram", read=_switch, is_switch=True, help="check what roles may do before acting for them"),
+    _choice("log_format", "one line per event as text or JSON (default: text)", "text", "json"),
+    _choice("log_level", "how much the server logs (default: info)", "debug", "info", "warning"),
+    Option(name="access_key_id", read=_key_id, has_flag=False, help="key id instead of the generated one"),
+    Option(
+        name="access_key_secret",
+        read=_key_secret,
+        has_flag=False,
+        secret=True,
+        help="secret that belongs to the given key id",
+    ),
+    Option(name="account_id", read=_account, has_flag=False, help="account id instead of the generated one"),
+    Option(name="region", read=_region, has_flag=False, help=f"region the emulator is (default: {DEFAULT_REGION})"),
+    Option(
+        name="runtimes",
+        read=_runtimes,
+        has_flag=False,
+        help="executables for function runtimes, by name (default: the emulator's own Python)",
+    ),
+)

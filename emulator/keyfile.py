@@ -1,0 +1,120 @@
+"""Who this installation is: access key, account, region and the token of the admin API, in ``<state>/keys.json``.
+
+The file is generated at the first start and readable by its owner only. What the configuration gives wins over the
+file and is never written to it.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from emulator.config import DEFAULT_REGION, Config
+from emulator.kernel.ids import Ids
+from emulator.storage.folder import write_private
+
+FILE_NAME = "keys.json"
+
+
+class KeyFileDamaged(Exception):
+    """The file is there and cannot be used."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path} cannot be used: {problem}. Repair it, or delete it to get new keys; with a new account id the "
+            "resources made so far are no longer seen."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallationKeys:
+    """The identity of an installation. ``account_id`` has 16 digits; ``admin_token`` opens the admin API."""
+
+    access_key_id: str
+    access_key_secret: str
+    account_id: str
+    region: str
+    admin_token: str
+
+
+def load(config: Config) -> InstallationKeys | None:
+    """Read the file of ``config.state``; None when the folder has none yet.
+
+    Raises: KeyFileDamaged; OSError when it may not be read.
+    """
+    path = config.state / FILE_NAME
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except UnicodeDecodeError as error:
+        raise KeyFileDamaged(path, "it is not text") from error
+    return _laid_over(_parse(path, text), config)
+
+
+def load_or_create(config: Config, ids: Ids) -> InstallationKeys:
+    """Read the file of ``config.state``, which must exist, and generate it first when there is none.
+
+    Raises: KeyFileDamaged; OSError when the file cannot be read or written.
+    """
+    found = load(config)
+    if found is not None:
+        return found
+    made = InstallationKeys(
+        access_key_id="LYUN" + ids.hex(20).upper(),
+        access_key_secret=ids.hex(40),
+        account_id=_account_from(ids.secret(8)),
+        region=DEFAULT_REGION,
+        admin_token=ids.hex(48),
+    )
+    text = json.dumps(
+        {
+            "accessKeyId": made.access_key_id,
+            "accessKeySecret": made.access_key_secret,
+            "accountId": made.account_id,
+            "region": made.region,
+            "adminToken": made.admin_token,
+        },
+        indent=2,
+    )
+    write_private(config.state / FILE_NAME, text.encode() + b"\n")
+    return _laid_over(made, config)
+
+
+def _account_from(seed: bytes) -> str:
+    """Return 16 digits, the first of them 1 as in account ids of the cloud."""
+    return f"1{int.from_bytes(seed, 'big') % 10**15:015d}"
+
+
+def _laid_over(keys: InstallationKeys, config: Config) -> InstallationKeys:
+    return InstallationKeys(
+        access_key_id=config.access_key_id or keys.access_key_id,
+        access_key_secret=config.access_key_secret or keys.access_key_secret,
+        account_id=config.account_id or keys.account_id,
+        region=config.region or keys.region,
+        admin_token=keys.admin_token,
+    )
+
+
+def _parse(path: Path, text: str) -> InstallationKeys:
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise KeyFileDamaged(path, "it is not JSON") from error
+    if not isinstance(content, dict):
+        raise KeyFileDamaged(path, "it is not a JSON object")
+    for name in ("accessKeyId", "accessKeySecret", "accountId", "region", "adminToken"):
+        value = content.get(name)
+        if not isinstance(value, str) or not value:
+            raise KeyFileDamaged(path, f"{name} is missing")
+    if content["accessKeyId"].upper().startswith("LTAI"):
+        raise KeyFileDamaged(path, "accessKeyId looks like a real cloud access key (they start with LTAI)")
+    if not (content["accountId"].isascii() and content["accountId"].isdigit() and len(content["accountId"]) == 16):
+        raise KeyFileDamaged(path, "accountId must be 16 digits")
+    return InstallationKeys(
+        access_key_id=content["accessKeyId"],
+        access_key_secret=content["accessKeySecret"],
+        account_id=content["accountId"],
+        region=content["region"],
+        admin_token=content["adminToken"],
+    )

@@ -1,0 +1,153 @@
+"""Configuration: four sources, one result, clear refusals."""
+
+from pathlib import Path
+
+import pytest
+
+from emulator.config import OPTIONS, Config, ConfigError, load
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / "localyun.yaml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_defaults_hold_when_nothing_is_given(tmp_path):
+    """Without any source every value is the documented default."""
+    settings = load({}, {}, tmp_path)
+
+    assert settings.config == Config(state=tmp_path / ".localyun")
+    assert set(settings.origins.values()) == {"default"}
+
+
+def test_flag_wins_over_variable_wins_over_file(tmp_path):
+    """Each source hides the ones below it and is named as the value's origin."""
+    write(tmp_path, "port: 1001\nhttps_port: 1002\nauth: lenient\n")
+
+    settings = load({"port": "3001"}, {"LOCALYUN_PORT": "2001", "LOCALYUN_HTTPS_PORT": "2002"}, tmp_path)
+
+    assert (settings.config.port, settings.config.https_port, settings.config.auth) == (3001, 2002, "lenient")
+    assert settings.origins["port"] == "--port"
+    assert settings.origins["https_port"] == "LOCALYUN_HTTPS_PORT"
+    assert settings.origins["auth"] == "localyun.yaml:3"
+
+
+def test_empty_variable_counts_as_not_set(tmp_path):
+    """Compose files and CI systems hand over empty variables; they change nothing."""
+    settings = load({}, {"LOCALYUN_PORT": ""}, tmp_path)
+
+    assert settings.config.port == 8868
+    assert settings.origins["port"] == "default"
+
+
+def test_functions_folder_is_found_when_it_exists(tmp_path):
+    """A folder named functions in the working directory is served without being asked for."""
+    (tmp_path / "functions").mkdir()
+
+    assert load({}, {}, tmp_path).config.functions == tmp_path / "functions"
+
+
+def test_relative_paths_start_from_the_working_directory(tmp_path):
+    """A relative state folder lies in the working directory, whoever named it."""
+    assert load({"state": "a"}, {}, tmp_path).config.state == tmp_path / "a"
+    assert load({}, {}, write(tmp_path, "state: b")).config.state == tmp_path / "b"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "field", "expected"),
+    [
+        ("LOCALYUN_HOST", "0.0.0.0, ::", "host", ("0.0.0.0", "::")),
+        ("LOCALYUN_HOST", "[::1]", "host", ("::1",)),
+        ("LOCALYUN_PORT", "0", "port", 0),
+        ("LOCALYUN_EPHEMERAL", "yes", "ephemeral", True),
+        ("LOCALYUN_ENFORCE_RAM", "0", "enforce_ram", False),
+        ("LOCALYUN_AUTH", "lenient", "auth", "lenient"),
+        ("LOCALYUN_DURABILITY", "full", "durability", "full"),
+        ("LOCALYUN_LOG_FORMAT", "json", "log_format", "json"),
+        ("LOCALYUN_LOG_LEVEL", "debug", "log_level", "debug"),
+        ("LOCALYUN_ACCOUNT_ID", "1234567890123456", "account_id", "1234567890123456"),
+        ("LOCALYUN_REGION", "cn-shanghai", "region", "cn-shanghai"),
+        ("LOCALYUN_RUNTIMES", "python2.7=/bin/sh", "runtimes", {"python2.7": Path("/bin/sh")}),
+    ],
+)
+def test_every_variable_is_read(tmp_path, variable, value, field, expected):
+    """Texts of the environment become typed values."""
+    assert getattr(load({}, {variable: value}, tmp_path).config, field) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("port: many", "localyun.yaml:1: port must be a whole number from 0 to 65535, not 'many'"),
+        ("\nport: 70000", "localyun.yaml:2: port must be a whole number from 0 to 65535, not 70000"),
+        ("port: true", "localyun.yaml:1: port must be a whole number"),
+        ("prot: 1", "localyun.yaml:1: there is no setting 'prot'; did you mean port?"),
+        ("https-port: 1", "localyun.yaml:1: there is no setting 'https-port'; did you mean https_port?"),
+        ("port: 1\nport: 2", "localyun.yaml:2: port is given twice"),
+        ("- port", "localyun.yaml:1: the file must be a mapping of settings"),
+        ("port: [", "localyun.yaml:1: not valid YAML"),
+        ("auth: none", "localyun.yaml:1: auth must be verify or lenient, not 'none'"),
+        ("host: []", "localyun.yaml:1: host must be an address"),
+        ("host: 5", "localyun.yaml:1: host must be an address"),
+        ("functions: nowhere", "localyun.yaml:1: functions must be the path of an existing folder"),
+        ("ephemeral: perhaps", "localyun.yaml:1: ephemeral must be true or false"),
+        ("runtimes: [a]", "localyun.yaml:1: runtimes must be a mapping"),
+        ("runtimes: {python3.10: /no/such/python}", "localyun.yaml:1: runtimes must be a mapping to existing"),
+        ("account_id: 12", "localyun.yaml:1: account_id must be 16 digits"),
+        ("region: Hangzhou!", "localyun.yaml:1: region must be the id of a region"),
+        ("port: 5000\nhttps_port: 5000", "localyun.yaml:2: http and https cannot share port 5000"),
+        ("access_key_id: abcdef", "localyun.yaml:1: access_key_id needs access_key_secret with it"),
+        ("access_key_secret: abcdefgh", "localyun.yaml:1: access_key_secret needs access_key_id with it"),
+        ("auth: lenient\nhost: 0.0.0.0", "localyun.yaml:1: auth lenient works on loopback addresses only"),
+    ],
+)
+def test_broken_file_is_refused_with_its_line(tmp_path, text, message):
+    """A setting that cannot be used names the file and the line."""
+    with pytest.raises(ConfigError) as caught:
+        load({}, {}, write(tmp_path, text))
+
+    assert str(caught.value).startswith(message)
+
+
+def test_secret_is_not_repeated_in_an_error(tmp_path):
+    """A secret that cannot be used does not appear in the message."""
+    with pytest.raises(ConfigError) as caught:
+        load({}, {"LOCALYUN_ACCESS_KEY_SECRET": "short"}, tmp_path)
+
+    assert "short" not in str(caught.value)
+
+
+def test_key_that_looks_like_a_real_one_is_refused(tmp_path):
+    """A cloud key in the environment is not taken over."""
+    environ = {"LOCALYUN_ACCESS_KEY_ID": "LTAI5tExampleExample", "LOCALYUN_ACCESS_KEY_SECRET": "x" * 30}
+
+    with pytest.raises(ConfigError, match="looks like a real cloud access key"):
+        load({}, environ, tmp_path)
+
+
+def test_resource_keys_are_kept_as_written(tmp_path):
+    """Keys that describe resources are no settings and no errors."""
+    settings = load({}, {}, write(tmp_path, "queues:\n  - name: orders\nport: 0\nhttps_port: 0\n"))
+
+    assert settings.config.resources == {"queues": [{"name": "orders"}]}
+    assert settings.config.port == 0
+
+
+def test_empty_file_changes_nothing(tmp_path):
+    """A file of comments is as good as none."""
+    assert load({}, {}, write(tmp_path, "# nothing yet\n")).config == Config(state=tmp_path / ".localyun")
+
+
+def test_bare_command_of_a_runtime_is_looked_up_on_the_path(tmp_path):
+    """A runtime may name a command instead of a path."""
+    found = load({}, {}, write(tmp_path, "runtimes: {custom: sh}")).config.runtimes["custom"]
+
+    assert found.is_file()
+    assert found.is_absolute()
+
+
+def test_every_option_names_a_field_of_config():
+    """The table of options and the dataclass agree."""
+    fields = set(Config.__dataclass_fields__) - {"resources"}
+
+    assert {option.name for option in OPTIONS} == fields
