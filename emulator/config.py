@@ -30,8 +30,9 @@ class Config:
 
     ``host`` None means the loopback addresses 127.0.0.1 and ::1. A port of 0 means any free one. ``functions`` is None
     when there is no folder to load. ``access_key_id``, ``access_key_secret``, ``account_id`` and ``region`` are None
-    when they are not given; `emulator.keyfile` then takes what the state folder holds. ``runtimes`` maps the name of a
-    function runtime (``python3.10``) to an executable. ``resources`` holds the keys of `RESOURCE_KEYS` as written.
+    when they are not given; `emulator.keyfile` then takes what the state folder holds. ``allowed_hosts`` are names, such
+    as that of a container, under which clients may call beside loopback and the cloud's own. ``runtimes`` maps the name
+    of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys of `RESOURCE_KEYS` as written.
     """
 
     host: tuple[str, ...] | None = None
@@ -49,6 +50,7 @@ class Config:
     access_key_secret: str | None = None
     account_id: str | None = None
     region: str | None = None
+    allowed_hosts: tuple[str, ...] = ()
     runtimes: Mapping[str, Path] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
 
@@ -169,9 +171,9 @@ def _is_loopback(host: str) -> bool:
 
 def _hosts(value: Any, _: Path) -> tuple[str, ...]:
     parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         raise ValueError("an address or a list of addresses")
-    hosts = tuple(part.strip().strip("[]") for text in parts for part in text.split(","))
+    hosts = tuple(part.strip().strip("[]") for part in parts)
     if not hosts or not all(hosts):
         raise ValueError("an address or a list of addresses")
     return hosts
@@ -341,7 +343,7 @@ def _choice(name: str, help_text: str, *choices: str) -> Option:
 
 
 OPTIONS: tuple[Option, ...] = (
-    Option(name="host", read=_hosts, metavar="ADDRESS", help="address to listen on (default: 127.0.0.1 and ::1)"),
+    Option(name="host", read=_hosts, metavar="ADDRESS", help="addresses to listen on (default: 127.0.0.1,::1)"),
     Option(name="port", read=_port, metavar="PORT", help=f"HTTP port, 0 for any free one (default: {DEFAULT_PORT})"),
     Option(
         name="https_port",
@@ -372,6 +374,12 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(name="account_id", read=_account, has_flag=False, help="account id instead of the generated one"),
     Option(name="region", read=_region, has_flag=False, help=f"region the emulator is (default: {DEFAULT_REGION})"),
+    Option(
+        name="allowed_hosts",
+        read=_hosts,
+        metavar="NAMES",
+        help="further host names clients may call this emulator by, separated by commas",
+    ),
     Option(
         name="runtimes",
         read=_runtimes,

@@ -67,6 +67,7 @@ def test_relative_paths_start_from_the_working_directory(tmp_path):
         ("LOCALYUN_LOG_LEVEL", "debug", "log_level", "debug"),
         ("LOCALYUN_ACCOUNT_ID", "1234567890123456", "account_id", "1234567890123456"),
         ("LOCALYUN_REGION", "cn-shanghai", "region", "cn-shanghai"),
+        ("LOCALYUN_ALLOWED_HOSTS", "localyun,emulator.test", "allowed_hosts", ("localyun", "emulator.test")),
         ("LOCALYUN_RUNTIMES", "python2.7=/bin/sh", "runtimes", {"python2.7": Path("/bin/sh")}),
     ],
 )
