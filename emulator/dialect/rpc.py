@@ -1,0 +1,189 @@
+"""The RPC dialect: everything on path ``/``, the operation in ``Action`` or ``x-acs-action``, one flat JSON answer.
+
+FnF, STS, the management API of MNS and others speak it through the same gateway ("POP"), so one front serves them all;
+a service gives its table of operations. Parameters come from query and form alike.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from emulator.auth.failures import AuthFailure
+from emulator.dialect.context import Answer, RequestContext
+from emulator.dialect.pop_errors import (
+    InvalidActionNotFound,
+    InvalidVersion,
+    MissingAction,
+    PopError,
+    RequestTooLarge,
+    pop_auth_error,
+)
+from emulator.dialect.xml import escape
+from emulator.http.message import Response
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.ids import Ids
+
+Parameters = dict[str, str]
+Reply = dict[str, Any]
+Operation = Callable[[RequestContext, Parameters], Reply | Awaitable[Reply]]
+
+SYSTEM_PARAMETERS = frozenset(
+    {
+        "Action", "Version", "AccessKeyId", "Signature", "SignatureMethod", "SignatureVersion", "SignatureNonce",
+        "SignatureType", "Timestamp", "Format", "SecurityToken", "BearerToken", "RegionId",
+    }
+)  # fmt: skip
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class RpcFront:
+    """The side of an RPC-style service that the gateway sees.
+
+    *operations* maps the action's name to its function. Names match without regard to case, because one official
+    client capitalises them itself.
+    """
+
+    max_body = 1024 * 1024
+
+    def __init__(
+        self, name: str, version: str, operations: Mapping[str, Operation], ids: Ids, *, upper_case_ids: bool = False
+    ) -> None:
+        self.name = name
+        self.version = version
+        self._operations = {action.lower(): (action, operation) for action, operation in operations.items()}
+        self._ids = ids
+        self._upper_case_ids = upper_case_ids
+
+    # --- what a service may want otherwise ----------------------------------------------------------------------
+
+    def unknown_action(self, action: str) -> ServiceError:
+        """Return the error for an action that is not in the table."""
+        return InvalidActionNotFound(action=action)
+
+    def too_large(self, limit: int) -> ServiceError:
+        """Return the error for a body over *limit* bytes."""
+        return RequestTooLarge(limit=limit)
+
+    def chosen_request_id(self, context: RequestContext) -> str | None:
+        """Return the request id the caller asked for, where the service allows that."""
+        del context
+        return None
+
+    # --- Front ---------------------------------------------------------------------------------------------------
+
+    def new_request_id(self, context: RequestContext) -> str:
+        """Return a UUID, in the letters this service uses."""
+        chosen = self.chosen_request_id(context)
+        if chosen:
+            return chosen
+        text = self._ids.uuid()
+        return text.upper() if self._upper_case_ids else text
+
+    def allows_anonymous(self, context: RequestContext) -> bool:
+        """Nothing here is open to callers without a key."""
+        del context
+        return False
+
+    def auth_error(self, failure: AuthFailure, context: RequestContext) -> ServiceError:
+        """Turn a reason into the gateway's code."""
+        del context
+        return pop_auth_error(failure)
+
+    def handle(self, context: RequestContext) -> Answer:
+        """Find the operation, run it, write its reply.
+
+        Raises: ServiceError, MissingAction, InvalidVersion or what `unknown_action` returns.
+        """
+        action = action_of(context)
+        if not action:
+            raise MissingAction
+        version = version_of(context)
+        if version and self.version and version != self.version:
+            raise InvalidVersion(version=version)
+        found = self._operations.get(action.lower())
+        if found is None:
+            context.operation = action
+            raise self.unknown_action(action)
+        context.operation, operation = found
+        reply = operation(context, parameters_of(context))
+        if isinstance(reply, dict):
+            return self._render(reply, context)
+        return self._finish(reply, context)
+
+    def render_error(self, error: ServiceError, context: RequestContext) -> Response:
+        """Write the four members every official client reads, as JSON or XML."""
+        body: Reply = {
+            "RequestId": context.request_id,
+            "HostId": context.host or "localhost",
+            "Code": error.code,
+            "Message": error.message,
+        }
+        if isinstance(error, PopError):
+            body["Recommend"] = ""
+        return _write(error.http_status, body, "Error", context)
+
+    async def _finish(self, reply: Awaitable[Reply], context: RequestContext) -> Response:
+        return self._render(await reply, context)
+
+    def _render(self, reply: Reply, context: RequestContext) -> Response:
+        return _write(200, {"RequestId": context.request_id, **reply}, f"{context.operation}Response", context)
+
+
+def action_of(context: RequestContext) -> str:
+    """Return the operation's name: the parameter ``Action``, else the header ``x-acs-action``, else ``""``."""
+    return _system(context, "Action") or context.request.headers.get("x-acs-action")
+
+
+def version_of(context: RequestContext) -> str:
+    """Return the API version: the parameter ``Version``, else the header ``x-acs-version``, else ``""``."""
+    return _system(context, "Version") or context.request.headers.get("x-acs-version")
+
+
+def parameters_of(context: RequestContext) -> Parameters:
+    """Return the operation's own parameters: query and form merged, the form wins, system parameters left out."""
+    merged = dict(context.request.query_pairs)
+    merged.update(context.request.form_pairs)
+    return {name: value for name, value in merged.items() if name not in SYSTEM_PARAMETERS}
+
+
+def _system(context: RequestContext, name: str) -> str:
+    for pairs in (context.request.form_pairs, context.request.query_pairs):
+        for key, value in pairs:
+            if key == name:
+                return value
+    return ""
+
+
+def _wants_xml(context: RequestContext) -> bool:
+    """XML is the gateway's default for RPC v1; ACS3 callers say what they accept."""
+    asked = _system(context, "Format")
+    if asked:
+        return asked.lower() == "xml"
+    headers = context.request.headers
+    if headers.get("authorization") or "json" in headers.get("accept"):
+        return False
+    return "xml" in headers.get("accept")
+
+
+def _write(status: int, body: Reply, root: str, context: RequestContext) -> Response:
+    if _wants_xml(context):
+        text = f"<?xml version='1.0' encoding='UTF-8'?><{root}>{_xml(body)}</{root}>"
+        # one official client parses XML only under exactly this content type
+        return Response(status, text.encode("utf-8", "replace"), [("Content-Type", "text/xml;charset=utf-8")])
+    return Response(
+        status, _encode(body).encode("utf-8", "replace"), [("Content-Type", "application/json;charset=utf-8")]
+    )
+
+
+def _xml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "".join(
+            "".join(f"<{key}>{_xml(item)}</{key}>" for item in entry)
+            if isinstance(entry, list)
+            else f"<{key}>{_xml(entry)}</{key}>"
+            for key, entry in value.items()
+        )
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else escape(str(value))

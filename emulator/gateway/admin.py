@@ -1,0 +1,160 @@
+"""The emulator's own endpoints under ``/_localyun/``: health for everybody, the rest for the admin token's holder.
+
+The token travels as ``X-Localyun-Token`` or ``Authorization: Bearer``; changes are POST with a JSON body. A browser
+cannot send any of that without a preflight, and preflights are refused.
+"""
+
+import hmac
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from emulator.auth.failures import AuthFailure
+from emulator.dialect.context import Answer, RequestContext
+from emulator.gateway.errors import AdminBadRequest, AdminForbidden, AdminNotFound, BodyTooLarge
+from emulator.gateway.router import ADMIN_PREFIX
+from emulator.http.message import Response
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.ids import Ids
+
+
+class Controls(Protocol):
+    """What the admin endpoints can ask of the running emulator."""
+
+    def health(self) -> dict[str, Any]:
+        """Return status, version, services, account and region."""
+        ...
+
+    def status(self) -> dict[str, Any]:
+        """Return health and more: process, ports, functions, counts."""
+        ...
+
+    async def reset(self) -> None:
+        """Forget everything the services know; functions of the folder stay."""
+        ...
+
+    def stop(self) -> None:
+        """End the emulator soon, after this answer."""
+        ...
+
+    def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
+        """Yield the last *lines* of a function's log (all functions when empty), then new ones while following.
+
+        Raises: ServiceError when there is no such function.
+        """
+        ...
+
+    def code_download(self, token: str) -> bytes | None:
+        """Return the zip a GetFunctionCode answer pointed to, or None."""
+        ...
+
+
+class AdminFront:
+    """The front of ``/_localyun/``."""
+
+    name = "admin"
+    max_body = 64 * 1024
+
+    def __init__(self, controls: Controls, token: str, ids: Ids) -> None:
+        self._controls = controls
+        self._token = token
+        self._ids = ids
+        self._pages: Mapping[tuple[str, str], Callable[[RequestContext], Answer]] = {
+            ("GET", "status"): self._status,
+            ("GET", "logs"): self._logs,
+            ("POST", "reset"): self._reset,
+            ("POST", "stop"): self._stop,
+        }
+
+    def new_request_id(self, context: RequestContext) -> str:
+        """Return a UUID."""
+        del context
+        return self._ids.uuid()
+
+    def allows_anonymous(self, context: RequestContext) -> bool:
+        """No signature here: the pages that need it ask for the token."""
+        del context
+        return True
+
+    def auth_error(self, failure: AuthFailure, context: RequestContext) -> ServiceError:
+        """Never asked for: nothing here is signed."""
+        del failure, context
+        return AdminForbidden()
+
+    def too_large(self, limit: int) -> ServiceError:
+        """Return the refusal of an oversized body."""
+        return BodyTooLarge(limit=limit)
+
+    def render_error(self, error: ServiceError, context: RequestContext) -> Response:
+        """Write an error as JSON."""
+        return _json(error.http_status, {"Code": error.code, "Message": error.message, "RequestId": context.request_id})
+
+    def handle(self, context: RequestContext) -> Answer:
+        """Serve one page.
+
+        Raises: AdminNotFound, AdminForbidden, AdminBadRequest.
+        """
+        request = context.request
+        page = request.decoded_path.removeprefix(ADMIN_PREFIX)
+        context.operation = f"{request.method} {request.path}"
+        if page == "health" and request.method in {"GET", "HEAD"}:
+            return _json(200, self._controls.health())
+        if page.startswith("code/") and request.method in {"GET", "HEAD"}:
+            context.operation = "GET code"
+            return self._code(page.removeprefix("code/"), context)
+        found = self._pages.get((request.method, page))
+        if found is None:
+            raise AdminNotFound(method=request.method, path=request.path)
+        given = request.headers.get("x-localyun-token") or request.headers.get("authorization").removeprefix("Bearer ")
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
+            raise AdminForbidden
+        if request.method == "POST":
+            _check_json(context)
+        return found(context)
+
+    def _code(self, token: str, context: RequestContext) -> Response:
+        content = self._controls.code_download(token)
+        if content is None:
+            raise AdminNotFound(method=context.request.method, path="such code package")
+        return Response(200, content, [("Content-Type", "application/zip")])
+
+    def _status(self, context: RequestContext) -> Response:
+        del context
+        return _json(200, self._controls.status())
+
+    def _reset(self, context: RequestContext) -> Awaitable[Response]:
+        del context
+
+        async def reset() -> Response:
+            await self._controls.reset()
+            return _json(200, {"status": "reset"})
+
+        return reset()
+
+    def _stop(self, context: RequestContext) -> Response:
+        del context
+        self._controls.stop()
+        return _json(200, {"status": "stopping"})
+
+    def _logs(self, context: RequestContext) -> Response:
+        asked = dict(context.request.query_pairs)
+        lines = asked.get("lines", "100")
+        if not lines.isdigit() or int(lines) > 100_000:
+            raise AdminBadRequest(f"lines must be a number up to 100000, not {lines!r}")
+        follow = asked.get("follow", "false").lower() == "true"
+        pieces = self._controls.logs(asked.get("function", ""), int(lines), follow=follow)
+        return Response(200, pieces, [("Content-Type", "text/plain; charset=utf-8")])
+
+
+def _check_json(context: RequestContext) -> None:
+    request = context.request
+    if not request.headers.get("content-type").lower().startswith("application/json"):
+        raise AdminBadRequest("the Content-Type must be application/json")
+    try:
+        json.loads(request.body or b"{}")
+    except ValueError:
+        raise AdminBadRequest("the body is not JSON") from None
+
+
+def _json(status: int, body: dict[str, Any]) -> Response:
+    return Response(status, json.dumps(body).encode("ascii"), [("Content-Type", "application/json")])

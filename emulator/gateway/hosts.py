@@ -1,0 +1,152 @@
+"""Host names: normalising them, which are served, and what account and region they name.
+
+Source: endpoint tables of the official SDKs; the allow-list is the defence against DNS rebinding.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from emulator.http.message import Request
+
+EMULATED_SUFFIXES = (".aliyuncs.com", ".fcapp.run", ".fc.devsapp.net")
+
+_PORT = re.compile(r":\d+$")
+_MNS = re.compile(r"^(?P<account>[^.]+)\.mns\.(?P<region>[a-z0-9-]+)\.aliyuncs\.com$")
+_FC_ACCOUNT = re.compile(r"^(?P<account>[^.]+)\.(?P<region>[a-z0-9-]+)\.fc\.aliyuncs\.com$")
+_FC = re.compile(
+    r"^(?:(?P<r1>[a-z]+-[a-z0-9-]+)\.fc|fcv3(?:-vpc|-internal)?\.(?P<r2>[a-z0-9-]+)|fc\.(?P<r3>[a-z0-9-]+)|fc)"
+    r"\.aliyuncs\.com$"
+)
+_FC_TRIGGER = re.compile(r"\.(?P<region>[a-z]+-[a-z0-9-]+)(?:-internal|-vpc)?\.(?:fcapp\.run|fc\.devsapp\.net)$")
+_OSS = re.compile(r"^(?:(?P<bucket>[a-z0-9-]+)\.)?oss-(?P<region>[a-z0-9-]+?)(?:-internal)?\.aliyuncs\.com$")
+_PRODUCT = re.compile(
+    r"^(?:(?P<r1>[a-z]+-[a-z0-9-]+)\.fnf|(?:fnf|mns-open|sts|sts-vpc|ros|location|location-readonly)"
+    r"(?:\.(?P<r2>[a-z]+-[a-z0-9-]+))?)\.aliyuncs\.com$"
+)
+_NETWORK = re.compile(r"(?:-internal-vpc|-internal|-vpc|-control)$")
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """What a host name tells. ``service`` is a front's name or ""; empty texts mean "not told"."""
+
+    service: str = ""
+    account: str = ""
+    region: str = ""
+
+
+def normalise(raw: str) -> str:
+    """Return the bare host name: lower case, without the scheme some clients put there, without port, dot or slash."""
+    host = raw.strip().lower()
+    for scheme in ("http://", "https://"):
+        host = host.removeprefix(scheme)
+    host = host.rstrip("/. \t")
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    if host.count(":") > 1:
+        return host  # a bare IPv6 literal
+    return _PORT.sub("", host)
+
+
+def host_of(request: Request) -> str:
+    """Return the name the client wanted to reach: the proxy target, else the Host header (TLS names agree with it)."""
+    return normalise(request.authority or request.headers.get("host"))
+
+
+def facts(host: str) -> HostFacts:
+    """Read service, account and region out of an emulated host name."""
+    if match := _MNS.match(host):
+        return HostFacts("mns", _digits(match["account"]), _region(match["region"]))
+    if match := _FC_ACCOUNT.match(host):
+        return HostFacts("fc", _digits(match["account"]), _region(match["region"]))
+    if match := _PRODUCT.match(host):
+        name = "fnf" if match["r1"] or host.startswith("fnf.") else host.partition(".")[0].removesuffix("-vpc")
+        return HostFacts(name.removesuffix("-readonly"), "", _region(match["r1"] or match["r2"] or ""))
+    if match := _FC.match(host):
+        return HostFacts("fc", "", _region(match["r1"] or match["r2"] or match["r3"] or ""))
+    if match := _FC_TRIGGER.search(host):
+        return HostFacts("fc", "", _region(match["region"]))
+    if match := _OSS.match(host):
+        return HostFacts("oss", "", match["region"])
+    return HostFacts()
+
+
+class HostPolicy:
+    """Which host names are answered at all.
+
+    *extra* are names the user allowed. With *wide* (listening beyond loopback was asked for) any IP literal is fine
+    too: rebinding needs a name.
+    """
+
+    def __init__(self, extra: Iterable[str] = (), *, wide: bool = False) -> None:
+        self._extra = frozenset(name.lower() for name in extra)
+        self._wide = wide
+        self._known: dict[str, bool] = {}
+
+    def allows(self, host: str) -> bool:
+        """Tell whether *host* (normalised) may be asked for."""
+        known = self._known.get(host)
+        if known is None:
+            known = self._judge(host)
+            if len(self._known) < 1024:
+                self._known[host] = known
+        return known
+
+    def is_loopback(self, host: str) -> bool:
+        """Tell whether *host* names this machine's loopback."""
+        if host == "localhost" or host.endswith(".localhost"):
+            return True
+        try:
+            return ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            return False
+
+    def _judge(self, host: str) -> bool:
+        if host in self._extra or self.is_loopback(host) or host.endswith(EMULATED_SUFFIXES):
+            return True
+        if not self._wide:
+            return False
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            return False
+        return True
+
+
+def browser_trace(request: Request) -> str | None:
+    """Return the header that shows a foreign web page behind the request, or None.
+
+    An upgrade (the instance terminal's websocket) may carry an Origin that equals the Host, because a client library
+    adds it; its signature is still demanded.
+    """
+    headers = request.headers
+    host = normalise(headers.get("host"))
+    if "origin" in headers:
+        own = "upgrade" in headers and _host_in(headers.get("origin")) == host
+        if not own:
+            return "Origin"
+    if headers.get("sec-fetch-site", "none").lower() not in {"none", "same-origin"}:
+        return "Sec-Fetch-Site"
+    if "referer" in headers and _host_in(headers.get("referer")) != host:
+        return "Referer"
+    if request.method == "OPTIONS" and "access-control-request-method" in headers:
+        return "Access-Control-Request-Method"
+    return None
+
+
+def _host_in(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _digits(label: str) -> str:
+    return label if label.isdigit() else ""
+
+
+def _region(label: str) -> str:
+    return _NETWORK.sub("", label)

@@ -1,0 +1,174 @@
+"""The way of every request, as one list; errors are caught, answers committed and the access line written here."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from emulator.auth.schemes import Authenticator
+from emulator.dialect.context import Answer, Front, RequestContext
+from emulator.gateway import stages
+from emulator.gateway.errors import BodyTooLarge, GatewayError
+from emulator.gateway.hosts import HostPolicy
+from emulator.http.message import Request, Respond, Response
+from emulator.kernel.clock import Clock
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.identity import AccountId, Region
+from emulator.kernel.ids import Ids
+from emulator.storage.database import CommitFailed, Database
+
+_log = logging.getLogger(__name__)
+_access = logging.getLogger("emulator.access")
+
+_REASON_CODES = {
+    400: "BadRequest", 408: "RequestTimeout", 413: "EntityTooLarge", 414: "UriTooLong", 417: "ExpectationFailed",
+    431: "HeadersTooLarge", 500: "InternalError", 501: "NotImplemented", 505: "HttpVersionNotSupported",
+}  # fmt: skip
+
+
+class Pipeline:
+    """The application behind the listening sockets (`emulator.http.message.Application`)."""
+
+    def __init__(
+        self,
+        *,
+        fronts: Mapping[str, Front],
+        authenticator: Authenticator,
+        policy: HostPolicy,
+        database: Database,
+        clock: Clock,
+        ids: Ids,
+        account: AccountId,
+        region: Region,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._ids = ids
+        self._largest_body = max(front.max_body for front in fronts.values())
+        self._guard = stages.refuse_strangers(policy)
+        self._choose = stages.choose_service(fronts, policy, region)
+        self._stages: tuple[stages.Stage, ...] = (
+            self._guard,  # foreign Host names and web pages go no further, whatever the path
+            self._choose,  # by signature scheme, version, host name, path
+            stages.name_request,  # from here on every answer carries a request id
+            stages.limit_body,  # before anything is computed over the body
+            stages.authenticate(authenticator, account),  # who calls, in whose account
+            stages.dispatch,  # the operation itself
+        )
+
+    # --- Application ---------------------------------------------------------------------------------------------
+
+    def admit(self, request: Request) -> Response | int:
+        """Judge a request by its head, before its body is read."""
+        context = RequestContext(request, self._clock.now())
+        try:
+            self._guard(context)
+            if "authorization" in request.headers or request.query is not None or request.path != "/":
+                self._choose(context)
+                return stages.front_of(context).max_body
+        except ServiceError as error:
+            if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
+                return 0  # nothing to read: the ordinary way refuses it, with its log line
+            return self._render(error, context)
+        return self._largest_body  # the service is named inside a form
+
+    def too_large(self, request: Request, limit: int) -> Response:
+        """Return the answer for a body that outgrew *limit* bytes."""
+        context = RequestContext(request, self._clock.now())
+        try:
+            self._guard(context)
+            self._choose(context)
+            stages.name_request(context)
+            error = stages.front_of(context).too_large(limit)
+        except ServiceError:
+            error = BodyTooLarge(limit=limit)
+        response = self._render(error, context)
+        self._log_line(context, response)
+        return response
+
+    def malformed(self, status: int, reason: str) -> Response:
+        """Return the answer for input that is no HTTP request."""
+        return _plain(status, _REASON_CODES.get(status, "BadRequest"), reason, self._ids.uuid())
+
+    def serve(self, request: Request, respond: Respond) -> "asyncio.Future[Any] | None":
+        """Take a whole request through the stages; the answer leaves once what it rests on is committed."""
+        context = RequestContext(request, self._clock.now())
+        started = self._clock.monotonic()
+        try:
+            answer = self._run(context)
+        except Exception as error:
+            answer = self._failed(error, context)
+        if isinstance(answer, Response):
+            self._finish(context, started, answer, respond)
+            return None
+        future = asyncio.ensure_future(answer)
+
+        def done(future: "asyncio.Future[Response]") -> None:
+            if future.cancelled():
+                _access.info("%s %s cancelled by the client", context.request_id, context.operation)
+                return
+            error = future.exception()
+            if error is None:
+                response = future.result()
+            elif isinstance(error, Exception):
+                response = self._failed(error, context)
+            else:
+                raise error
+            self._finish(context, started, response, respond)
+
+        future.add_done_callback(done)
+        return future
+
+    # --- inside --------------------------------------------------------------------------------------------------
+
+    def _run(self, context: RequestContext) -> Answer:
+        for stage in self._stages:
+            answer = stage(context)
+            if answer is not None:
+                return answer
+        raise LookupError("no stage answered")
+
+    def _finish(self, context: RequestContext, started: float, response: Response, respond: Respond) -> None:
+        def committed(failure: CommitFailed | None) -> None:
+            answer = response if failure is None else self._failed(failure, context)
+            respond(answer)
+            self._log_line(context, answer, started)
+
+        self._database.after_commit(committed)
+
+    def _failed(self, error: Exception, context: RequestContext) -> Response:
+        if not isinstance(error, ServiceError):
+            # not the caller's doing: tell the log everything and the caller nothing
+            _log.error("request %s (%s) failed inside", context.request_id or "-", context.operation, exc_info=error)
+            error = ServiceError()
+        return self._render(error, context)
+
+    def _render(self, error: ServiceError, context: RequestContext) -> Response:
+        if not context.request_id:
+            context.request_id = self._ids.uuid()
+        if context.front is None or isinstance(error, GatewayError):
+            return _plain(error.http_status, error.code, error.message, context.request_id)
+        return context.front.render_error(error, context)
+
+    def _log_line(self, context: RequestContext, response: Response, started: float | None = None) -> None:
+        if _access.isEnabledFor(logging.INFO):
+            spent_ms = (self._clock.monotonic() - started) * 1000 if started is not None else 0.0
+            _access.info(
+                "%s %s %s %d %.1fms",
+                context.request_id,
+                context.front.name if context.front else "-",
+                context.operation if context.operation != "-" else f"{context.request.method} {_safe(context)}",
+                response.status,
+                spent_ms,
+            )
+
+
+def _safe(context: RequestContext) -> str:
+    """Return the path fit for a log line: no query (it can hold signatures and tokens), no control characters."""
+    return context.request.path[:200].encode("ascii", "backslashreplace").decode("ascii")
+
+
+def _plain(status: int, code: str, message: str, request_id: str) -> Response:
+    body = json.dumps({"Code": code, "Message": message, "RequestId": request_id})
+    return Response(status, body.encode("ascii"), [("Content-Type", "application/json")])

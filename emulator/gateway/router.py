@@ -1,0 +1,92 @@
+"""Which service a request is for: one table, first match wins.
+
+The Authorization scheme is the strongest sign, then the API version, then the host name, then the path.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from emulator.gateway.hosts import HostFacts, facts
+from emulator.http.message import Request
+
+ADMIN_PREFIX = "/_localyun/"
+
+VERSIONS: Mapping[str, str] = {
+    "2019-03-15": "fnf",
+    "2015-04-01": "sts",
+    "2022-01-19": "mns-open",
+    "2023-03-30": "fc",
+    "2021-04-06": "fc",
+    "2016-08-15": "fc",
+    "2019-09-10": "ros",
+    "2015-09-01": "ros",
+    "2015-05-01": "ram",
+    "2015-06-12": "location",
+}
+"""API version -> front; actions are unique to a version, so the version decides."""
+
+UNKNOWN_RPC = "rpc"
+"""The front that answers RPC calls of versions nobody serves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The front's name ("" when nothing matched) and what the host name tells."""
+
+    front: str
+    host: HostFacts
+
+
+def choose(request: Request, host: str, *, loopback: bool) -> Route:
+    """Return the route of *request* for the normalised *host*.
+
+    Source: wire forms captured from the official SDKs.
+    """
+    told = facts(host)
+    if request.path.startswith(ADMIN_PREFIX) and loopback:
+        return Route("admin", told)
+    front = _by_signature(request) or _by_action(request) or told.service or _by_path(request)
+    return Route(front, told)
+
+
+def _by_signature(request: Request) -> str:
+    scheme = request.headers.get("authorization").partition(" ")[0]
+    query = request.query or ""
+    if scheme in {"MNS", "MNS4-HMAC-SHA256", "APSARA-MNS4-HMAC-SHA256"}:
+        return "mns"
+    if scheme == "FC" or "x-fc-signature=" in query:
+        return "fc"
+    if scheme in {"OSS", "OSS2", "OSS4-HMAC-SHA256"}:
+        return "oss"
+    if any(mark in query for mark in ("OSSAccessKeyId=", "x-oss-credential=", "x-oss-signature-version=")):
+        return "oss"
+    if scheme.startswith("ACS3-") or scheme.lower() == "acs":
+        return _by_version(request.headers.get("x-acs-version"), request)
+    return ""
+
+
+def _by_action(request: Request) -> str:
+    for pairs in (request.query_pairs, request.form_pairs):
+        given = dict(pairs)
+        if "Action" in given and "Version" in given:
+            return _by_version(given["Version"], request)
+    if "x-acs-action" in request.headers:
+        return _by_version(request.headers.get("x-acs-version"), request)
+    return ""
+
+
+def _by_version(version: str, request: Request) -> str:
+    """Return the version's front; an unknown version on path ``/`` is for the RPC gateway to refuse."""
+    return VERSIONS.get(version) or (UNKNOWN_RPC if request.path == "/" else "")
+
+
+def _by_path(request: Request) -> str:
+    path = request.path
+    version, _, _ = path[1:].partition("/")
+    if VERSIONS.get(version) == "fc":
+        return "fc"
+    if path == "/queues" or path == "/topics" or path.startswith(("/queues/", "/topics/")):
+        return "mns"
+    if path == "/" and "accountmeta=" in (request.query or ""):
+        return "mns"
+    return ""

@@ -1,0 +1,92 @@
+"""The stages of the pipeline: each does one thing to the context, or raises, or answers.
+
+A stage returns None to let the request go on, or the answer (now or awaitable). `emulator.gateway.pipeline` gives
+their order.
+"""
+
+from collections.abc import Callable, Mapping
+
+from emulator.auth.failures import AuthFailure
+from emulator.auth.schemes import Authenticator
+from emulator.dialect.context import Answer, Front, RequestContext
+from emulator.gateway.errors import ForbiddenHost, ForbiddenOrigin, NoSuchService
+from emulator.gateway.hosts import HostPolicy, browser_trace, host_of
+from emulator.gateway.router import choose
+from emulator.kernel.identity import AccountId, Principal, Region
+
+Stage = Callable[[RequestContext], Answer | None]
+
+
+def refuse_strangers(policy: HostPolicy) -> Stage:
+    """Make the stage that refuses foreign Host names and requests of web pages, on every path."""
+
+    def stage(context: RequestContext) -> None:
+        context.host = host_of(context.request)
+        if not policy.allows(context.host):
+            raise ForbiddenHost(host=context.host)
+        if (trace := browser_trace(context.request)) is not None:
+            raise ForbiddenOrigin(header=trace)
+
+    return stage
+
+
+def choose_service(fronts: Mapping[str, Front], policy: HostPolicy, region: Region) -> Stage:
+    """Make the stage that finds the front, and the region of the world the request works in.
+
+    The region is the one the host name tells. A loopback address tells none: then it is this installation's region,
+    whatever region the client was configured with, so that clients of different services meet in one world.
+    """
+
+    def stage(context: RequestContext) -> None:
+        route = choose(context.request, context.host, loopback=policy.is_loopback(context.host))
+        front = fronts.get(route.front)
+        if front is None:
+            raise NoSuchService(method=context.request.method, path=context.request.path)
+        context.front = front
+        context.region = Region(route.host.region) if route.host.region else region
+        context.host_account = AccountId(route.host.account) if route.host.account else None
+
+    return stage
+
+
+def name_request(context: RequestContext) -> None:
+    """Give the request its id, in the form of its dialect."""
+    context.request_id = front_of(context).new_request_id(context)
+
+
+def limit_body(context: RequestContext) -> None:
+    """Refuse a body over the front's limit; the head alone did not always tell which front it is."""
+    front = front_of(context)
+    if len(context.request.body) > front.max_body:
+        raise front.too_large(front.max_body)
+
+
+def authenticate(authenticator: Authenticator, own_account: AccountId) -> Stage:
+    """Make the stage that finds out who calls; unsigned requests pass only where the front allows it."""
+
+    def stage(context: RequestContext) -> None:
+        front = front_of(context)
+        if front.allows_anonymous(context):
+            account = context.host_account or own_account
+            context.principal = Principal(account, "", f"acs:ram::{account}:anonymous")
+            return
+        try:
+            context.principal = authenticator.authenticate(
+                context.request, context.now, host_account=context.host_account
+            )
+        except AuthFailure as failure:
+            raise front.auth_error(failure, context) from failure
+
+    return stage
+
+
+def dispatch(context: RequestContext) -> Answer:
+    """Let the front run the operation."""
+    return front_of(context).handle(context)
+
+
+def front_of(context: RequestContext) -> Front:
+    """Return the front that `choose_service` set."""
+    if context.front is None:
+        raise LookupError("no service has been chosen for this request")
+    return context.front

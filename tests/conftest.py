@@ -1,0 +1,190 @@
+"""A real emulator as a child process, and the official SDKs pointed at it."""
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
+settings.register_profile("dev", deadline=None, max_examples=100)
+settings.register_profile("nightly", deadline=None, max_examples=5_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class RunningEmulator:
+    """One emulator process on free ports; can be stopped, killed and started again on the same state and ports."""
+
+    def __init__(self, folder: Path, functions: Path | None = None, *options: str) -> None:
+        self.folder = folder
+        self.state = folder / "state"
+        self.functions = functions
+        self.options = list(options)
+        self.port = 0
+        self.https_port = 0
+        self.process: subprocess.Popen | None = None
+
+    # --- the process -------------------------------------------------------------------------------------------
+
+    def start(self, wait_s: float = 30) -> "RunningEmulator":
+        command = [
+            sys.executable, "-m", "emulator", "start",
+            "--port", str(self.port), "--https-port", str(self.https_port), "--state", str(self.state), *self.options,
+        ]  # fmt: skip
+        if self.functions is not None:
+            command += ["--functions", str(self.functions)]
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("LOCALYUN_")}
+        environment["PYTHONPATH"] = str(ROOT)
+        endpoint_file = self.state / "endpoint.json"
+        endpoint_file.unlink(missing_ok=True)
+        self.log = (self.folder / "server.log").open("ab")
+        self.process = subprocess.Popen(
+            command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log
+        )
+        deadline = time.monotonic() + wait_s
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            if endpoint_file.exists():
+                with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+                    told = json.loads(endpoint_file.read_text())
+                    self.port = int(told["http"].rsplit(":", 1)[1].strip("/"))
+                    self.https_port = int(told["https"].rsplit(":", 1)[1].strip("/")) if told.get("https") else 0
+                    if self.get("/_localyun/health")[0] == 200:
+                        self.keys = json.loads((self.state / "keys.json").read_text())
+                        return self
+            time.sleep(0.02)
+        pytest.fail(f"the emulator did not answer:\n{self.output()}")
+
+    def output(self) -> str:
+        return (self.folder / "server.log").read_text(errors="replace")
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(30)
+        self.log.close()
+
+    def stop(self) -> int:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(30)
+                raise
+        self.log.close()
+        return self.process.returncode
+
+    # --- talking to it -----------------------------------------------------------------------------------------
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}"
+
+    def get(self, target: str, method: str = "GET", body: bytes | None = None, **headers: str):
+        """Send one plain request; return (status, headers, body)."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, target, body=body, headers=named)
+            answer = connection.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read()
+        finally:
+            connection.close()
+
+    def fc2(self, **other):
+        """The classic Function Compute client."""
+        import fc2
+
+        return fc2.Client(
+            endpoint=self.url,
+            accessKeyID=other.get("key", self.keys["accessKeyId"]),
+            accessKeySecret=other.get("secret", self.keys["accessKeySecret"]),
+        )
+
+    def fnf(self, **other):
+        """The classic workflow client: `send(request class name, **parameters)` returns the decoded reply."""
+        return CoreFnf(self, **other)
+
+    def fnf_tea(self, **other):
+        """The newer workflow client."""
+        from alibabacloud_fnf20190315.client import Client
+        from alibabacloud_tea_openapi.models import Config
+
+        return Client(
+            Config(
+                endpoint=self.address,
+                protocol="http",
+                region_id="cn-hangzhou",
+                access_key_id=other.get("key", self.keys["accessKeyId"]),
+                access_key_secret=other.get("secret", self.keys["accessKeySecret"]),
+            )
+        )
+
+
+class CoreFnf:
+    """`aliyun-python-sdk-fnf` as its users write it, with less to type."""
+
+    def __init__(self, emulator: RunningEmulator, **other) -> None:
+        from aliyunsdkcore.client import AcsClient
+
+        self._emulator = emulator
+        self.client = AcsClient(
+            other.get("key", emulator.keys["accessKeyId"]),
+            other.get("secret", emulator.keys["accessKeySecret"]),
+            other.get("region", "cn-hangzhou"),
+            timeout=70,
+        )
+
+    def request(self, name: str, **parameters):
+        import importlib
+
+        module = importlib.import_module(f"aliyunsdkfnf.request.v20190315.{name}Request")
+        request = getattr(module, f"{name}Request")()
+        request.set_endpoint(self._emulator.address)
+        for parameter, value in parameters.items():
+            getattr(request, f"set_{parameter}")(value)
+        return request
+
+    def send(self, name: str, **parameters):
+        return json.loads(self.client.do_action_with_exception(self.request(name, **parameters)))
+
+
+@pytest.fixture
+def new_emulator(tmp_path):
+    """Make emulators that are ended with the test; each has its own state."""
+    made = []
+
+    def make(functions: Path | None = None, *options: str) -> RunningEmulator:
+        folder = tmp_path / f"emulator{len(made)}"
+        folder.mkdir()
+        made.append(RunningEmulator(folder, functions, *options))
+        return made[-1]
+
+    yield make
+    for emulator in made:
+        if emulator.process is not None and emulator.process.poll() is None:
+            emulator.stop()
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory):
+    """One emulator for all tests that leave no trace others could trip over; loads the project's own functions."""
+    running = RunningEmulator(tmp_path_factory.mktemp("shared"), ROOT / "functions").start()
+    yield running
+    assert running.stop() == 0

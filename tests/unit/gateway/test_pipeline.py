@@ -1,0 +1,170 @@
+"""The pipeline: refusals in the right form, answers after the commit, failures told to nobody but the log."""
+
+import asyncio
+import json
+
+import pytest
+
+from emulator.auth.keys import AccessKey, Keyring
+from emulator.auth.schemes import Authenticator, NonceMemory
+from emulator.dialect.rpc import RpcFront
+from emulator.gateway.hosts import HostPolicy
+from emulator.gateway.pipeline import Pipeline
+from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
+from emulator.http.message import Headers, Request
+from emulator.kernel.clock import VirtualClock
+from emulator.kernel.ids import CountingIds
+from emulator.storage.database import Database
+
+KEY = AccessKey(
+    key_id="test-key", secret="test-secret", account="1234567890123456", arn="acs:ram::1234567890123456:root"
+)
+
+
+def pipeline_with(operations, *, lenient=True):
+    ids, clock, database = CountingIds(), VirtualClock(), Database(None)
+    fronts = {
+        "fnf": RpcFront("fnf", "2019-03-15", operations, ids),
+        "rpc": UnknownVersionFront(ids),
+        **unavailable_fronts(ids),
+    }
+    pipeline = Pipeline(
+        fronts=fronts,
+        authenticator=Authenticator(Keyring(KEY), lenient=lenient, nonces=NonceMemory()),
+        policy=HostPolicy(),
+        database=database,
+        clock=clock,
+        ids=ids,
+        account=KEY.account,
+        region="cn-hangzhou",
+    )
+    return pipeline, database
+
+
+SIGNED = (
+    "&AccessKeyId=test-key&Signature=x&SignatureMethod=HMAC-SHA1&SignatureVersion=1.0&SignatureNonce=n"
+    "&Timestamp=2023-11-14T22%3A13%3A20Z"
+)
+
+
+def call(pipeline, target, method="GET", body=b"", **headers):
+    """Serve one request and return (status, decoded JSON)."""
+
+    async def scenario():
+        answers = []
+        pairs = [("Host", headers.pop("host", "127.0.0.1"))] + list(headers.items())
+        future = pipeline.serve(Request(method, target, Headers(pairs), body), answers.append)
+        if future is not None:
+            await asyncio.wait([future])
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert len(answers) == 1
+        return answers[0]
+
+    answer = asyncio.run(scenario())
+    return answer.status, json.loads(answer.body)
+
+
+def test_an_operation_gets_its_parameters_and_a_request_id_is_added():
+    """Query and form are merged; system parameters stay out."""
+    pipeline, _ = pipeline_with({"Echo": lambda context, parameters: {"Given": parameters}})
+
+    status, reply = call(pipeline, f"/?Action=Echo&Version=2019-03-15&Name=a%20b{SIGNED}")
+
+    assert status == 200
+    assert reply["Given"] == {"Name": "a b"}
+    assert reply["RequestId"].startswith("00000000-0000-4000")
+
+
+def test_the_answer_leaves_only_after_the_commit():
+    """Acknowledged means durable."""
+    order = []
+
+    def write(context, parameters):
+        database.write("CREATE TABLE made (n)")
+        database.after_commit(lambda error: order.append("committed"))
+        return {}
+
+    pipeline, database = pipeline_with({"Write": write})
+
+    async def scenario():
+        request = Request("GET", f"/?Action=Write&Version=2019-03-15{SIGNED}", Headers([("Host", "127.0.0.1")]))
+        pipeline.serve(request, lambda response: order.append(response.status))
+        order.append("returned")
+        await database.committed()
+
+    asyncio.run(scenario())
+
+    assert order == ["returned", "committed", 200]
+
+
+@pytest.mark.parametrize("awaited", [False, True], ids=["inline", "awaited"])
+def test_a_bug_of_ours_is_logged_whole_and_told_as_internal_error(awaited, caplog):
+    """The caller learns nothing of the inside."""
+
+    async def later():
+        raise RuntimeError("secret detail")
+
+    def now(context, parameters):
+        if awaited:
+            return later()
+        raise RuntimeError("secret detail")
+
+    pipeline, _ = pipeline_with({"Break": now})
+
+    status, reply = call(pipeline, f"/?Action=Break&Version=2019-03-15{SIGNED}")
+
+    assert status == 500
+    assert reply["Code"] == "InternalServerError"
+    assert "secret detail" not in json.dumps(reply)
+    assert "secret detail" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("target", "headers", "status", "code"),
+    [
+        ("/_localyun/health", {"host": "evil.com"}, 403, "ForbiddenHost"),
+        ("/anything", {"Origin": "http://evil.com"}, 403, "ForbiddenOrigin"),
+        (f"/?Action=Echo&Version=2019-03-15{SIGNED}", {"Origin": "http://127.0.0.1"}, 403, "ForbiddenOrigin"),
+        ("/favicon.ico", {}, 404, "NotFound"),
+        (f"/?Action=Nothing&Version=2019-03-15{SIGNED}", {}, 404, "InvalidAction.NotFound"),
+        (f"/?Action=Nothing&Version=1999-01-01{SIGNED}", {}, 400, "InvalidVersion"),
+        (f"/?Action=GetUser&Version=2015-05-01{SIGNED}", {}, 404, "InvalidAction.NotFound"),
+    ],
+)
+def test_refusals_come_in_the_form_the_caller_reads(target, headers, status, code):
+    """Every path ends in a JSON answer with a code."""
+    pipeline, _ = pipeline_with({"Echo": lambda context, parameters: {}})
+
+    answer = call(pipeline, target, **headers)
+
+    assert answer[0] == status
+    assert answer[1]["Code"] == code
+    assert answer[1]["RequestId"]
+
+
+def test_an_unsigned_call_is_refused_with_the_gateways_code():
+    """No key, no service."""
+    pipeline, _ = pipeline_with({"Echo": lambda context, parameters: {}}, lenient=False)
+
+    status, reply = call(pipeline, "/?Action=Echo&Version=2019-03-15")
+
+    assert status == 400
+    assert reply["Code"] == "MissingAccessKeyId"
+
+
+def test_xml_is_written_when_the_caller_asks_for_it():
+    """The gateway's other format, with the one content type every client parses."""
+    pipeline, _ = pipeline_with({"Echo": lambda context, parameters: {"Names": ["a", "b&c"], "Ok": True}})
+
+    async def scenario():
+        answers = []
+        target = f"/?Action=Echo&Version=2019-03-15&Format=XML{SIGNED}"
+        pipeline.serve(Request("GET", target, Headers([("Host", "127.0.0.1")])), answers.append)
+        return answers[0]
+
+    answer = asyncio.run(scenario())
+
+    assert answer.header("content-type") == "text/xml;charset=utf-8"
+    assert b"<EchoResponse><RequestId>" in answer.body
+    assert b"<Names>a</Names><Names>b&amp;c</Names><Ok>true</Ok>" in answer.body

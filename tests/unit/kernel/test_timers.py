@@ -1,0 +1,97 @@
+"""The timer heap."""
+
+import asyncio
+
+import pytest
+
+from emulator.kernel.clock import Millis, SystemClock, VirtualClock
+from emulator.kernel.timers import LoopTimers, VirtualTimers
+
+
+@pytest.fixture
+def timers():
+    return VirtualTimers(VirtualClock(1_000))
+
+
+def test_timers_run_in_order_of_their_instants_then_of_setting(timers):
+    """Advancing runs everything due, earliest first; equal instants in the order they were set."""
+    ran = []
+    for name, instant in (("late", 1_300), ("first", 1_100), ("second", 1_100)):
+        timers.call_at(Millis(instant), name, lambda name=name: ran.append(name))
+
+    count = timers.advance(250)
+
+    assert ran == ["first", "second"]
+    assert count == 2
+    assert timers.next_at() == 1_300
+
+
+def test_setting_a_key_again_moves_the_timer(timers):
+    """A key has one timer; the newest instant and function hold."""
+    ran = []
+    timers.call_at(Millis(1_100), "key", lambda: ran.append("old"))
+    timers.call_at(Millis(1_200), "key", lambda: ran.append("new"))
+
+    timers.advance(150)
+    before = list(ran)
+    timers.advance(100)
+
+    assert before == []
+    assert ran == ["new"]
+
+
+def test_a_cancelled_timer_never_runs_and_leaves_no_trace(timers):
+    """Cancelling frees the heap even when thousands are cancelled."""
+    for number in range(5_000):
+        timers.call_at(Millis(9_000 + number), number, lambda: None)
+    for number in range(5_000):
+        timers.cancel(number)
+
+    assert timers.advance(100_000) == 0
+    assert len(timers) == 0
+    assert timers.next_at() is None
+
+
+def test_a_timer_that_fails_does_not_stop_the_next(timers, caplog):
+    """The failure is logged; the rest runs."""
+    ran = []
+    timers.call_at(Millis(1_001), "bad", lambda: 1 / 0)
+    timers.call_at(Millis(1_002), "good", lambda: ran.append("good"))
+
+    timers.advance(10)
+
+    assert ran == ["good"]
+    assert "timer 'bad' failed" in caplog.text
+
+
+def test_a_timer_may_set_the_next_one_while_time_advances(timers):
+    """Chained timers each see the clock at their own instant."""
+    seen = []
+    clock = timers._virtual
+
+    def again():
+        seen.append(clock.now())
+        if len(seen) < 3:
+            timers.call_at(Millis(clock.now() + 10), "again", again)
+
+    timers.call_at(Millis(1_010), "again", again)
+    timers.advance(100)
+
+    assert seen == [1_010, 1_020, 1_030]
+    assert clock.now() == 1_100
+
+
+def test_loop_timers_wake_the_loop():
+    """With a running loop the earliest timer fires by itself, past instants at once."""
+
+    async def scenario():
+        clock = SystemClock()
+        timers = LoopTimers(clock, asyncio.get_running_loop())
+        fired = asyncio.Queue()
+        timers.call_at(Millis(clock.now() + 20), "soon", lambda: fired.put_nowait("soon"))
+        timers.call_at(Millis(clock.now() - 5), "past", lambda: fired.put_nowait("past"))
+        order = [await asyncio.wait_for(fired.get(), 5), await asyncio.wait_for(fired.get(), 5)]
+        timers.close()
+        return order
+
+    assert asyncio.run(scenario()) == ["past", "soon"]

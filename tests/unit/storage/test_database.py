@@ -1,0 +1,117 @@
+"""One commit per tick, answers after it."""
+
+import asyncio
+import sqlite3
+
+import pytest
+
+from emulator.storage.database import CommitFailed, Database, StorageDamaged
+
+
+@pytest.fixture
+def path(tmp_path):
+    database = Database(tmp_path / "state.db")
+    database.write("CREATE TABLE t (n INTEGER PRIMARY KEY)")
+    database.close()
+    return tmp_path / "state.db"
+
+
+def rows_on_disk(path):
+    with sqlite3.connect(path) as other:
+        return [row[0] for row in other.execute("SELECT n FROM t ORDER BY n")]
+
+
+def test_writes_of_one_tick_are_one_commit_and_effects_wait_for_it(path):
+    """What waits in after_commit runs once, when another connection can see the rows."""
+
+    async def scenario():
+        database = Database(path)
+        seen = []
+        database.write("INSERT INTO t VALUES (1)")
+        database.after_commit(lambda error: seen.append((error, rows_on_disk(path))))
+        database.write("INSERT INTO t VALUES (2)")
+        before = (list(seen), rows_on_disk(path))
+        await database.committed()
+        database.close()
+        return before, seen
+
+    before, seen = asyncio.run(scenario())
+
+    assert before == ([], [])
+    assert seen == [(None, [1, 2])]
+
+
+def test_without_a_pending_write_nothing_waits(path):
+    """A reading operation answers at once."""
+    database = Database(path)
+    seen = []
+
+    database.after_commit(seen.append)
+
+    assert seen == [None]
+    database.close()
+
+
+def test_a_failing_statement_leaves_the_others_of_the_tick(path):
+    """One refused operation does not take down its neighbours."""
+
+    async def scenario():
+        database = Database(path)
+        database.write("INSERT INTO t VALUES (1)")
+        with pytest.raises(sqlite3.IntegrityError):
+            database.write("INSERT INTO t VALUES (1)")
+        database.write("INSERT INTO t VALUES (2)")
+        await database.committed()
+        database.close()
+
+    asyncio.run(scenario())
+
+    assert rows_on_disk(path) == [1, 2]
+
+
+def test_a_unit_happens_whole_or_not_at_all(path):
+    """An exception inside undoes the unit only."""
+    database = Database(path)
+    database.write("INSERT INTO t VALUES (1)")
+    with pytest.raises(RuntimeError, match="half way"), database.unit():
+        database.write("INSERT INTO t VALUES (2)")
+        raise RuntimeError("half way")
+    with database.unit():
+        database.write("INSERT INTO t VALUES (3)")
+    database.close()
+
+    assert rows_on_disk(path) == [1, 3]
+
+
+def test_a_failed_commit_tells_every_waiter_and_undoes_the_tick(path):
+    """Nothing is acknowledged that is not on disk, and memory is told to forget."""
+
+    async def scenario():
+        database = Database(path)
+        forgotten, told = [], []
+        database.on_rollback(lambda: forgotten.append(True))
+        database.write("CREATE TABLE child (n INTEGER REFERENCES t(n) DEFERRABLE INITIALLY DEFERRED)")
+        database.commit()
+        database.write("INSERT INTO child VALUES (99)")  # violated only at commit
+        database.after_commit(told.append)
+        with pytest.raises(CommitFailed):
+            await database.committed()
+        database.write("INSERT INTO t VALUES (5)")
+        await database.committed()
+        database.close()
+        return forgotten, told
+
+    forgotten, told = asyncio.run(scenario())
+
+    assert forgotten == [True]
+    assert isinstance(told[0], CommitFailed)
+    assert rows_on_disk(path) == [5]
+
+
+def test_a_file_that_is_no_database_is_named_damaged(tmp_path):
+    """Start-up can tell the user what is wrong."""
+    file = tmp_path / "state.db"
+    file.write_bytes(b"this is not a database, and long enough to be sure" * 100)
+
+    with pytest.raises(StorageDamaged):
+        Database(file)
