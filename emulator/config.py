@@ -30,9 +30,10 @@ class Config:
 
     ``host`` None means the loopback addresses 127.0.0.1 and ::1. A port of 0 means any free one. ``functions`` is None
     when there is no folder to load. ``access_key_id``, ``access_key_secret``, ``account_id`` and ``region`` are None
-    when they are not given; `emulator.keyfile` then takes what the state folder holds. ``allowed_hosts`` are names, such
-    as that of a container, under which clients may call beside loopback and the cloud's own. ``runtimes`` maps the name
-    of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys of `RESOURCE_KEYS` as written.
+    when they are not given; `emulator.keyfile` then takes what the state folder holds. ``allowed_hosts`` are names,
+    such as that of a container, under which clients may call beside loopback and the cloud's own. ``runtimes`` maps
+    the name of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys of `RESOURCE_KEYS`
+    as written.
     """
 
     host: tuple[str, ...] | None = None
