@@ -52,7 +52,7 @@ def call(pipeline, target, method="GET", body=b"", **headers):
 
     async def scenario():
         answers = []
-        pairs = [("Host", headers.pop("host", "127.0.0.1"))] + list(headers.items())
+        pairs = [("Host", headers.pop("host", "127.0.0.1")), *list(headers.items())]
         future = pipeline.serve(Request(method, target, Headers(pairs), body), answers.append)
         if future is not None:
             await asyncio.wait([future])

@@ -1,0 +1,123 @@
+"""The tutorial "Poll for task status", run through the official clients against a started emulator.
+
+What happens event by event is the guide's; these tests take the flow's real waits.
+"""
+
+import json
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.sdk
+
+FLOW = (Path(__file__).parents[2] / "sample-apps" / "poll-for-task-status" / "flow.yml").read_text()
+POLL = ["Wait10s", "GetJobStatus", "CheckJobComplete"]
+
+
+def steps_entered(events):
+    return [event["StepName"] for event in events if event["Type"] == "StepEntered"]
+
+
+def history(fnf, flow, execution):
+    """Read the whole history in small pages."""
+    events, token = [], None
+    while True:
+        page = fnf.send(
+            "GetExecutionHistory",
+            FlowName=flow,
+            ExecutionName=execution,
+            Limit=7,
+            **({"NextToken": token} if token else {}),
+        )
+        events += page["Events"]
+        token = page.get("NextToken")
+        if not token:
+            return events
+
+
+def wait_for_end(fnf, flow, execution, within_s):
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        reply = fnf.send("DescribeExecution", FlowName=flow, ExecutionName=execution, WaitTimeSeconds=20)
+        if reply["Status"] not in {"Starting", "Running"}:
+            return reply
+    pytest.fail(f"{execution} did not end: {reply}")
+
+
+@pytest.mark.timeout(180)
+def test_the_polling_tutorial_runs_as_the_guide_says(new_emulator, request):
+    """Delay 20 succeeds at the third or fourth poll; too long a delay, and none given (60 s), fail after four polls."""
+    emulator = new_emulator(Path(request.config.rootpath) / "functions").start()
+    fnf = emulator.fnf()
+    fnf.send(
+        "CreateFlow", Name="polling", Definition=FLOW, Description="polling", Type="FDL", RoleArn="acs:ram::1:role/r"
+    )
+    inputs = {"guide": '{"delay": 20}', "too-long": '{"delay": 1000}', "no-delay": "{}"}
+    started = {
+        name: fnf.send("StartExecution", FlowName="polling", ExecutionName=name, Input=text)
+        for name, text in inputs.items()
+    }
+
+    ended = {name: wait_for_end(fnf, "polling", name, 90) for name in inputs}
+    events = {name: history(fnf, "polling", name) for name in inputs}
+
+    assert all(reply["Status"] in {"Starting", "Running", ""} for reply in started.values())
+    assert ended["guide"]["Status"] == "Succeeded"
+    output = json.loads(ended["guide"]["Output"])
+    assert output["job_status"] == "success"
+    assert output["try_count"] in {3, 4}
+    assert steps_entered(events["guide"]) == ["StartJob", "Init", *POLL * output["try_count"], "JobSucceeded"]
+    for name in ("too-long", "no-delay"):
+        assert ended[name]["Status"] == "Failed"
+        assert steps_entered(events[name]) == ["StartJob", "Init", *POLL * 4, "JobFailed"]
+    for name, list_of_events in events.items():
+        assert [event["EventId"] for event in list_of_events] == list(range(1, len(list_of_events) + 1)), name
+        assert list_of_events[0]["Type"] == "ExecutionStarted"
+        assert json.loads(list_of_events[0]["EventDetail"])["input"] == json.loads(inputs[name])
+    waits = [event for event in events["guide"] if event["StepName"] == "Wait10s"]
+    assert Counter(event["Type"] for event in waits).keys() == {
+        "StepEntered",
+        "StepStarted",
+        "StepSucceeded",
+        "StepExited",
+    }
+
+
+@pytest.mark.recovery
+@pytest.mark.timeout(180)
+def test_a_killed_emulator_goes_on_with_the_execution_where_it_was(new_emulator, request):
+    """kill -9 during Wait10s: after the next start the wait ends at its instant and every event is there once."""
+    emulator = new_emulator(Path(request.config.rootpath) / "functions").start()
+    fnf = emulator.fnf()
+    fnf.send("CreateFlow", Name="polling", Definition=FLOW, Description="polling", Type="FDL")
+    fnf.send("StartExecution", FlowName="polling", ExecutionName="cut", Input='{"delay": 1}')
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        before = history(fnf, "polling", "cut")
+        if before[-1]["StepName"] == "Wait10s" and before[-1]["Type"] == "StepStarted":
+            break
+        time.sleep(0.05)
+    assert before[-1]["StepName"] == "Wait10s"
+
+    emulator.kill()
+    emulator.start()
+    fnf = emulator.fnf()
+    ended = wait_for_end(fnf, "polling", "cut", 60)
+    after = history(fnf, "polling", "cut")
+
+    assert ended["Status"] == "Succeeded"
+    assert after[: len(before)] == before
+    assert [event["EventId"] for event in after] == list(range(1, len(after) + 1))
+    polls = json.loads(ended["Output"])["try_count"]
+    assert steps_entered(after) == ["StartJob", "Init", *POLL * polls, "JobSucceeded"]
+    entered, succeeded = (moment(after, "Wait10s", kind) for kind in ("StepStarted", "StepSucceeded"))
+    assert 10.0 <= succeeded - entered < 11.5
+
+
+def moment(events, step, kind):
+    from datetime import datetime
+
+    text = next(event["Time"] for event in events if event["StepName"] == step and event["Type"] == kind)
+    return datetime.fromisoformat(text).timestamp()
