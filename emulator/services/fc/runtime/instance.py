@@ -1,0 +1,145 @@
+"""What the function runtime is given and what it gives back: images, invocations, results, failures.
+
+Nothing here starts a process. `InstancePool` in ``pool.py`` takes a `FunctionImage` and an `Invocation` and returns an
+`InvocationResult`. A function that fails is data (``error_type``); only what the platform itself could not do is raised.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+ErrorType = Literal["HandledInvocationError", "UnhandledInvocationError", "InitializationError"]
+"""What ``X-Fc-Error-Type`` says about a failed function."""
+
+InstanceState = Literal["starting", "idle", "busy", "stopping"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionImage:
+    """Everything an instance is built from; calls with equal `key` share instances.
+
+    ``key`` is unique per world, service, function, version and the state of its configuration and code: a change makes
+    a new key. ``family`` (world/service/function/``LATEST`` or version) is what `InstancePool.retire_family` names.
+    ``version`` is ``LATEST`` or a number; ``service`` is None for functions without one (3.0). Handlers of hooks are
+    None when not configured. ``code_dir`` is used in place; ``layers`` are unpacked folders, first one first.
+    """
+
+    key: str
+    family: str
+    generation: Literal["2.0", "3.0"]
+    account: str
+    region: str
+    service: str | None
+    function: str
+    version: str
+    runtime: str
+    handler: str
+    code_dir: Path
+    memory_mb: int = 128
+    timeout_s: int = 3
+    initializer: str | None = None
+    initializer_timeout_s: int = 3
+    pre_freeze: str | None = None
+    pre_freeze_timeout_s: int = 3
+    pre_stop: str | None = None
+    pre_stop_timeout_s: int = 3
+    environment: Mapping[str, str] = field(default_factory=dict)
+    instance_concurrency: int = 1
+    layers: tuple[Path, ...] = ()
+    log_project: str = ""
+    log_store: str = ""
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """Temporary keys of the function's role, as the context shows them."""
+
+    access_key_id: str
+    access_key_secret: str
+    security_token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """One call: the event's bytes and what the context tells about the call.
+
+    ``qualifier`` is what the caller named (``LATEST``, a version or an alias). ``tracing`` holds the request headers
+    whose names start with ``x-fc-tracing-`` (lower case).
+    """
+
+    request_id: str
+    event: bytes
+    qualifier: str = "LATEST"
+    retry_count: int = 0
+    credentials: Credentials | None = None
+    tracing: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvocationResult:
+    """How one call ended.
+
+    ``body`` is what the function returned, or the error JSON when ``error_type`` is set. ``log`` is this call's part of
+    the instance's log with markers and summary, cut at the front when it is long. ``cold`` tells whether an instance
+    was started for this call.
+    """
+
+    body: bytes
+    error_type: ErrorType | None
+    log: bytes
+    duration_ms: float
+    max_memory_mb: float
+    instance_id: str
+    cold: bool
+
+
+class InstanceInfo(NamedTuple):
+    """One living instance as lists show it."""
+
+    instance_id: str
+    version: str
+    state: InstanceState
+
+
+class RuntimeFailure(Exception):
+    """The platform, not the function, could not do its part. Subclasses say what.
+
+    ::
+
+        RuntimeFailure
+        |-- RuntimeUnavailable    no way to run that runtime on this machine
+        |-- InstanceStartFailed   the process of an instance did not come up
+        |-- InstancesExhausted    as many instances as allowed are busy
+        `-- ResponseTooLarge      the function returned more than may be answered
+    """
+
+
+class RuntimeUnavailable(RuntimeFailure):
+    """The runtime is unknown, or nothing on this machine can run it."""
+
+    def __init__(self, runtime: str, reason: str) -> None:
+        self.runtime = runtime
+        self.reason = reason
+        super().__init__(f"runtime {runtime} is not available: {reason}")
+
+
+class InstanceStartFailed(RuntimeFailure):
+    """The process of an instance could not be started or ended before it was ready."""
+
+
+class InstancesExhausted(RuntimeFailure):
+    """As many instances as allowed are busy."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        super().__init__(f"all {limit} instances are busy")
+
+
+class ResponseTooLarge(RuntimeFailure):
+    """The function returned more bytes than may be answered."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        super().__init__(f"payload size exceeds maximum allowed size ({limit_bytes} bytes)")
