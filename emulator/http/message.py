@@ -30,10 +30,15 @@ class Headers:
 
     def all(self, name: str) -> list[str]:
         """Return every value of *name* (lower case), in order."""
+        if len(self._index) == len(self.pairs):  # nothing is repeated
+            value = self._index.get(name)
+            return [] if value is None else [value]
         return [value for key, value in self.pairs if key.lower() == name]
 
     def starting_with(self, prefix: str) -> Pairs:
         """Return (lower-case name, value) of every field whose name starts with *prefix*, in order of arrival."""
+        if len(self._index) == len(self.pairs):  # nothing is repeated, and the index has the names in lower case
+            return [item for item in self._index.items() if item[0].startswith(prefix)]
         return [(key.lower(), value) for key, value in self.pairs if key.lower().startswith(prefix)]
 
     def __contains__(self, name: str) -> bool:

@@ -1,0 +1,104 @@
+"""RPC v1: everything is a parameter of query or form, signed with HMAC-SHA1.
+
+Path, host, headers and a body that is no form are not covered. A name that comes twice with different values is
+refused, so that what has been verified is what the operation reads, whichever of the two it would take.
+"""
+
+from emulator.auth.claim import Claim, SignedTexts, base64_hmac, encode, read_utc, required
+from emulator.auth.failures import AuthFailure, Reason
+from emulator.dialect.dates import iso_seconds
+from emulator.http.message import Request
+from emulator.kernel.clock import Millis
+
+NAME = "RPC-V1"
+
+_MARKS = frozenset({"Action", "AccessKeyId", "Signature"})
+
+
+def parameters(request: Request) -> dict[str, str]:
+    """Return the parameters of query and form as one table.
+
+    Raises: AuthFailure (REPEATED_PARAMETER).
+    """
+    merged: dict[str, str] = {}
+    for pairs in (request.query_pairs, request.form_pairs):
+        for name, value in pairs:
+            if merged.setdefault(name, value) != value:
+                raise AuthFailure(Reason.REPEATED_PARAMETER, scheme=NAME, detail=name)
+    return merged
+
+
+def string_to_sign(method: str, signed: dict[str, str]) -> str:
+    """Return what is signed for *signed*, the decoded parameters; ``Signature`` among them is left out."""
+    joined = "&".join(
+        f"{encode(name)}={encode(value)}" for name, value in sorted(signed.items()) if name != "Signature"
+    )
+    # what has been encoded holds only unreserved characters and these three
+    again = joined.replace("%", "%25").replace("=", "%3D").replace("&", "%26")
+    return f"{method}&%2F&{again}"
+
+
+def sign(secret: str, string: str) -> str:
+    """Return the signature of *string*."""
+    return base64_hmac(secret + "&", string, "sha1")
+
+
+def claim(request: Request) -> Claim | None:
+    """Read who signed *request*; None when it does not look like an RPC call.
+
+    Raises: AuthFailure for a call with something missing or not supported.
+    """
+    if request.path not in {"/", ""}:
+        return None
+    if not any(name in _MARKS for pairs in (request.query_pairs, request.form_pairs) for name, _ in pairs):
+        return None
+    given = parameters(request)
+    if given.get("SignatureType") or given.get("SignatureMethod", "HMAC-SHA1") != "HMAC-SHA1":
+        raise AuthFailure(Reason.UNSUPPORTED_METHOD, scheme=NAME, detail="SignatureMethod")
+    if given.get("SignatureVersion", "1.0") != "1.0":
+        raise AuthFailure(Reason.UNSUPPORTED_METHOD, scheme=NAME, detail="SignatureVersion")
+    key_id = required(given.get("AccessKeyId", ""), Reason.MISSING_KEY_ID, NAME, "AccessKeyId")
+    signature = required(given.get("Signature", ""), Reason.MISSING_SIGNATURE, NAME, "Signature")
+    date_text = given.get("Timestamp", "")
+    date = read_utc(date_text, NAME)
+    return Claim(
+        scheme=NAME,
+        key_id=key_id,
+        signature=signature,
+        texts=_texts(request.method, given),
+        sign=sign,
+        token=given.get("SecurityToken", ""),
+        date=date,
+        date_text=date_text,
+        nonce=required(given.get("SignatureNonce", ""), Reason.MISSING_NONCE, NAME, "SignatureNonce"),
+    )
+
+
+def _texts(method: str, given: dict[str, str]) -> SignedTexts:
+    yield string_to_sign(method, given), ""
+
+
+def signed_parameters(
+    method: str,
+    given: dict[str, str],
+    *,
+    key_id: str,
+    secret: str,
+    timestamp: Millis,
+    nonce: str,
+    token: str | None = None,
+) -> dict[str, str]:
+    """Return *given* (with ``Action`` and ``Version``) completed and signed, for a client to send as query or form."""
+    complete = {
+        "Format": "JSON",
+        **given,
+        "AccessKeyId": key_id,
+        "SignatureMethod": "HMAC-SHA1",
+        "SignatureVersion": "1.0",
+        "SignatureNonce": nonce,
+        "Timestamp": iso_seconds(timestamp),
+    }
+    if token:
+        complete["SecurityToken"] = token
+    complete["Signature"] = sign(secret, string_to_sign(method, complete))
+    return complete
