@@ -1,0 +1,7 @@
+"""``python -m emulator`` is the command ``localyun``."""
+
+import sys
+
+from emulator.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,212 @@
+"""Calls to a running emulator, signed like any SDK's: the admin API, RPC services and Function Compute."""
+
+import json
+from collections.abc import Iterator, Mapping
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from emulator.auth import fc, rpc
+from emulator.cli.endpoint import Endpoint
+from emulator.cli.failures import CallRefused, CommandFailed, NoEmulator, WrongUsage
+from emulator.dialect.dates import http_date
+from emulator.http.message import Headers, Request
+from emulator.kernel.clock import SystemClock
+from emulator.kernel.ids import RandomIds
+from emulator.keyfile import InstallationKeys
+
+FC_VERSION = "2016-08-15"
+FC3_VERSION = "2023-03-30"
+FNF_VERSION = "2019-03-15"
+
+CALL_TIMEOUT_S = 90.0
+"""Longer than the longest wait a service offers (60 s)."""
+
+
+class Reply:
+    """An answer: ``status``, ``headers`` (lower-case names) and the whole ``body``."""
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(self, response: HTTPResponse, body: bytes) -> None:
+        self.status = response.status
+        self.headers = {name.lower(): value for name, value in response.getheaders()}
+        self.body = body
+
+    def json(self) -> dict[str, Any]:
+        """Return the body as a JSON object.
+
+        Raises: CallRefused when it is none, so not an emulator's.
+        """
+        try:
+            content = json.loads(self.body or b"{}")
+        except ValueError:
+            content = None
+        if not isinstance(content, dict):
+            raise CallRefused(self.status, "", "the answer is not one of an emulator's; is something else there?")
+        return content
+
+
+class Client:
+    """Speaks to the emulator at *endpoint* with this installation's *keys* (None when there are none to be found)."""
+
+    def __init__(self, endpoint: Endpoint, keys: InstallationKeys | None, state: object) -> None:
+        self.endpoint = endpoint
+        self._found_keys = keys
+        self._state = state
+        self._clock = SystemClock()
+        self._ids = RandomIds()
+        self._host = urlsplit(endpoint.http).netloc
+
+    @property
+    def keys(self) -> InstallationKeys:
+        """This installation's keys.
+
+        Raises: CommandFailed when the state folder has none.
+        """
+        if self._found_keys is None:
+            raise CommandFailed(
+                f"there are no keys in {self._state}; go to the directory the emulator was started in, or tell its "
+                "state folder with --state DIR"
+            )
+        return self._found_keys
+
+    # --- admin ---------------------------------------------------------------------------------------------------
+
+    def health(self, timeout_s: float = 5.0) -> dict[str, Any]:
+        """Return status, version, services, account and region.
+
+        Raises: NoEmulator.
+        """
+        reply = self._send("GET", "/_localyun/health", {}, b"", timeout_s)
+        try:
+            content = reply.json() if reply.status == 200 else {}
+        except CallRefused:
+            content = {}
+        if "services" not in content:
+            raise NoEmulator(
+                f"what answers at {self.endpoint.http} (from {self.endpoint.source}) is not localyun; "
+                "start one on another port: localyun start --port 0"
+            )
+        return content
+
+    def admin(self, method: str, page: str, **query: str) -> dict[str, Any]:
+        """Call an admin page and return its JSON.
+
+        Raises: NoEmulator, CallRefused.
+        """
+        body = b"{}" if method == "POST" else b""
+        reply = self._send(method, _target(f"/_localyun/{page}", query), self._admin_headers(), body, CALL_TIMEOUT_S)
+        if reply.status != 200:
+            raise _refusal(reply)
+        return reply.json()
+
+    def admin_text(self, page: str, **query: str) -> Iterator[bytes]:
+        """Yield the text of an admin page as it arrives, without a time limit.
+
+        Raises: NoEmulator, CallRefused.
+        """
+        connection = self._connection(None)
+        try:
+            response = self._exchange(connection, "GET", _target(f"/_localyun/{page}", query), self._admin_headers())
+            if response.status != 200:
+                raise _refusal(Reply(response, response.read()))
+            while piece := response.read1(65536):
+                yield piece
+        except (OSError, HTTPException) as error:
+            raise self._unreachable(error) from error
+        finally:
+            connection.close()
+
+    def _admin_headers(self) -> dict[str, str]:
+        return {"X-Localyun-Token": self.keys.admin_token, "Content-Type": "application/json"}
+
+    # --- services ------------------------------------------------------------------------------------------------
+
+    def workflow(self, action: str, **parameters: str) -> dict[str, Any]:
+        """Call an operation of Serverless Workflow and return its answer.
+
+        Raises: NoEmulator, CallRefused.
+        """
+        signed = rpc.signed_parameters(
+            "POST",
+            {"Action": action, "Version": FNF_VERSION, "RegionId": self.keys.region, **parameters},
+            key_id=self.keys.access_key_id,
+            secret=self.keys.access_key_secret,
+            timestamp=self._clock.now(),
+            nonce=self._ids.uuid(),
+        )
+        body = urlencode(signed, quote_via=quote).encode("ascii")
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        reply = self._send("POST", "/", headers, body, CALL_TIMEOUT_S)
+        if reply.status >= 300:
+            raise _refusal(reply)
+        return reply.json()
+
+    def functions(
+        self, method: str, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float | None = CALL_TIMEOUT_S
+    ) -> Reply:
+        """Call an operation of Function Compute; *path* holds the version and is percent-encoded.
+
+        Raises: NoEmulator, CallRefused.
+        """
+        complete = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
+        request = Request(method, path, Headers(complete.items()), body)
+        complete["Authorization"] = fc.authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
+        reply = self._send(method, path, complete, body, timeout_s)
+        if reply.status >= 300:
+            raise _refusal(reply)
+        return reply
+
+    # --- the wire ------------------------------------------------------------------------------------------------
+
+    def _send(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes, timeout_s: float | None
+    ) -> Reply:
+        connection = self._connection(timeout_s)
+        try:
+            response = self._exchange(connection, method, target, headers, body)
+            return Reply(response, response.read())
+        except (OSError, HTTPException) as error:
+            raise self._unreachable(error) from error
+        finally:
+            connection.close()
+
+    def _connection(self, timeout_s: float | None) -> HTTPConnection:
+        try:
+            return HTTPConnection(self._host, timeout=timeout_s)
+        except HTTPException as error:
+            raise WrongUsage(f"{self.endpoint.http} (from {self.endpoint.source}) is no address: {error}") from error
+
+    @staticmethod
+    def _exchange(
+        connection: HTTPConnection, method: str, target: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> HTTPResponse:
+        connection.request(method, target, body=body or None, headers=dict(headers))
+        return connection.getresponse()
+
+    def _unreachable(self, error: Exception) -> NoEmulator:
+        if isinstance(error, TimeoutError):
+            return NoEmulator(f"{self.endpoint.http} (from {self.endpoint.source}) did not answer in time")
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
+        return NoEmulator(
+            f"no emulator answered at {self.endpoint.http} (from {self.endpoint.source}): {reason.lower()}. "
+            "Start one with: localyun start"
+        )
+
+
+def _target(path: str, query: Mapping[str, str]) -> str:
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def _refusal(reply: Reply) -> CallRefused:
+    """Read an error in any of the JSON forms."""
+    try:
+        content = json.loads(reply.body)
+    except ValueError:
+        content = None
+    if not isinstance(content, dict):
+        content = {}
+    code = content.get("Code") or content.get("ErrorCode") or ""
+    message = content.get("Message") or content.get("ErrorMessage") or reply.body.decode("utf-8", "replace")[:200]
+    return CallRefused(reply.status, str(code), str(message))

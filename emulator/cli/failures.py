@@ -1,0 +1,33 @@
+"""Why a command ends without having done its work, and the exit code that tells so."""
+
+DONE = 0
+FAILED = 1
+WRONG_USAGE = 2
+NO_EMULATOR = 3
+
+
+class CommandFailed(Exception):
+    """A command that cannot go on; the message tells the user what is wrong and what to do."""
+
+    exit_code = FAILED
+
+
+class NoEmulator(CommandFailed):
+    """No emulator answered at the address."""
+
+    exit_code = NO_EMULATOR
+
+
+class WrongUsage(CommandFailed):
+    """Arguments that make no sense together or cannot be read."""
+
+    exit_code = WRONG_USAGE
+
+
+class CallRefused(CommandFailed):
+    """The emulator answered a call with an error; ``code`` is the service's name for it."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        self.status = status
+        self.code = code
+        super().__init__(f"{code}: {message}" if code else f"HTTP {status}: {message}")

@@ -1,0 +1,186 @@
+"""``flow``: flows, their executions and what happens in them."""
+
+import json
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from emulator.cli import history as events
+from emulator.cli.client import Client
+from emulator.cli.failures import CallRefused, CommandFailed, WrongUsage
+from emulator.cli.output import say, say_json, say_json_line, say_pairs, say_table, short
+from emulator.cli.session import connect, wants_json
+from emulator.cli.waiting import pause
+from emulator.config import Settings
+
+FOLLOW_INTERVAL_S = 0.2
+
+
+def start(arguments: Namespace, settings: Settings) -> int:
+    """Start an execution; with ``--follow`` the exit code tells whether it succeeded."""
+    _check_json(arguments.input)
+    client = connect(settings)
+    named = {"ExecutionName": arguments.name} if arguments.name else {}
+    started = client.workflow("StartExecution", FlowName=arguments.flow, Input=arguments.input, **named)
+    if arguments.follow:
+        return _follow(client, arguments.flow, started["Name"], as_json=wants_json(arguments))
+    if wants_json(arguments):
+        say_json(started)
+    else:
+        say(f"started {started['Name']}")
+    return 0
+
+
+def _check_json(text: str) -> None:
+    try:
+        json.loads(text)
+    except ValueError as error:
+        raise WrongUsage(f"--input is not JSON: {error}") from error
+
+
+def _follow(client: Client, flow: str, execution: str, *, as_json: bool) -> int:
+    """Print each event as it happens, then the result."""
+    if not as_json:
+        say(f"execution {execution}")
+    first: events.Event | None = None
+    seen = 0
+    while True:
+        # Asked before the history, so that a final status means that the history is complete.
+        state = client.workflow("DescribeExecution", FlowName=flow, ExecutionName=execution)
+        for event in events.read(client, flow, execution):
+            if event["EventId"] <= seen:
+                continue
+            seen = event["EventId"]
+            first = first or event
+            if as_json:
+                say_json_line(event)
+            else:
+                say(events.line(event, first))
+        if state["Status"] in events.FINAL:
+            break
+        pause(FOLLOW_INTERVAL_S)
+    if as_json:
+        say_json_line(state)
+    else:
+        say(f"{state['Status']}: {state.get('Output') or '{}'}")
+    return 0 if state["Status"] == "Succeeded" else 1
+
+
+def history(arguments: Namespace, settings: Settings) -> int:
+    """Print every event of an execution."""
+    client = connect(settings)
+    execution = arguments.execution or _latest(client, arguments.flow)
+    found = list(events.read(client, arguments.flow, execution))
+    if wants_json(arguments):
+        say_json(found)
+    else:
+        say_table(events.HEADINGS, [events.row(event, found[0]) for event in found])
+    return 0
+
+
+def _latest(client: Client, flow: str) -> str:
+    newest = client.workflow("ListExecutions", FlowName=flow, Limit="1").get("Executions") or []
+    if not newest:
+        raise CommandFailed(f"flow {flow} has not been executed yet")
+    return str(newest[0]["Name"])
+
+
+def show_list(arguments: Namespace, settings: Settings) -> int:
+    """List the flows, or the executions of one flow, newest first."""
+    client = connect(settings)
+    if arguments.flow is None:
+        found = list(_pages(client, "ListFlows", "Flows", {}))
+        headings = ("name", "created", "description")
+        rows = [(flow["Name"], flow["CreatedTime"], short(flow.get("Description") or "", 60)) for flow in found]
+    else:
+        found = list(_pages(client, "ListExecutions", "Executions", {"FlowName": arguments.flow}))
+        headings = ("execution", "status", "started")
+        rows = [(each["Name"], each["Status"], each["StartedTime"]) for each in found]
+    if wants_json(arguments):
+        say_json(found)
+    else:
+        say_table(headings, rows)
+    return 0
+
+
+def _pages(client: Client, action: str, member: str, parameters: dict[str, str]) -> Iterator[dict[str, Any]]:
+    more: dict[str, str] = {}
+    while True:
+        page = client.workflow(action, **parameters, **more)
+        yield from page.get(member) or []
+        if not page.get("NextToken"):
+            return
+        more = {"NextToken": str(page["NextToken"])}
+
+
+def describe(arguments: Namespace, settings: Settings) -> int:
+    """Print a flow with its definition, or an execution with its input and output."""
+    client = connect(settings)
+    if arguments.execution:
+        found = client.workflow("DescribeExecution", FlowName=arguments.flow, ExecutionName=arguments.execution)
+        shown = ("FlowName", "Name", "Status", "StartedTime", "StoppedTime", "Input", "Output")
+    else:
+        found = client.workflow("DescribeFlow", Name=arguments.flow)
+        shown = ("Name", "Description", "Type", "RoleArn", "ExecutionMode", "CreatedTime", "LastModifiedTime")
+    if wants_json(arguments):
+        say_json(found)
+        return 0
+    say_pairs({name: found[name] for name in shown if found.get(name)})
+    if not arguments.execution:
+        say()
+        say(str(found["Definition"]).rstrip("\n"))
+    return 0
+
+
+def create(arguments: Namespace, settings: Settings) -> int:
+    """Create a flow from a file; with ``--update`` also replace one that exists."""
+    try:
+        definition = Path(arguments.file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandFailed(f"{arguments.file} cannot be read: {error}") from error
+    client = connect(settings)
+    parameters = {
+        "Name": arguments.flow,
+        "Definition": definition.replace("{accountID}", client.keys.account_id),
+        "Description": arguments.description,
+        "Type": "FDL",
+    }
+    if arguments.role_arn:
+        parameters["RoleArn"] = arguments.role_arn
+    done = "created"
+    try:
+        flow = client.workflow("CreateFlow", **parameters)
+    except CallRefused as error:
+        if error.code != "FlowAlreadyExists" or not arguments.update:
+            raise
+        done = "updated"
+        flow = client.workflow("UpdateFlow", **parameters)
+    if wants_json(arguments):
+        say_json(flow)
+    else:
+        say(f"{done} {arguments.flow}")
+    return 0
+
+
+def delete(arguments: Namespace, settings: Settings) -> int:
+    """Delete a flow."""
+    connect(settings).workflow("DeleteFlow", Name=arguments.flow)
+    say(f"deleted {arguments.flow}")
+    return 0
+
+
+def stop(arguments: Namespace, settings: Settings) -> int:
+    """Stop a running execution."""
+    why = {"Error": arguments.error, "Cause": arguments.cause}
+    stopped = connect(settings).workflow(
+        "StopExecution",
+        FlowName=arguments.flow,
+        ExecutionName=arguments.execution,
+        **{name: text for name, text in why.items() if text},
+    )
+    if wants_json(arguments):
+        say_json(stopped)
+    else:
+        say(f"stopped {arguments.execution}")
+    return 0

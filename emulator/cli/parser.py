@@ -1,0 +1,136 @@
+"""The grammar of the command line. Nothing is done here: each command names the function that does it."""
+
+from argparse import ArgumentParser, BooleanOptionalAction, RawDescriptionHelpFormatter, _SubParsersAction
+
+from emulator.config import OPTIONS, Option
+
+_DESCRIPTION = "Function Compute, Message Service and Serverless Workflow of Alibaba Cloud on your own machine."
+_EPILOG = """exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered
+
+Every option of start can also be given as an environment variable (LOCALYUN_PORT for --port) or in localyun.yaml."""
+
+_Commands = _SubParsersAction
+
+
+def build() -> ArgumentParser:
+    """Return the parser. Parsed arguments hold ``run``, the ``module:function`` of the command, or None."""
+    parser = ArgumentParser(
+        prog="localyun", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action="store_const", dest="run", const="about:version", help="print the version")
+    parser.set_defaults(run=None, help_of=parser)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _add_start(commands)
+    _add_server_commands(commands)
+    _add_function_commands(commands)
+    _add_flow(commands)
+    _add_tutorial(commands)
+    return parser
+
+
+def _command(
+    commands: "_Commands[ArgumentParser]", name: str, run: str, summary: str, *, prints_data: bool = True
+) -> ArgumentParser:
+    """Add a client command: it takes ``--state``, and ``--json`` when it prints data."""
+    command = commands.add_parser(name, help=summary, description=_sentence(summary))
+    command.set_defaults(run=run, help_of=command)
+    _add_option(command, next(option for option in OPTIONS if option.name == "state"))
+    if prints_data:
+        command.add_argument("--json", action="store_true", help="print JSON")
+    return command
+
+
+def _sentence(summary: str) -> str:
+    return summary[0].upper() + summary[1:] + "."
+
+
+def _add_option(command: ArgumentParser, option: Option) -> None:
+    if option.is_switch:
+        command.add_argument(option.flag, action=BooleanOptionalAction, default=None, help=option.help)
+    elif option.choices:
+        command.add_argument(option.flag, choices=option.choices, help=option.help)
+    else:
+        command.add_argument(option.flag, metavar=option.metavar, help=option.help)
+
+
+def _add_start(commands: "_Commands[ArgumentParser]") -> None:
+    summary = "start an emulator in the foreground, or with -d in the background"
+    start = commands.add_parser("start", help=summary, description=_sentence(summary))
+    start.set_defaults(run="start:run", help_of=start)
+    for option in OPTIONS:
+        if option.has_flag:
+            _add_option(start, option)
+    start.add_argument("-d", "--detach", action="store_true", help="go to the background once calls are served")
+
+
+def _add_server_commands(commands: "_Commands[ArgumentParser]") -> None:
+    _command(commands, "stop", "server:stop", "stop the emulator", prints_data=False)
+    _command(commands, "status", "server:status", "tell what is running and what it serves")
+    env = _command(commands, "env", "about:env", "print the variables that point programs at the emulator")
+    env.add_argument(
+        "--shell",
+        choices=("sh", "fish", "powershell", "dotenv"),
+        help="whose syntax to print (default: fish if that is your shell, else sh)",
+    )
+    _command(commands, "config", "about:config", "print every setting and where its value comes from")
+    reset = _command(commands, "reset", "server:reset", "delete everything but functions of the folder and the keys")
+    reset.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    _command(commands, "version", "about:version", "print the version")
+
+
+def _add_function_commands(commands: "_Commands[ArgumentParser]") -> None:
+    logs = _command(commands, "logs", "logs:run", "print what functions have logged", prints_data=False)
+    logs.add_argument("function", nargs="?", default="", metavar="SERVICE/FUNCTION", help="only this function's lines")
+    logs.add_argument("-f", "--follow", action="store_true", help="go on printing new lines")
+    logs.add_argument("-n", "--lines", type=int, default=100, help="how many earlier lines (default: 100)")
+    invoke = _command(commands, "invoke", "invoke:run", "call a function and print what it returns")
+    invoke.add_argument("function", metavar="[SERVICE[.QUALIFIER]/]FUNCTION", help="the function to call")
+    event = invoke.add_mutually_exclusive_group()
+    event.add_argument("--event", metavar="TEXT", help="the event (default: empty)")
+    event.add_argument("--event-file", metavar="FILE", help="file that holds the event, - for standard input")
+    invoke.add_argument("--log", action="store_true", help="print the call's log on standard error")
+
+
+def _add_flow(commands: "_Commands[ArgumentParser]") -> None:
+    flow = commands.add_parser("flow", help="work with flows and their executions")
+    flow.set_defaults(help_of=flow)
+    actions = flow.add_subparsers(title="actions", metavar="ACTION")
+    start = _command(actions, "start", "flow:start", "start an execution")
+    start.add_argument("flow", metavar="FLOW")
+    start.add_argument("--input", default="{}", metavar="JSON", help="input of the execution (default: {})")
+    start.add_argument("--name", metavar="EXECUTION", help="name of the execution (default: generated)")
+    start.add_argument("--follow", action="store_true", help="print each event as it happens and wait for the end")
+    history = _command(actions, "history", "flow:history", "print what has happened in an execution")
+    history.add_argument("flow", metavar="FLOW")
+    history.add_argument("execution", metavar="EXECUTION", nargs="?", help="default: the one started last")
+    listing = _command(actions, "list", "flow:show_list", "list flows, or the executions of one flow")
+    listing.add_argument("flow", metavar="FLOW", nargs="?")
+    describe = _command(actions, "describe", "flow:describe", "print a flow, or one of its executions")
+    describe.add_argument("flow", metavar="FLOW")
+    describe.add_argument("execution", metavar="EXECUTION", nargs="?")
+    create = _command(actions, "create", "flow:create", "create a flow from a file, or update it")
+    create.add_argument("flow", metavar="FLOW")
+    create.add_argument("file", metavar="FILE", help="definition in YAML; {accountID} in it becomes the account's id")
+    create.add_argument("--description", default="", help="what the flow is for")
+    create.add_argument("--role-arn", default="", help="role the flow acts in")
+    create.add_argument("--update", action="store_true", help="update the flow when it exists")
+    delete = _command(actions, "delete", "flow:delete", "delete a flow", prints_data=False)
+    delete.add_argument("flow", metavar="FLOW")
+    stop = _command(actions, "stop", "flow:stop", "stop an execution")
+    stop.add_argument("flow", metavar="FLOW")
+    stop.add_argument("execution", metavar="EXECUTION")
+    stop.add_argument("--error", default="", help="error name to record")
+    stop.add_argument("--cause", default="", help="cause to record")
+
+
+def _add_tutorial(commands: "_Commands[ArgumentParser]") -> None:
+    tutorial = commands.add_parser("tutorial", help="list and run the tutorials")
+    tutorial.set_defaults(help_of=tutorial)
+    actions = tutorial.add_subparsers(title="actions", metavar="ACTION")
+    _command(actions, "list", "tutorial:show_list", "list the tutorials")
+    run = _command(
+        actions, "run", "tutorial:run", "run a tutorial; starts an emulator when none answers", prints_data=False
+    )
+    run.add_argument("name", metavar="NAME")
+    run.add_argument("--input", metavar="JSON", help="input of the execution (default: the tutorial's own)")
+    run.add_argument("--sdk", choices=("core", "tea"), default="core", help="official SDK to use (default: core)")

@@ -1,0 +1,109 @@
+"""The server's log: one line per event on the error stream, as text or JSON.
+
+Lines are written by a thread of their own, in batches, because a terminal that is held or a pipe nobody reads would
+otherwise stop the event loop. When such a stream stays blocked, lines beyond a bound are dropped and counted.
+"""
+
+import json
+import logging
+import sys
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Literal, TextIO
+
+from emulator.dialect.dates import iso_millis
+from emulator.kernel.clock import Millis
+
+LONGEST_BACKLOG = 10_000
+GATHER_S = 0.02
+
+
+def text_line(record: logging.LogRecord) -> str:
+    """Return ``2026-11-20T08:00:00.000Z INFO emulator.access message``, tracebacks below."""
+    line = f"{_time(record)} {record.levelname} {record.name} {record.getMessage()}"
+    trace = _trace(record)
+    return f"{line}\n{trace}" if trace else line
+
+
+def json_line(record: logging.LogRecord) -> str:
+    """Return one JSON object with ``time``, ``level``, ``logger``, ``message`` and, for a failure, ``exception``."""
+    content = {
+        "time": _time(record),
+        "level": record.levelname.lower(),
+        "logger": record.name,
+        "message": record.getMessage(),
+    }
+    trace = _trace(record)
+    if trace:
+        content["exception"] = trace
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _time(record: logging.LogRecord) -> str:
+    return iso_millis(Millis(int(record.created * 1000)))
+
+
+def _trace(record: logging.LogRecord) -> str:
+    return logging.Formatter().formatException(record.exc_info) if record.exc_info else ""
+
+
+class ServerLog(logging.Handler):
+    """Takes over the root logger from `open` to `close`."""
+
+    def __init__(self, stream: TextIO, line_format: Literal["text", "json"], level: str) -> None:
+        super().__init__(level.upper())
+        self._stream = stream
+        self._render = json_line if line_format == "json" else text_line
+        self._lines: SimpleQueue[str] = SimpleQueue()
+        self._dropped = 0
+        self._closing = Event()
+        self._writer = Thread(target=self._write, name="log-writer", daemon=True)
+
+    @classmethod
+    def open(cls, line_format: Literal["text", "json"], level: str, stream: TextIO = sys.stderr) -> "ServerLog":
+        """Send everything that is logged from now on to *stream*."""
+        log = cls(stream, line_format, level)
+        root = logging.getLogger()
+        root.setLevel(log.level)
+        root.addHandler(log)
+        log._writer.start()
+        return log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Queue one record; never waits."""
+        if self._lines.qsize() >= LONGEST_BACKLOG:
+            self._dropped += 1
+            return
+        try:
+            self._lines.put(self._render(record))
+        except Exception:
+            self.handleError(record)
+
+    def close(self) -> None:
+        """Write what is queued and give the root logger back; gives up on a stream that stays blocked."""
+        logging.getLogger().removeHandler(self)
+        self._closing.set()
+        self._lines.put("")
+        self._writer.join(timeout=1.0)
+        super().close()
+
+    def _write(self) -> None:
+        while not (self._closing.is_set() and self._lines.empty()):
+            lines = [self._lines.get()]
+            self._closing.wait(GATHER_S)  # under load this turns many small writes into few
+            try:
+                while True:
+                    lines.append(self._lines.get_nowait())
+            except Empty:
+                pass  # everything queued so far has been taken
+            if self._dropped:
+                lines.append(f"... {self._dropped} lines dropped while the stream was blocked")
+                self._dropped = 0
+            text = "\n".join(line for line in lines if line)
+            if not text:
+                continue
+            try:
+                self._stream.write(text + "\n")
+                self._stream.flush()
+            except (OSError, ValueError):
+                return  # the stream is gone for good, and with it the place to say so
