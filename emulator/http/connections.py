@@ -1,0 +1,116 @@
+"""What the connections of one server share: the application, the limits, one coarse clock, and how they all end.
+
+Time-outs are checked by one sweep over the open connections. Each keeps the number of the sweep by which it must have
+moved on, so a request costs no timer and no look at the clock.
+"""
+
+import asyncio
+import math
+import sys
+from collections.abc import AsyncIterator
+from typing import Final, Protocol
+
+from emulator.http.answer import AnswerWriter
+from emulator.http.limits import HttpLimits
+from emulator.http.message import Application
+from emulator.kernel.clock import Clock
+from emulator.kernel.tasks import TaskGroup
+
+NEVER: Final = sys.maxsize
+
+
+class Connection(Protocol):
+    """What the sweep and the end of the server ask of a connection."""
+
+    deadline: int
+
+    def overdue(self) -> None:
+        """Act on a deadline that has passed."""
+        ...
+
+    def wind_down(self) -> None:
+        """Close now if no request is under way, else after its answer."""
+        ...
+
+    def abort(self) -> None:
+        """Close at once, dropping whatever is under way."""
+        ...
+
+
+class Connections:
+    """The open connections of one server.
+
+    ``tick`` counts the sweeps. The spans of the limits are at hand as ticks, rounded up: ``idle_ticks`` and so on.
+    ``stopping`` is set once `stop` has been called; from then on every answer closes its connection.
+    """
+
+    def __init__(self, application: Application, *, clock: Clock, limits: HttpLimits) -> None:
+        self.application = application
+        self.limits = limits
+        self.writer = AnswerWriter(clock)
+        self.tasks = TaskGroup("http")
+        self.tick = 0
+        self.stopping = False
+        self.idle_ticks = self._ticks(limits.idle_s)
+        self.head_ticks = self._ticks(limits.head_s)
+        self.body_ticks = self._ticks(limits.body_s)
+        self.write_ticks = self._ticks(limits.write_s)
+        self.linger_ticks = self._ticks(limits.linger_s)
+        self._open: set[Connection] = set()
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._empty: asyncio.Future[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(self, connection: Connection) -> None:
+        """Watch over *connection* until it is discarded."""
+        self._open.add(connection)
+        if self._sweeper is None:
+            self._arm()
+
+    def discard(self, connection: Connection) -> None:
+        """Forget a connection that has ended."""
+        self._open.discard(connection)
+        if not self._open and self._empty is not None and not self._empty.done():
+            self._empty.set_result(None)
+
+    def dispose(self, body: bytes | AsyncIterator[bytes]) -> None:
+        """Close the body of an answer that will not be sent."""
+        close = getattr(body, "aclose", None)
+        if close is not None:
+            self.tasks.spawn(close(), "dispose")
+
+    async def stop(self, grace_s: float) -> None:
+        """Close idle connections at once, the others after their answer or after *grace_s* seconds."""
+        self.stopping = True
+        for connection in list(self._open):
+            connection.wind_down()
+        await self._until_empty(grace_s)
+        for connection in list(self._open):
+            connection.abort()
+        await self._until_empty(1)
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+        await self.tasks.close()
+
+    async def _until_empty(self, seconds: float) -> None:
+        if self._open:
+            self._empty = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._empty], timeout=seconds)
+
+    def _ticks(self, seconds: float) -> int:
+        """Return after how many sweeps *seconds* have passed for sure, the current one being partly over."""
+        return math.ceil(seconds / self.limits.sweep_s) + 1
+
+    def _arm(self) -> None:
+        self._sweeper = asyncio.get_running_loop().call_later(self.limits.sweep_s, self._sweep)
+
+    def _sweep(self) -> None:
+        self.tick = tick = self.tick + 1
+        for connection in [each for each in self._open if each.deadline <= tick]:
+            connection.overdue()
+        self._sweeper = None
+        if self._open:  # without connections the server sleeps
+            self._arm()

@@ -1,0 +1,464 @@
+"""HTTP/1.1 for the server: one `HttpProtocol` per connection.
+
+A connection is in one `Phase`. Input is taken only while no request is unanswered, so a pipelined request waits, unread
+by the parser, in the reader's buffer. An ordinary answer costs one write and neither a task nor a timer; only an answer
+that comes in pieces has a task, which waits while the client does not read.
+"""
+
+import asyncio
+import logging
+import socket
+import struct
+from collections.abc import AsyncIterator
+from enum import IntEnum
+from typing import Final, cast
+
+from emulator.http.answer import CONTINUE, Framing, Unsendable
+from emulator.http.connections import NEVER, Connections
+from emulator.http.exchange import Exchange
+from emulator.http.message import Response
+from emulator.http.pieces import Piece, pour, slices
+from emulator.http.reader import BodyTooLarge, Incoming, Malformed, RequestReader
+
+_log = logging.getLogger(__name__)
+
+_SHARE: Final = 16
+"""Pipelined requests served in a row before other connections get their turn."""
+
+
+class Phase(IntEnum):
+    """What a connection is waiting for; no input is taken from ``LINGERING`` on."""
+
+    IDLE = 0
+    HEAD = 1
+    BODY = 2
+    ANSWER = 3
+    LINGERING = 4
+    CLOSING = 5
+    LOST = 6
+
+
+class HttpProtocol(asyncio.Protocol):
+    """Serves one connection.
+
+    With *refusal*, a (status, reason) pair, nothing is served: whatever comes in is answered with that.
+    """
+
+    __slots__ = (
+        "_advancing",
+        "_connections",
+        "_drained",
+        "_dropped",
+        "_exchange",
+        "_half_closed",
+        "_incoming",
+        "_limit",
+        "_loop",
+        "_origin",
+        "_paused",
+        "_phase",
+        "_reader",
+        "_refusal",
+        "_scheduled",
+        "_stream",
+        "_transport",
+        "_unsent",
+        "_writable",
+        "deadline",
+    )
+
+    _reader: RequestReader
+    _transport: asyncio.Transport
+    _loop: asyncio.AbstractEventLoop
+
+    def __init__(
+        self,
+        connections: Connections,
+        *,
+        scheme: str = "http",
+        server_name: str | None = None,
+        refusal: tuple[int, str] | None = None,
+    ) -> None:
+        self._connections = connections
+        self._origin = (scheme, server_name)
+        self._refusal = refusal
+        self._phase = Phase.IDLE
+        self._incoming: Incoming | None = None
+        self._limit = 0
+        self._exchange: Exchange | None = None
+        self._stream: asyncio.Task[None] | None = None
+        self._drained: asyncio.Future[None] | None = None
+        self._writable = True
+        self._paused = False
+        self._advancing = False
+        self._scheduled = False
+        self._half_closed = False
+        self._dropped = 0
+        self._unsent = 0
+        self.deadline = NEVER
+
+    # What asyncio tells.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to wait for a request."""
+        connections = self._connections
+        self._loop = asyncio.get_running_loop()
+        self._transport = cast("asyncio.Transport", transport)
+        peer = transport.get_extra_info("peername")
+        scheme, server_name = self._origin
+        self._reader = RequestReader(
+            connections.limits,
+            scheme=scheme,
+            remote=str(peer[0]) if isinstance(peer, tuple) else "",
+            server_name=server_name,
+        )
+        self.deadline = connections.tick + connections.idle_ticks
+        connections.add(self)
+        if self._refusal is not None:
+            self._reject(*self._refusal)
+        elif connections.stopping:
+            self._finish(unread=True)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what the client sent, and serve it if nothing is unanswered."""
+        if self._phase >= Phase.LINGERING:
+            self._drop(len(data))
+            return
+        self._reader.feed(data)
+        if self._may_advance():
+            self._advance()
+        if not self._may_advance() and self._reader.held > self._connections.limits.pipelined_bytes:
+            self._pause()
+
+    def eof_received(self) -> bool:
+        """End the connection, unless the client has merely finished sending and waits for pipelined answers.
+
+        A client that closes and one that only stops sending look alike. One with an unanswered request and nothing
+        else on its way is taken to be gone: a receiver of messages that was killed must not be handed another.
+        """
+        if self._exchange is not None and self._reader.held and self._origin[0] == "http":
+            self._half_closed = True
+            return True
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Call off what was under way."""
+        self._connections.discard(self)
+        self._phase = Phase.LOST
+        self.deadline = NEVER
+        self._reader.close()
+        if self._stream is not None:
+            self._stream.cancel()
+        if self._exchange is not None:
+            self._exchange.abandon()
+            self._exchange = None
+
+    def pause_writing(self) -> None:
+        """Hold back: the client does not take what was sent."""
+        self._writable = False
+        self._unsent = self._transport.get_write_buffer_size()
+        self.deadline = self._connections.tick + self._connections.write_ticks
+
+    def resume_writing(self) -> None:
+        """Go on: the client has taken most of what was sent."""
+        self._writable = True
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+        if self._exchange is not None:
+            self.deadline = NEVER
+        elif self._phase < Phase.LINGERING:
+            self._await_input()
+            self._schedule()
+
+    # What the server's other connections share with this one.
+
+    def overdue(self) -> None:
+        """Act on a deadline that has passed: close what is idle, answer 408 to what is too slow."""
+        if self._phase is Phase.CLOSING or not self._writable:
+            unsent = self._transport.get_write_buffer_size()
+            if unsent >= self._unsent:
+                self.abort()
+            self._unsent = unsent
+            self.deadline = self._connections.tick + self._connections.write_ticks
+        elif self._phase is Phase.HEAD:
+            self._reject(408, "the header fields did not arrive in time")
+        elif self._phase is Phase.BODY:
+            self._reject(408, "the body did not arrive in time")
+        else:
+            self._close()
+
+    def wind_down(self) -> None:
+        """Close now if no request is under way, else after its answer."""
+        if self._phase is Phase.IDLE and self._writable:
+            self._close()
+
+    def abort(self) -> None:
+        """Close at once, dropping whatever is under way."""
+        self._transport.abort()
+
+    # What an exchange asks for.
+
+    def answer(self, exchange: Exchange, response: Response) -> None:
+        """Send *response*, which ends *exchange*."""
+        framing, response = self._frame(exchange, response)
+        body = response.body
+        if framing.bodiless:
+            self._transport.write(framing.head)
+            self.drop(response)
+        elif not isinstance(body, bytes):
+            self._send_pieces(framing, body)
+            return
+        elif len(body) > self._connections.limits.slice_bytes:
+            self._send_pieces(framing, slices(body, self._connections.limits.slice_bytes))
+            return
+        else:
+            self._transport.write(framing.head + body)
+        self._answered(close=framing.close)
+
+    def fail(self, exchange: Exchange) -> None:
+        """Answer *exchange* after a failure of the application itself, and close."""
+        exchange.keep_alive = False
+        exchange.respond(self._malformed(500, "the request could not be served"))
+
+    def drop(self, response: Response) -> None:
+        """Let go of an answer that will not be sent."""
+        if not isinstance(response.body, bytes):
+            self._connections.dispose(response.body)
+
+    # Input.
+
+    def _may_advance(self) -> bool:
+        return self._exchange is None and self._writable and not self._scheduled and self._phase < Phase.LINGERING
+
+    def _schedule(self) -> None:
+        """Go on with held input, but not from within a call of the application's."""
+        if not self._scheduled and (self._reader.held or self._half_closed or self._paused):
+            self._scheduled = True
+            self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._scheduled = False
+        if self._may_advance():
+            self._advance()
+        if self._half_closed and self._exchange is None and not self._scheduled:
+            self._close()
+        elif self._paused and self._reader.held <= self._connections.limits.pipelined_bytes:
+            self._resume()
+
+    def _advance(self) -> None:
+        """Serve the requests that have arrived, one after the other, as long as each is answered at once."""
+        self._advancing = True
+        try:
+            for _ in range(_SHARE):
+                if not self._may_advance() or not self._step():
+                    return
+            self._schedule()
+        except Malformed as error:
+            self._reject(error.status, error.reason)
+        finally:
+            self._advancing = False
+
+    def _step(self) -> bool:
+        """Take one request as far as its input reaches; return False when more is needed."""
+        if self._incoming is None:
+            incoming = self._reader.head()
+            if incoming is None:
+                self._await_input()
+                return False
+            if not self._admit(incoming):
+                return True
+            self._incoming = incoming
+        incoming = self._incoming
+        try:
+            body = self._reader.body(self._limit)
+        except BodyTooLarge:
+            self._refuse_size(incoming)
+            return True
+        if body is None:
+            self._await_input()
+            return False
+        self._incoming = None
+        incoming.request.body = body
+        self._serve(incoming)
+        return True
+
+    def _await_input(self) -> None:
+        connections = self._connections
+        if self._incoming is not None:
+            self._phase = Phase.BODY
+            self.deadline = connections.tick + connections.body_ticks
+        elif not self._reader.held:
+            self._phase = Phase.IDLE
+            self.deadline = connections.tick + connections.idle_ticks
+        elif self._phase is not Phase.HEAD:
+            self._phase = Phase.HEAD
+            self.deadline = connections.tick + connections.head_ticks
+
+    def _admit(self, incoming: Incoming) -> bool:
+        """Ask the application whether it wants the body; return False when the request has been answered instead."""
+        length = incoming.length
+        try:
+            verdict = self._connections.application.admit(incoming.request)
+        except Exception:
+            _log.exception("admitting a %s request failed", incoming.request.method)
+            self.fail(self._exchange_for(incoming, unread=length != 0))
+            return False
+        if isinstance(verdict, Response):
+            if length == 0:
+                self._reader.body(0)
+            self._exchange_for(incoming, unread=length != 0).respond(verdict)
+            return False
+        self._limit = verdict
+        if length is not None and length > verdict:
+            self._refuse_size(incoming)
+            return False
+        if incoming.expects_continue and length != 0 and not self._reader.held:
+            self._transport.write(CONTINUE)
+        return True
+
+    def _serve(self, incoming: Incoming) -> None:
+        exchange = self._exchange_for(incoming, unread=False)
+        try:
+            call = self._connections.application.serve(incoming.request, exchange.respond)
+        except Exception:
+            _log.exception("serving a %s request failed", incoming.request.method)
+            if not exchange.answered:
+                self.fail(exchange)
+        else:
+            if call is not None:
+                exchange.attend(call)
+
+    def _exchange_for(self, incoming: Incoming, *, unread: bool) -> Exchange:
+        """Begin an exchange. After one that leaves a body unread the connection cannot go on."""
+        self._incoming = None
+        self._phase = Phase.ANSWER
+        self.deadline = NEVER
+        self._exchange = Exchange(
+            self,
+            method=incoming.request.method,
+            http_1_0=incoming.http_1_0,
+            keep_alive=incoming.keep_alive and not unread,
+            unread=unread,
+        )
+        return self._exchange
+
+    # Refusals.
+
+    def _refuse_size(self, incoming: Incoming) -> None:
+        exchange = self._exchange_for(incoming, unread=True)
+        try:
+            response = self._connections.application.too_large(incoming.request, self._limit)
+        except Exception:
+            _log.exception("refusing a body failed")
+            response = self._malformed(500, "the request could not be served")
+        exchange.respond(response)
+
+    def _reject(self, status: int, reason: str) -> None:
+        """Answer input that is no request, and close."""
+        self._incoming = None
+        self._exchange = exchange = Exchange(self, unread=True)
+        exchange.respond(self._malformed(status, reason))
+
+    def _malformed(self, status: int, reason: str) -> Response:
+        try:
+            return self._connections.application.malformed(status, reason)
+        except Exception:
+            _log.exception("rendering the refusal %d failed", status)
+            return Response(500)
+
+    # Output.
+
+    def _frame(self, exchange: Exchange, response: Response) -> tuple[Framing, Response]:
+        begin = self._connections.writer.begin
+        keep_alive = exchange.keep_alive and not self._connections.stopping
+        if self._half_closed and not self._reader.held:
+            keep_alive = False
+        try:
+            framing = begin(response, method=exchange.method, http_1_0=exchange.http_1_0, keep_alive=keep_alive)
+            return framing, response
+        except Unsendable:
+            _log.exception("the answer with status %d cannot be sent", response.status)
+        self.drop(response)
+        for substitute in (self._malformed(500, "the answer could not be sent"), Response(500)):
+            try:
+                framing = begin(substitute, method=exchange.method, http_1_0=exchange.http_1_0, keep_alive=False)
+                return framing, substitute
+            except Unsendable:
+                _log.exception("the refusal 500 cannot be sent")
+        raise AssertionError("an answer without fields can always be sent")
+
+    def _answered(self, *, close: bool) -> None:
+        exchange = self._exchange
+        self._exchange = None
+        if close or self._connections.stopping:
+            self._finish(unread=(exchange is not None and exchange.unread) or self._paused or self._reader.held > 0)
+        elif not self._advancing:
+            self._await_input()
+            self._schedule()
+
+    def _send_pieces(self, framing: Framing, body: AsyncIterator[Piece]) -> None:
+        self._transport.write(framing.head)
+        self._stream = self._connections.tasks.spawn(self._stream_out(framing, body), "answer")
+
+    async def _stream_out(self, framing: Framing, body: AsyncIterator[Piece]) -> None:
+        try:
+            await pour(framing, body, self._transport.write, self._drain)
+        except Exception:
+            _log.exception("an answer broke off")
+            self._break_off()
+            return
+        finally:
+            self._stream = None
+        self._answered(close=framing.close)
+
+    async def _drain(self) -> None:
+        """Wait until the client has taken what was sent, at least as long as the other connections' turn."""
+        if self._writable:
+            await asyncio.sleep(0)
+        else:
+            self._drained = self._loop.create_future()
+            await self._drained
+
+    def _break_off(self) -> None:
+        """End with a reset: a plain close would make a body without a length look complete."""
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.abort()
+
+    # The end.
+
+    def _finish(self, *, unread: bool) -> None:
+        """Close after the last answer. With input unread, drop some of it first.
+
+        A socket closed with unread input sends a reset, and the client may see that instead of the answer.
+        """
+        if not unread:
+            self._close()
+            return
+        self._phase = Phase.LINGERING
+        self.deadline = self._connections.tick + self._connections.linger_ticks
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        self._resume()
+
+    def _close(self) -> None:
+        self._phase = Phase.CLOSING
+        self._unsent = self._transport.get_write_buffer_size()
+        self.deadline = self._connections.tick + self._connections.write_ticks
+        self._transport.close()
+
+    def _drop(self, size: int) -> None:
+        self._dropped += size
+        if self._dropped > self._connections.limits.linger_bytes and self._phase is Phase.LINGERING:
+            self._close()
+
+    def _pause(self) -> None:
+        if not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self._paused:
+            self._paused = False
+            self._transport.resume_reading()
