@@ -128,7 +128,7 @@ def test_a_bug_of_ours_is_logged_whole_and_told_as_internal_error(awaited, caplo
         (f"/?Action=Echo&Version=2019-03-15{SIGNED}", {"Origin": "http://127.0.0.1"}, 403, "ForbiddenOrigin"),
         ("/favicon.ico", {}, 404, "NotFound"),
         (f"/?Action=Nothing&Version=2019-03-15{SIGNED}", {}, 404, "InvalidAction.NotFound"),
-        (f"/?Action=Nothing&Version=1999-01-01{SIGNED}", {}, 400, "InvalidVersion"),
+        (f"/?Action=Nothing&Version=1999-01-01{SIGNED}", {}, 404, "InvalidVersion"),
         (f"/?Action=GetUser&Version=2015-05-01{SIGNED}", {}, 404, "InvalidAction.NotFound"),
     ],
 )

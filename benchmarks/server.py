@@ -1,0 +1,182 @@
+"""A started emulator and prebuilt, signed requests: what the rows share."""
+
+import json
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import urlencode
+
+from emulator.auth import fc as fc_scheme
+from emulator.auth import rpc as rpc_scheme
+from emulator.dialect.dates import http_date
+from emulator.http.message import Headers, Request
+from emulator.kernel.clock import SystemClock
+from emulator.kernel.ids import RandomIds
+
+CLOCK = SystemClock()
+IDS = RandomIds()
+
+
+class Server:
+    """One emulator process on free ports with its own state folder; ended with the ``with`` block."""
+
+    def __init__(self, functions: Path | None = None, *options: str) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="localyun-bench-")
+        self.state = Path(self._folder.name) / "state"
+        self._functions = functions
+        self._options = options
+        self.start_s = 0.0
+        self.start()
+
+    def start(self) -> None:
+        """Start the process and wait for the first answered call; `start_s` is how long that took."""
+        command = [sys.executable, "-m", "emulator", "start", "--port", "0", "--https-port", "0"]
+        command += ["--state", str(self.state), "--log-level", "warning", *self._options]
+        if self._functions is not None:
+            command += ["--functions", str(self._functions)]
+        (self.state / "endpoint.json").unlink(missing_ok=True)
+        began = time.perf_counter()
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while not self._answers():
+            if self.process.poll() is not None or time.perf_counter() - began > 30:
+                raise RuntimeError("the emulator did not start")
+            time.sleep(0.001)
+        self.start_s = time.perf_counter() - began
+        keys = json.loads((self.state / "keys.json").read_text(encoding="utf-8"))
+        self.key_id, self.secret = keys["accessKeyId"], keys["accessKeySecret"]
+
+    def _answers(self) -> bool:
+        try:
+            told = json.loads((self.state / "endpoint.json").read_text(encoding="ascii"))
+            self.port = int(told["http"].rsplit(":", 1)[1])
+            with Connection(self.port) as connection:
+                return connection.ask(b"GET /_localyun/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")[0] == 200
+        except (OSError, ValueError, KeyError):
+            return False
+
+    def memory_mb(self) -> float:
+        """Return the server's resident memory in MB (its function instances are processes of their own)."""
+        for line in Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+        raise RuntimeError("no VmRSS")
+
+    def rpc(self, action: str, **parameters: str) -> bytes:
+        """Return a signed workflow request as bytes for the wire; each is good for one use."""
+        named = rpc_scheme.signed_parameters(
+            "POST",
+            {"Action": action, "Version": "2019-03-15", "Format": "JSON", **parameters},
+            key_id=self.key_id,
+            secret=self.secret,
+            timestamp=CLOCK.now(),
+            nonce=IDS.uuid(),
+        )
+        body = urlencode(named).encode("ascii")
+        head = (
+            f"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        return head.encode("ascii") + body
+
+    def fc(self, method: str, path: str, body: bytes = b"") -> bytes:
+        """Return a signed Function Compute request as bytes; good for fifteen minutes."""
+        headers = [
+            ("Host", "127.0.0.1"),
+            ("Date", http_date(CLOCK.now())),
+            ("Content-Type", "application/octet-stream"),
+        ]
+        authorization = fc_scheme.authorization(Request(method, path, Headers(headers), body), self.key_id, self.secret)
+        headers += [("Authorization", authorization), ("Content-Length", str(len(body)))]
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+        return f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode("ascii") + body
+
+    def stop(self) -> None:
+        """End the process by its own id."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(30)
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        self._folder.cleanup()
+
+
+class Connection:
+    """A kept-alive connection with as little client as possible: bytes out, status and body in."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=70)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._buffer = b""
+
+    def ask(self, request: bytes) -> tuple[int, bytes]:
+        """Send *request* and return (status, body) of its answer; answers carry Content-Length."""
+        self._socket.sendall(request)
+        while (end := self._buffer.find(b"\r\n\r\n")) < 0:
+            self._more()
+        head = self._buffer[:end].decode("latin-1")
+        length = 0
+        for line in head.split("\r\n")[1:]:
+            name, _, value = line.partition(":")
+            if name.lower() == "content-length":
+                length = int(value)
+        while len(self._buffer) < end + 4 + length:
+            self._more()
+        body = self._buffer[end + 4 : end + 4 + length]
+        self._buffer = self._buffer[end + 4 + length :]
+        return int(head.split(" ", 2)[1]), body
+
+    def _more(self) -> None:
+        received = self._socket.recv(262_144)
+        if not received:
+            raise ConnectionError("the server closed the connection")
+        self._buffer += received
+
+    def __enter__(self) -> "Connection":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+
+
+def python_pass_s() -> float:
+    """Return how long the interpreter takes to start and do nothing, in seconds."""
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    return time.perf_counter() - began
+
+
+def echo_p50_ms(calls: int = 500) -> float:
+    """Return the median round trip of one small message over a socket pair between two processes, in ms."""
+    ours, theirs = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        ours.close()
+        while data := theirs.recv(4096):
+            theirs.sendall(data)
+        os._exit(0)
+    theirs.close()
+    spent = []
+    for _ in range(calls):
+        began = time.perf_counter()
+        ours.sendall(b"x" * 64)
+        ours.recv(4096)
+        spent.append(time.perf_counter() - began)
+    ours.close()
+    os.waitpid(child, 0)
+    return statistics.median(spent) * 1000
+
