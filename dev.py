@@ -1,0 +1,167 @@
+"""Set up this project and run its tasks; needs nothing but Python 3.11 or newer.
+
+    python3 dev.py demo  [arguments of "localyun tutorial run"]   run the polling tutorial
+    python3 dev.py test  [arguments of pytest]                    run the tests
+    python3 dev.py check                                          format, lint, types, import contract
+    python3 dev.py bench [arguments of the benchmarks]            run the benchmarks
+    python3 dev.py setup                                          only install
+
+The first task makes a virtual environment in .venv and installs the project with the versions of constraints.txt. Later
+tasks install again only when pyproject.toml or constraints.txt has changed, so they work without a network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+MINIMUM = (3, 11)
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+STAMP = VENV / ".localyun-setup"
+CHECKS = (
+    ("format", ("-m", "ruff", "format", "--check", ".")),
+    ("lint", ("-m", "ruff", "check", ".")),
+    ("types", ("-m", "mypy")),
+    ("imports", ("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()")),
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Run one task and return its exit code."""
+    if sys.version_info < MINIMUM:
+        wanted = ".".join(str(part) for part in MINIMUM)
+        found = ".".join(str(part) for part in sys.version_info[:3])
+        return fail(f"Python {wanted} or newer is needed, this is {found} ({sys.executable})")
+    tasks = {"demo": demo, "test": test, "check": check, "bench": bench, "setup": setup}
+    if not arguments or arguments[0] not in tasks:
+        print(__doc__)
+        return 0 if arguments in (["-h"], ["--help"]) else 2
+    try:
+        return tasks[arguments[0]](arguments[1:])
+    except KeyboardInterrupt:
+        return 130
+
+
+def demo(arguments: list[str]) -> int:
+    """Run the polling tutorial through an official SDK."""
+    return prepare("sdk") or run("-m", "emulator", "tutorial", "run", "poll-for-task-status", *arguments)
+
+
+def test(arguments: list[str]) -> int:
+    """Run the tests on two processes unless *arguments* say otherwise; pytest's closing line is the last output."""
+    spread = any(argument.startswith(("-n", "--numprocesses", "--dist")) for argument in arguments)
+    return prepare("dev") or run("-m", "pytest", *([] if spread else ["-n", "2"]), *arguments)
+
+
+def check(arguments: list[str]) -> int:
+    """Run every check, also after one has failed."""
+    if arguments:
+        return fail("check takes no arguments")
+    code = prepare("dev")
+    if code:
+        return code
+    failed = [name for name, command in CHECKS if run(*command) != 0]
+    if failed:
+        return fail("check failed: " + ", ".join(failed))
+    print("check passed: " + ", ".join(name for name, _ in CHECKS))
+    return 0
+
+
+def bench(arguments: list[str]) -> int:
+    """Run the benchmarks."""
+    return prepare("dev") or run("-m", "benchmarks", *arguments)
+
+
+def setup(arguments: list[str]) -> int:
+    """Install everything the other tasks need."""
+    return fail("setup takes no arguments") if arguments else prepare("dev")
+
+
+def prepare(extra: str) -> int:
+    """Make the environment hold the project with *extra* (``sdk``, or ``dev`` that includes it); 0 when it does."""
+    wanted = fingerprint()
+    if python_works() and read_stamp() in ({f"dev {wanted}", f"{extra} {wanted}"}):
+        return 0
+    if not python_works():
+        code = make_environment()
+        if code:
+            return code
+    print(f"installing localyun[{extra}] into {VENV} ...", file=sys.stderr, flush=True)
+    STAMP.unlink(missing_ok=True)
+    quiet = [] if sys.stderr.isatty() else ["--quiet"]
+    options = ["--disable-pip-version-check", *quiet, "--constraint", str(ROOT / "constraints.txt")]
+    code = run("-m", "pip", "install", *options, "--editable", f"{ROOT}[{extra}]", stdout_to_stderr=True)
+    if code:
+        return fail("the packages could not be installed; pip's own messages above tell why")
+    STAMP.write_text(f"{extra} {wanted}\n", encoding="ascii")
+    return 0
+
+
+def make_environment() -> int:
+    """Make .venv with the running Python; 0 when it worked."""
+    try:
+        import ensurepip  # noqa: F401 - only asked whether it is there
+        import venv
+    except ImportError:
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        return fail(
+            f"this Python cannot make virtual environments: venv or ensurepip is missing. On Debian and Ubuntu: "
+            f"apt install python{version}-venv"
+        )
+    print(f"making a virtual environment in {VENV} ...", file=sys.stderr, flush=True)
+    try:
+        venv.create(VENV, with_pip=True, clear=VENV.exists(), symlinks=os.name != "nt")
+    except (OSError, subprocess.CalledProcessError) as error:
+        return fail(f"the virtual environment in {VENV} could not be made: {error}")
+    return 0
+
+
+def python_works() -> bool:
+    """Tell whether .venv has a Python that starts, is new enough and has pip."""
+    probe = f"import sys, importlib.util as u; sys.exit(sys.version_info < {MINIMUM} or u.find_spec('pip') is None)"
+    try:
+        return subprocess.run([environment_python(), "-c", probe], check=False, capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def fingerprint() -> str:
+    """Return a text that changes when what has to be installed changes."""
+    digest = hashlib.sha256(str(ROOT).encode())
+    for name in ("pyproject.toml", "constraints.txt"):
+        digest.update((ROOT / name).read_bytes())
+    return digest.hexdigest()
+
+
+def read_stamp() -> str:
+    """Return what the last successful installation noted; empty when there was none."""
+    try:
+        return STAMP.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def environment_python() -> str:
+    """Return the path of the environment's Python."""
+    return str(VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+
+
+def run(*arguments: str, stdout_to_stderr: bool = False) -> int:
+    """Run the environment's Python in the project's folder and return its exit code."""
+    sys.stdout.flush()
+    output = sys.stderr if stdout_to_stderr else None
+    return subprocess.run([environment_python(), *arguments], cwd=ROOT, check=False, stdout=output).returncode
+
+
+def fail(message: str) -> int:
+    """Tell what is wrong and return the exit code for it."""
+    print(f"dev.py: {message}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
