@@ -1,0 +1,58 @@
+"""The operations of the security token service, version 2015-04-01."""
+
+from emulator.dialect.context import RequestContext
+from emulator.dialect.rpc import Parameters, Reply, RpcFront, action_of
+from emulator.kernel.identity import AccountId
+from emulator.kernel.ids import Ids
+from emulator.services.sts.errors import InvalidDurationSeconds, RoleNotFound
+from emulator.services.sts.limits import DURATION_S
+from emulator.services.sts.ports import RoleDirectory
+from emulator.services.sts.service import TemporaryKeys
+from emulator.services.sts.wire import parse_assume_role, render_assumed_role, render_caller_identity
+
+VERSION = "2015-04-01"
+
+
+class StsFront(RpcFront):
+    """AssumeRole and GetCallerIdentity.
+
+    Without *roles* every role name of the caller's own account exists and allows the longest session.
+    """
+
+    def __init__(self, keys: TemporaryKeys, ids: Ids, roles: RoleDirectory | None = None) -> None:
+        operations = {"AssumeRole": self._assume_role, "GetCallerIdentity": self._get_caller_identity}
+        super().__init__("sts", VERSION, operations, ids, upper_case_ids=True)
+        self._keys = keys
+        self._roles = roles
+
+    def allows_anonymous(self, context: RequestContext) -> bool:
+        """Let the one unsigned action of the real service through, to be told that it does not exist here."""
+        return action_of(context).lower() == "assumerolewithoidc"
+
+    def _assume_role(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """Hand out a temporary key for a role's session.
+
+        The real service refuses the account's own keys with NoPermission: only users and roles may assume a role.
+        Here the account's key is the one key everybody has, so it is let through.
+
+        Raises: what `parse_assume_role` raises, RoleNotFound, InvalidDurationSeconds, TooManyKeys.
+        """
+        request = parse_assume_role(parameters)
+        account = context.world.account
+        longest_s = self._longest_session_s(account, request.role) if request.account == account else None
+        if longest_s is None:
+            raise RoleNotFound(arn=request.role_arn)
+        if request.duration_s > longest_s:
+            raise InvalidDurationSeconds(low=DURATION_S.low, high=longest_s)
+        credentials = self._keys.issue(account, request.role, request.session_name, request.duration_s, context.now)
+        return render_assumed_role(request, credentials)
+
+    def _longest_session_s(self, account: AccountId, role: str) -> int | None:
+        return DURATION_S.high if self._roles is None else self._roles.max_session_s(account, role)
+
+    def _get_caller_identity(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """Tell the caller who it is."""
+        del parameters
+        if context.principal is None:
+            raise LookupError("the request has not been authenticated")
+        return render_caller_identity(context.principal)

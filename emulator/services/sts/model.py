@@ -1,0 +1,39 @@
+"""Roles, sessions and the keys made for them."""
+
+import hashlib
+from dataclasses import dataclass
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import AccountId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemporaryCredentials:
+    """What the caller of AssumeRole, or a function, signs with until ``expiration``."""
+
+    access_key_id: str
+    access_key_secret: str
+    security_token: str
+    expiration: Millis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssumeRole:
+    """A checked AssumeRole request."""
+
+    account: AccountId
+    role: str
+    role_arn: str
+    session_name: str
+    duration_s: int
+
+
+def session_arn(account: AccountId, role: str, session_name: str) -> str:
+    """Return the identity of somebody who has assumed *role*."""
+    return f"acs:ram::{account}:assumed-role/{role}/{session_name}"
+
+
+def stable_id(kind: str, account: str, name: str) -> str:
+    """Return the id of a role or user: eighteen digits, the same whenever it is asked for."""
+    digest = hashlib.sha256(f"{kind}\n{account}\n{name}".encode("utf-8", "replace")).digest()
+    return f"3{int.from_bytes(digest[:8], 'big') % 10**17:017d}"

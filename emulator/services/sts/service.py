@@ -1,0 +1,174 @@
+"""Temporary keys: issued for a role's session, kept until they expire, found again when somebody signs with them."""
+
+from binascii import b2a_base64
+from collections.abc import Hashable
+from pathlib import Path
+
+from emulator.auth.keys import AccessKey
+from emulator.kernel.clock import MINUTE, SECOND, Clock, Millis
+from emulator.kernel.identity import AccountId
+from emulator.kernel.ids import Ids
+from emulator.kernel.timers import Timers
+from emulator.services.sts.errors import TooManyKeys
+from emulator.services.sts.limits import (
+    CACHED_KEYS,
+    CACHED_SESSIONS,
+    FUNCTION_DURATION_S,
+    KEPT_EXPIRED_MS,
+    MAX_KEYS,
+)
+from emulator.services.sts.model import TemporaryCredentials, session_arn
+from emulator.storage.database import Database
+from emulator.storage.migrations import Schema
+
+SCHEMA = Schema("sts", Path(__file__).parent / "schema")
+
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+_SWEEP: Hashable = ("sts", "sweep")
+_SWEEP_EVERY_MS = 5 * MINUTE
+
+_Session = tuple[AccountId, str, str]
+
+
+class TemporaryKeys:
+    """Issues and finds temporary keys; a `emulator.auth.keys.KeySource`.
+
+    Expired keys stay known for an hour and are then removed by a timer. Keys in use are kept in memory, because every
+    request signed with one asks for it.
+    """
+
+    def __init__(self, database: Database, timers: Timers, clock: Clock, ids: Ids) -> None:
+        self._database = database
+        self._timers = timers
+        self._clock = clock
+        self._ids = ids
+        self._keys: dict[str, AccessKey] = {}
+        self._sessions: dict[_Session, TemporaryCredentials] = {}
+        self._count = database.read("SELECT count(*) FROM sts_keys").fetchone()[0]
+        database.on_rollback(self._forget)
+        self._sweep_at: Millis | None = None
+        if self._count:
+            self._plan_sweep(clock.now())
+
+    def find(self, key_id: str) -> AccessKey | None:
+        """Return the key of that id, expired or not; None when there never was one or it has long expired."""
+        key = self._keys.get(key_id)
+        if key is not None or not key_id.startswith("STS."):
+            return key
+        row = self._database.read(
+            "SELECT account, secret, token, arn, expires_at FROM sts_keys WHERE key_id = ?", (key_id,)
+        ).fetchone()
+        if row is None:
+            return None
+        account, secret, token, arn, expires_at = row
+        key = AccessKey(
+            key_id=key_id,
+            account=AccountId(account),
+            secret=secret,
+            token=token,
+            arn=arn,
+            expires_at=Millis(expires_at),
+        )
+        return self._cache(key)
+
+    def issue(
+        self, account: AccountId, role: str, session_name: str, duration_s: int, now: Millis
+    ) -> TemporaryCredentials:
+        """Make a new key for a session of *role* that expires *duration_s* seconds from *now*; stored.
+
+        Raises: TooManyKeys.
+        """
+        if self._count >= MAX_KEYS:
+            raise TooManyKeys
+        credentials = TemporaryCredentials(
+            access_key_id="STS." + self._letters(25),
+            access_key_secret=self._letters(44),
+            security_token="CAIS" + self._token_text(),
+            expiration=Millis(now + duration_s * SECOND),
+        )
+        key = AccessKey(
+            key_id=credentials.access_key_id,
+            account=account,
+            secret=credentials.access_key_secret,
+            token=credentials.security_token,
+            arn=session_arn(account, role, session_name),
+            expires_at=credentials.expiration,
+        )
+        self._database.write(
+            "INSERT INTO sts_keys (key_id, account, secret, token, arn, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
+            (key.key_id, account, key.secret, key.token, key.arn, key.expires_at),
+        )
+        self._plan_sweep(Millis(credentials.expiration + KEPT_EXPIRED_MS))
+        self._count += 1
+        self._cache(key)
+        return credentials
+
+    def for_role(
+        self,
+        account: AccountId,
+        role: str,
+        session_name: str,
+        now: Millis,
+        *,
+        duration_s: int = FUNCTION_DURATION_S,
+        good_for_s: int | None = None,
+    ) -> TemporaryCredentials:
+        """Return credentials of a session, the same as last time while they still last *good_for_s* seconds.
+
+        Without *good_for_s* that is half of *duration_s*. Ask for at least as long as the function may run.
+
+        Raises: TooManyKeys.
+        """
+        margin_s = duration_s // 2 if good_for_s is None else min(good_for_s, duration_s)
+        session = (account, role, session_name)
+        known = self._sessions.pop(session, None)
+        if known is None or known.expiration - now < margin_s * SECOND:
+            known = self.issue(account, role, session_name, duration_s, now)
+        self._sessions[session] = known  # put last: the first is the one longest unused
+        if len(self._sessions) > CACHED_SESSIONS:
+            del self._sessions[next(iter(self._sessions))]
+        return known
+
+    def _cache(self, key: AccessKey) -> AccessKey:
+        self._keys[key.key_id] = key
+        if len(self._keys) > CACHED_KEYS:
+            del self._keys[next(iter(self._keys))]
+        return key
+
+    def _forget(self) -> None:
+        """The transaction that may have held new keys is lost."""
+        self._keys.clear()
+        self._sessions.clear()
+        self._count = self._database.read("SELECT count(*) FROM sts_keys").fetchone()[0]
+
+    def _sweep(self) -> None:
+        """Remove what expired over an hour ago; come back for the next, but not more often than every few minutes."""
+        self._sweep_at = None
+        now = self._clock.now()
+        limit = now - KEPT_EXPIRED_MS
+        removed = self._database.write("DELETE FROM sts_keys WHERE expires_at <= ?", (limit,)).rowcount
+        self._count -= removed
+        if removed:
+            self._keys = {key_id: key for key_id, key in self._keys.items() if (key.expires_at or 0) > limit}
+            self._sessions = {name: known for name, known in self._sessions.items() if known.expiration > now}
+        earliest = self._database.read("SELECT min(expires_at) FROM sts_keys").fetchone()[0]
+        if earliest is not None:
+            self._plan_sweep(Millis(max(earliest + KEPT_EXPIRED_MS, now + _SWEEP_EVERY_MS)))
+
+    def _plan_sweep(self, instant: Millis) -> None:
+        """Sweep at *instant* unless that is to happen sooner anyway."""
+        if self._sweep_at is None or instant < self._sweep_at:
+            self._sweep_at = instant
+            self._timers.call_at(instant, _SWEEP, self._sweep)
+
+    def _letters(self, count: int) -> str:
+        """Return *count* random letters and digits."""
+        number = int.from_bytes(self._ids.secret(count), "big")
+        text = ""
+        for _ in range(count):
+            number, index = divmod(number, len(_ALPHABET))
+            text += _ALPHABET[index]
+        return text
+
+    def _token_text(self) -> str:
+        return b2a_base64(self._ids.secret(255), newline=False).decode("ascii")
