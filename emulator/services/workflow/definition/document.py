@@ -156,7 +156,7 @@ class _Composer:
                 path += f"[{len(nodes)}]"
             elif len(nodes) % 2 and isinstance(key := nodes[-1], Scalar):
                 path = _join(path, key.text)
-        return path
+        return path[:200]
 
     def _error(self, message: str, event: Any) -> DefinitionError:
         mark = event.start_mark
