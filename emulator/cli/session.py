@@ -2,6 +2,7 @@
 
 import os
 from argparse import Namespace
+from collections.abc import Mapping
 
 from emulator import keyfile
 from emulator.cli import endpoint
@@ -10,8 +11,8 @@ from emulator.cli.failures import CommandFailed
 from emulator.config import Settings
 
 
-def connect(settings: Settings) -> Client:
-    """Return a client for the emulator these settings lead to; it may turn out that none answers.
+def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Client:
+    """Return a client for the emulator these settings and *environ* lead to; it may turn out that none answers.
 
     Raises: WrongUsage, CommandFailed.
     """
@@ -31,7 +32,7 @@ def connect(settings: Settings) -> Client:
             region=config.region or "cn-hangzhou",
             admin_token="",
         )
-    return Client(endpoint.find(config, os.environ), keys, config.state)
+    return Client(endpoint.find(config, environ), keys, config.state)
 
 
 def wants_json(arguments: Namespace) -> bool:

@@ -1,0 +1,108 @@
+"""``start -d``: the same server as a process of its own, given up only once it answers or has said why it cannot."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import emulator
+from emulator.cli import endpoint
+from emulator.cli.client import Client
+from emulator.cli.failures import CommandFailed, NoEmulator
+from emulator.cli.output import progress, say
+from emulator.cli.session import connect
+from emulator.cli.start_errors import state_unusable
+from emulator.cli.waiting import until
+from emulator.cli.welcome import lines
+from emulator.config import OPTIONS, Settings
+
+START_TIMEOUT_S = 30.0
+LOG_NAME = "server.log"
+LOG_LIMIT = 16 * 1024 * 1024
+"""A log that has outgrown this many bytes is set aside as ``server.log.1`` before the next start."""
+
+_PROGRAM = "import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
+
+
+def start(settings: Settings) -> int:
+    """Start an emulator in the background, print what a foreground start prints, and leave it running.
+
+    Raises: CommandFailed with the server's own words when it ends before it answers.
+    """
+    client = launch(settings)
+    for line in lines(settings.config, client.admin("GET", "status")):
+        say(line)
+    return 0
+
+
+def launch(settings: Settings) -> Client:
+    """Start an emulator in the background and return a client for it once it answers.
+
+    Raises: CommandFailed.
+    """
+    state = settings.config.state
+    path = state / "logs" / LOG_NAME
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if path.exists() and path.stat().st_size > LOG_LIMIT:
+            path.replace(path.with_name(LOG_NAME + ".1"))
+        log = path.open("ab")
+    except OSError as error:
+        raise CommandFailed(state_unusable(error, settings)) from error
+    with log:
+        begin = log.tell()
+        process = _spawn(settings, log)
+    progress(f"starting an emulator, its log is {path}")
+    if not until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S):
+        process.terminate()
+        raise CommandFailed(f"the emulator did not answer within {START_TIMEOUT_S:.0f} s; see {path}")
+    if process.poll() is not None:
+        failed = CommandFailed(_last_words(path, begin) or f"the emulator ended at once; see {path}")
+        failed.exit_code = process.returncode if process.returncode > 0 else 1
+        raise failed
+    process.returncode = 0  # it goes on without us: nobody waits for it, and that is no mistake
+    return connect(settings, environ={})  # the one just started, wherever LOCALYUN_ENDPOINT points
+
+
+def _spawn(settings: Settings, log: BinaryIO) -> "subprocess.Popen[bytes]":
+    # -P: a folder named emulator in the working directory must not be taken for this package.
+    root = str(Path(emulator.__file__).parent.parent)
+    command = [sys.executable, "-P", "-c", _PROGRAM.format(root=root), "start", *flags(settings)]
+    return subprocess.Popen(  # noqa: S603 - our own program
+        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+    )
+
+
+def flags(settings: Settings) -> list[str]:
+    """Return the command line that repeats what this one was given; environment and file are read again."""
+    given = []
+    for option in OPTIONS:
+        if settings.origins[option.name] != option.flag:
+            continue
+        value: Any = getattr(settings.config, option.name)
+        if option.is_switch:
+            given.append(option.flag if value else option.flag.replace("--", "--no-", 1))
+        else:
+            given += [option.flag, ",".join(value) if isinstance(value, tuple) else str(value)]
+    return given
+
+
+def _serves(state: Path, pid: int) -> bool:
+    found = endpoint.read(state)
+    if found is None or found.pid != pid:
+        return False
+    try:
+        Client(found, None, state).health(timeout_s=1.0)
+    except NoEmulator:
+        return False
+    return True
+
+
+def _last_words(path: Path, begin: int) -> str:
+    """Return what the server wrote about its end, without the name every message starts with."""
+    with path.open("rb") as log:
+        log.seek(begin)
+        written = log.read(LOG_LIMIT).decode("utf-8", "replace").splitlines()
+    own = [line.removeprefix("localyun: ") for line in written if line.startswith("localyun: ")]
+    return os.linesep.join(own or written[-5:])

@@ -1,0 +1,55 @@
+"""Bringing an example's function into an emulator that was started without it."""
+
+import json
+from binascii import b2a_base64
+from io import BytesIO
+from pathlib import Path
+from urllib.parse import quote
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from emulator.cli.client import FC_VERSION, Client
+from emulator.cli.failures import CallRefused
+
+RUNTIME = "python3.10"
+HANDLER = "index.handler"
+
+
+def ensure_function(client: Client, service: str, function: str, code: Path) -> bool:
+    """Create the function from the folder *code* unless it is there, and tell whether it was created.
+
+    Raises: NoEmulator, CallRefused.
+    """
+    services = f"/{FC_VERSION}/services"
+    functions = f"{services}/{quote(service, safe='')}/functions"
+    try:
+        client.functions("GET", f"{functions}/{quote(function, safe='')}", b"", {})
+    except CallRefused as error:
+        if error.status != 404:
+            raise
+    else:
+        return False
+    try:
+        _create(client, services, {"serviceName": service})
+    except CallRefused as error:
+        if error.status != 409:  # there already, only the function is missing
+            raise
+    _create(
+        client,
+        functions,
+        {"functionName": function, "runtime": RUNTIME, "handler": HANDLER, "code": {"zipFile": zipped(code)}},
+    )
+    return True
+
+
+def zipped(folder: Path) -> str:
+    """Return the files of *folder* as a zip archive in base64."""
+    archive = BytesIO()
+    with ZipFile(archive, "w", ZIP_DEFLATED) as target:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                target.write(path, path.relative_to(folder).as_posix())
+    return b2a_base64(archive.getvalue(), newline=False).decode("ascii")
+
+
+def _create(client: Client, path: str, content: dict[str, object]) -> None:
+    client.functions("POST", path, json.dumps(content).encode(), {"Content-Type": "application/json"})

@@ -1,0 +1,84 @@
+"""The grammar: every command names a function that exists, and wrong usage is told apart."""
+
+import argparse
+from importlib import import_module
+
+import pytest
+
+from emulator.cli.main import main
+from emulator.cli.parser import build
+from emulator.config import OPTIONS
+
+
+def commands(parser, prefix=""):
+    """Yield (words, parser) of every command that can be run."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, child in action.choices.items():
+                yield from commands(child, f"{prefix} {name}".strip())
+    if prefix and parser.get_default("run"):
+        yield prefix, parser
+
+
+def test_every_command_is_there():
+    """The names people guess."""
+    names = {name for name, _ in commands(build())}
+
+    assert names == {
+        *("start", "stop", "status", "env", "config", "logs", "invoke", "reset", "version"),
+        *(f"flow {action}" for action in ("start", "history", "list", "describe", "create", "delete", "stop")),
+        *("tutorial list", "tutorial run"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "parser"), list(commands(build())), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_command_names_a_function_that_exists(name, parser):
+    """Commands are imported on demand; none of the names is stale."""
+    module, _, function = parser.get_default("run").partition(":")
+
+    assert callable(getattr(import_module(f"emulator.cli.{module}"), function)), name
+
+
+@pytest.mark.parametrize(
+    ("name", "parser"), list(commands(build())), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_every_command_explains_itself(name, parser):
+    """--help works for each command (argparse formats lazily and can fail there)."""
+    assert parser.format_help().startswith(f"usage: localyun {name}")
+
+
+def test_start_takes_every_option_that_has_a_flag():
+    """The table of options is the grammar of start."""
+    start = dict(commands(build()))["start"]
+    flags = {text for action in start._actions for text in action.option_strings}
+
+    assert {option.flag for option in OPTIONS if option.has_flag} <= flags
+    assert not {option.flag for option in OPTIONS if not option.has_flag} & flags
+
+
+@pytest.mark.parametrize("words", [["bogus"], ["start", "--auth", "maybe"], ["flow", "start"], ["logs", "-n", "x"]])
+def test_wrong_usage_ends_with_2(words, capsys):
+    """argparse's own refusals."""
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+
+    assert ended.value.code == 2
+    assert "usage: localyun" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["flow"], ["tutorial"]])
+def test_command_that_is_not_complete_shows_help(words, capsys):
+    """A group without an action is wrong usage and explains itself."""
+    assert main(words) == 2
+    assert "usage: localyun" in capsys.readouterr().out
+
+
+def test_setting_that_cannot_be_used_is_wrong_usage(capsys, monkeypatch, tmp_path):
+    """A broken variable is told without a traceback."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOCALYUN_PORT", "many")
+
+    assert main(["status"]) == 2
+    assert capsys.readouterr().err.startswith("localyun: LOCALYUN_PORT: port must be a whole number")

@@ -1,0 +1,90 @@
+"""The server's log: its two forms, and that a blocked stream never blocks the server."""
+
+import io
+import json
+import logging
+from threading import Event
+
+import pytest
+
+from emulator.cli import server_log
+from emulator.cli.server_log import ServerLog
+
+
+@pytest.fixture
+def root():
+    """The root logger, given back as it was."""
+    logger = logging.getLogger()
+    level = logger.level
+    yield logger
+    logger.setLevel(level)
+
+
+def test_text_lines_have_time_level_logger_and_message(root):
+    """One line per event."""
+    stream = io.StringIO()
+    log = ServerLog.open("text", "info", stream)
+
+    logging.getLogger("emulator.access").info("%s done", "x")
+    logging.getLogger("emulator.access").debug("not shown")
+    log.close()
+
+    time, rest = stream.getvalue().split(" ", 1)
+    assert rest == "INFO emulator.access x done\n"
+    assert len(time) == len("2026-01-01T00:00:00.000Z")
+
+
+def test_json_lines_hold_one_object_each(root):
+    """Programs read the log as JSON, tracebacks included."""
+    stream = io.StringIO()
+    log = ServerLog.open("json", "debug", stream)
+
+    logging.getLogger("a").debug("first\nline")
+    try:
+        int("broken")
+    except ValueError:
+        logging.getLogger("b").exception("second")
+    log.close()
+
+    first, second = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert (first["level"], first["logger"], first["message"]) == ("debug", "a", "first\nline")
+    assert "ValueError: invalid literal" in second["exception"]
+
+
+def test_blocked_stream_drops_lines_and_counts_them(root, monkeypatch):
+    """Logging returns at once while nobody reads; what was lost is told."""
+    monkeypatch.setattr(server_log, "LONGEST_BACKLOG", 3)
+    reading = Event()
+    written = Event()
+
+    class HeldStream(io.StringIO):
+        def write(self, text):
+            written.set()
+            assert reading.wait(10)
+            return super().write(text)
+
+    stream = HeldStream()
+    log = ServerLog.open("text", "info", stream)
+    logger = logging.getLogger("held")
+    logger.info("line 0")
+    assert written.wait(10)
+    for number in range(1, 11):
+        logger.info("line %d", number)
+    reading.set()
+    log.close()
+
+    assert "line 3" in stream.getvalue()
+    assert "line 4" not in stream.getvalue()
+    assert "7 lines dropped" in stream.getvalue()
+
+
+def test_stream_that_is_gone_ends_the_writer_quietly(root):
+    """A closed pipe must not stop the server, at its end either."""
+    stream = io.StringIO()
+    log = ServerLog.open("text", "info", stream)
+    stream.close()
+
+    logging.getLogger("gone").info("nobody hears this")
+    log.close()
+
+    assert log not in root.handlers
