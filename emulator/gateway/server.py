@@ -1,0 +1,204 @@
+"""The listening sockets: HTTP on one port, HTTPS on another, each on every host with the same number; graceful stop."""
+
+import asyncio
+import errno
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from emulator.http.certificates import CertificateAuthority
+from emulator.http.connections import Connections
+from emulator.http.limits import HttpLimits
+from emulator.http.message import Application
+from emulator.http.protocol import HttpProtocol
+from emulator.http.tls_listener import TlsListener
+from emulator.kernel.clock import Clock
+
+LOOPBACK: Final = ("127.0.0.1", "::1")
+
+_BACKLOG: Final = 1024
+_ATTEMPTS: Final = 50
+"""How often a free port is looked for that every host has free."""
+
+_NO_SUCH_ADDRESS: Final = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT}
+
+
+class PortInUse(OSError):
+    """Something else listens on the port."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        super().__init__(errno.EADDRINUSE, f"port {port} is in use")
+
+
+class Server:
+    """Serves one application.
+
+    *port* and *https_port* may be 0 for any free one. Without an *authority* there is no HTTPS port. *on_stopping* is
+    called when the server begins to stop, so that the application can end what would keep requests waiting. A host
+    that this machine does not have is skipped as long as another one is left.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        *,
+        clock: Clock,
+        hosts: Sequence[str] = LOOPBACK,
+        port: int = 0,
+        https_port: int = 0,
+        authority: CertificateAuthority | None = None,
+        limits: HttpLimits | None = None,
+        on_stopping: Callable[[], None] | None = None,
+    ) -> None:
+        self._hosts = tuple(hosts)
+        self._wanted = port
+        self._wanted_https = https_port
+        self._authority = authority
+        self._on_stopping = on_stopping
+        self._connections = Connections(application, clock=clock, limits=limits or HttpLimits())
+        self._listeners: list[asyncio.Server] = []
+        self._tls: TlsListener | None = None
+        self._port = 0
+        self._https_port = 0
+
+    @property
+    def port(self) -> int:
+        """The HTTP port that is listened on."""
+        return self._port
+
+    @property
+    def https_port(self) -> int:
+        """The HTTPS port that is listened on; 0 when there is none."""
+        return self._https_port
+
+    @property
+    def open_connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._connections)
+
+    async def start(self) -> None:
+        """Listen on both ports.
+
+        Raises: PortInUse; OSError when a host or port cannot be had for another reason.
+        """
+        addresses = await _addresses(self._hosts)
+        sockets = listen(addresses, self._wanted)
+        try:
+            secure = listen(addresses, self._wanted_https) if self._authority is not None else []
+        except OSError:
+            _close(sockets)
+            raise
+        self._port = sockets[0].getsockname()[1]
+        loop = asyncio.get_running_loop()
+        for sock in sockets:
+            self._listeners.append(
+                await loop.create_server(lambda: HttpProtocol(self._connections), sock=sock, backlog=_BACKLOG)
+            )
+        if self._authority is not None:
+            self._https_port = secure[0].getsockname()[1]
+            self._tls = TlsListener(secure, connections=self._connections, authority=self._authority)
+            self._tls.start()
+
+    async def stop(self, grace_s: float = 5) -> None:
+        """Accept no more, close idle connections, and give the others *grace_s* seconds to get their answer."""
+        for listener in self._listeners:
+            listener.close()
+        self._listeners.clear()
+        if self._tls is not None:
+            await self._tls.close()
+            self._tls = None
+        if self._on_stopping is not None:
+            self._on_stopping()
+        await self._connections.stop(grace_s)
+        if self._authority is not None:
+            await self._authority.close()
+
+
+def listen(addresses: Sequence[tuple[socket.AddressFamily, str]], port: int) -> list[socket.socket]:
+    """Return sockets that listen on *port* at every one of *addresses*; 0 finds a number that is free at all of them.
+
+    Raises: PortInUse, OSError.
+    """
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _listen_once(addresses, port)
+        except PortInUse:
+            if port or attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable: the last attempt raises")
+
+
+def _listen_once(addresses: Sequence[tuple[socket.AddressFamily, str]], port: int) -> list[socket.socket]:
+    sockets: list[socket.socket] = []
+    missing: OSError | None = None
+    try:
+        for family, address in addresses:
+            try:
+                sock = _bind(family, address, port)
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    raise PortInUse(port) from error
+                if error.errno not in _NO_SUCH_ADDRESS:
+                    raise
+                missing = error
+                continue
+            sockets.append(sock)
+            port = sock.getsockname()[1]
+    except OSError:
+        _close(sockets)
+        raise
+    if missing is not None and not sockets:
+        raise missing
+    return sockets
+
+
+def _bind(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
+    # The protocol is named because asyncio sets TCP_NODELAY only on sockets that say they are TCP.
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if sys.platform != "win32":  # there the option would let two servers share the port
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind((address, port))
+        sock.listen(_BACKLOG)
+        sock.setblocking(False)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+async def _addresses(hosts: Sequence[str]) -> list[tuple[socket.AddressFamily, str]]:
+    """Resolve *hosts* to the addresses to bind, each once.
+
+    Raises: OSError when a name is not known.
+    """
+    found: dict[tuple[socket.AddressFamily, str], None] = {}
+    loop = asyncio.get_running_loop()
+    for host in hosts:
+        known = _literal(host)
+        if known is not None:
+            found[known] = None
+            continue
+        for family, _, _, _, address in await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM):
+            if family in {socket.AF_INET, socket.AF_INET6}:
+                found[family, str(address[0])] = None
+    return list(found)
+
+
+def _literal(host: str) -> tuple[socket.AddressFamily, str] | None:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host)
+        except OSError:
+            continue
+        return family, host
+    return None
+
+
+def _close(sockets: list[socket.socket]) -> None:
+    for sock in sockets:
+        sock.close()
