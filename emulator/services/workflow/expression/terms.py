@@ -31,7 +31,8 @@ class Constant:
 
     def __str__(self) -> str:
         if isinstance(self.value, float):
-            return format(Decimal(repr(self.value)), "f")
+            digits = format(Decimal(repr(self.value)), "f")
+            return digits if "." in digits else f"{digits}.0"
         return json.dumps(self.value)
 
 
