@@ -1,5 +1,6 @@
 """Why an emulator could not start, in words that tell what to do."""
 
+import errno
 import sqlite3
 
 from emulator.config import Settings
@@ -9,6 +10,9 @@ from emulator.storage.database import StorageDamaged
 from emulator.storage.folder import FolderInUse
 from emulator.storage.migrations import StateTooNew
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""Errors of a write, which do not name the file; other errors without a file are about addresses."""
+
 
 def explain(error: BaseException, settings: Settings) -> str | None:
     """Return what is wrong and what to do about it; None for an error that is a bug of ours."""
@@ -16,8 +20,8 @@ def explain(error: BaseException, settings: Settings) -> str | None:
     match error:
         case PortInUse():
             return (
-                f"{error}. If it is another emulator, localyun status tells and localyun stop ends it; otherwise choose "
-                "other ports with --port and --https-port (0 takes any free one)."
+                f"port {error.port} is in use. If it is another emulator, localyun stop ends it; "
+                "otherwise choose other ports with --port and --https-port (0 takes any free one)."
             )
         case FolderInUse():
             return f"{error}. Stop it with localyun stop, or use another folder with --state DIR."
@@ -32,6 +36,8 @@ def explain(error: BaseException, settings: Settings) -> str | None:
             return str(error)
         case sqlite3.Error():
             return f"{state / 'state.db'} cannot be used: {error}. Is the disk full, or the folder not writable?"
+        case OSError() if error.filename is None and error.errno not in _FULL:
+            return f"cannot listen on {_hosts(settings)}: {_reason(error)}. Check --host, --port and --https-port."
         case OSError():
             return state_unusable(error, settings)
     return None
@@ -39,9 +45,18 @@ def explain(error: BaseException, settings: Settings) -> str | None:
 
 def state_unusable(error: OSError, settings: Settings) -> str:
     """Return what is wrong with the state folder."""
-    where = error.filename if error.filename is not None else settings.config.state
-    reason = (error.strerror or str(error)).lower()
+    state = settings.config.state
+    where = error.filename if error.filename is not None else state
     return (
-        f"{where}: {reason}. The state folder {settings.config.state} must be a folder this user can write; another one "
-        "is chosen with --state DIR."
+        f"{where}: {_reason(error)}. The state folder {state} must be a folder this user can write; choose another one "
+        "with --state DIR."
     )
+
+
+def _hosts(settings: Settings) -> str:
+    config = settings.config
+    return f"{', '.join(config.host or ('127.0.0.1', '::1'))} with ports {config.port} and {config.https_port}"
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
