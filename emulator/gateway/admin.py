@@ -33,8 +33,8 @@ class Controls(Protocol):
         """Forget everything the services know; functions of the folder stay."""
         ...
 
-    def stop(self) -> None:
-        """End the emulator soon, after this answer."""
+    def stop_soon(self) -> None:
+        """End the emulator after this answer."""
         ...
 
     def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
@@ -133,7 +133,7 @@ class AdminFront:
 
     def _stop(self, context: RequestContext) -> Response:
         del context
-        self._controls.stop()
+        self._controls.stop_soon()
         return _json(200, {"status": "stopping"})
 
     def _logs(self, context: RequestContext) -> Response:
