@@ -1,36 +1,19 @@
 """From an answer to bytes: status line, framing, Date. The framing is decided here and nowhere else."""
 
-import re
-from functools import lru_cache
 from http import HTTPStatus
 from time import gmtime
 from typing import Final
 
+from emulator.http.fields import Unsendable, field_name, join_head
 from emulator.http.message import Response
 from emulator.kernel.clock import SECOND, Clock, Millis
 
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _HOP_BY_HOP: Final = frozenset({"transfer-encoding", "keep-alive", "te", "trailer"})
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}" for status in HTTPStatus}
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
-class Unsendable(ValueError):
-    """An answer whose status or header fields cannot go on the wire."""
-
-
-@lru_cache(maxsize=1024)
-def _field_name(name: str) -> str:
-    """Return *name* in lower case.
-
-    Raises: Unsendable when it is no name of a header field.
-    """
-    if not _TOKEN.fullmatch(name):
-        raise Unsendable(f"{name!r} is not the name of a header field")
-    return name.lower()
 
 
 class Framing:
@@ -85,7 +68,11 @@ class AnswerWriter:
         elif http_1_0:
             lines.append("Connection: keep-alive")
         return Framing(
-            head=_join(lines), length=length, chunked=chunked and not bodiless, bodiless=bodiless, close=not keep_alive
+            head=join_head(lines),
+            length=length,
+            chunked=chunked and not bodiless,
+            bodiless=bodiless,
+            close=not keep_alive,
         )
 
     def _date(self) -> str:
@@ -104,7 +91,7 @@ def _copy_fields(response: Response, lines: list[str]) -> tuple[str, bool, bool]
     promised = ""
     dated = closing = False
     for name, value in response.headers:
-        key = _field_name(name)
+        key = field_name(name)
         if key == "content-length":
             promised = value
         elif key == "connection":
@@ -125,21 +112,6 @@ def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise Unsendable(f"Content-Length {text!r} is not a number")
     return int(text)
-
-
-def _join(lines: list[str]) -> bytes:
-    """Join the lines of a head.
-
-    Raises: Unsendable when a value would break out of its line.
-    """
-    lines.append("\r\n")
-    text = "\r\n".join(lines)
-    if text.count("\n") != len(lines) or text.count("\r") != len(lines) or "\0" in text:
-        raise Unsendable("a header field has a line break or NUL in its value")
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError as error:
-        raise Unsendable(f"a header field cannot be encoded: {error.reason}") from None
 
 
 def _http_date(instant: Millis) -> str:

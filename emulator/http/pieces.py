@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from emulator.http.answer import Framing, Unsendable
+from emulator.http.answer import Framing
+from emulator.http.fields import Unsendable
 
 Piece = bytes | memoryview
 

@@ -13,9 +13,10 @@ from collections.abc import AsyncIterator
 from enum import IntEnum
 from typing import Final, cast
 
-from emulator.http.answer import CONTINUE, Framing, Unsendable
+from emulator.http.answer import CONTINUE, Framing
 from emulator.http.connections import NEVER, Connections
 from emulator.http.exchange import Exchange
+from emulator.http.fields import Unsendable
 from emulator.http.message import Response
 from emulator.http.pieces import Piece, pour, slices
 from emulator.http.reader import BodyTooLarge, Incoming, Malformed, RequestReader

@@ -1,0 +1,235 @@
+"""The small HTTP/1.1 client that pushes, destinations and custom runtimes share.
+
+It keeps connections for the next call, never follows a redirect, and dials only addresses its caller's policy permits.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Iterable
+from types import TracebackType
+from typing import Final, Self
+
+from emulator.http.addresses import Permit, is_loopback, permitted_addresses
+from emulator.http.client_connection import Answer, ClientConnection
+from emulator.http.client_errors import AnswerTooLarge, CallTimedOut, ClientError, ConnectFailed, ConnectionLost
+from emulator.http.client_pool import ConnectionPool, PoolKey
+from emulator.http.message import Headers
+from emulator.http.outgoing import Origin, request_head, split_url
+
+MAX_RESPONSE: Final = 32 * 1024 * 1024
+
+_IDEMPOTENT: Final = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
+
+
+class ClientResponse:
+    """A whole answer."""
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(self, status: int, headers: Headers, body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+class StreamedResponse:
+    """An answer whose body is read piece by piece: iterate over it, to the end or until `aclose`.
+
+    It can itself be the body of an answer of ours. While its pieces are not taken, the sender is held back.
+    """
+
+    def __init__(self, answer: Answer, connection: ClientConnection, pool: ConnectionPool, key: PoolKey) -> None:
+        self.status = answer.status
+        self.headers = answer.headers
+        self._connection = connection
+        self._pieces = connection.pieces()
+        self._pool = pool
+        self._key = key
+        self._ended = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Return the next piece.
+
+        Raises: ClientError.
+        """
+        try:
+            return await anext(self._pieces)
+        except StopAsyncIteration:
+            self._release()
+            raise
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def aclose(self) -> None:
+        """Read no further; the connection is closed unless the body has ended."""
+        if not self._ended:
+            self._ended = True
+            self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _release(self) -> None:
+        if not self._ended:
+            self._ended = True
+            self._pool.give_back(self._key, self._connection)
+
+
+class HttpClient:
+    """Makes outgoing calls.
+
+    *permit* is the address policy; without one only this machine is called. *ssl_context* is for https; without one
+    such calls fail. Connections are kept for *idle_s* seconds, *idle_per_host* and *idle_total* at most.
+    """
+
+    def __init__(
+        self,
+        *,
+        permit: Permit = is_loopback,
+        ssl_context: ssl.SSLContext | None = None,
+        idle_s: float = 30,
+        idle_per_host: int = 8,
+        idle_total: int = 64,
+    ) -> None:
+        self._permit = permit
+        self._ssl_context = ssl_context
+        self._pool = ConnectionPool(idle_s=idle_s, per_key=idle_per_host, total=idle_total)
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        timeout_s: float,
+        headers: Iterable[tuple[str, str]] = (),
+        body: bytes | AsyncIterator[bytes] = b"",
+        connect_to: tuple[str, int] | None = None,
+        max_response: int = MAX_RESPONSE,
+    ) -> ClientResponse:
+        """Make a call and return its whole answer, whatever its status.
+
+        *timeout_s* covers everything. *connect_to* is an (address, port) to dial instead of the URL's host; it is the
+        caller's own choice and not judged by the address policy.
+
+        Raises: ClientError; Unsendable (a ValueError) when URL, method or headers cannot go on the wire.
+        """
+        try:
+            async with (
+                asyncio.timeout(timeout_s),
+                await self._open(method, url, headers=headers, body=body, connect_to=connect_to) as answer,
+            ):
+                return ClientResponse(answer.status, answer.headers, await _collect(answer, max_response))
+        except TimeoutError as error:
+            raise CallTimedOut(f"{method} {url} was not answered within {timeout_s:g} s") from error
+
+    async def open(
+        self,
+        method: str,
+        url: str,
+        *,
+        timeout_s: float,
+        headers: Iterable[tuple[str, str]] = (),
+        body: bytes | AsyncIterator[bytes] = b"",
+        connect_to: tuple[str, int] | None = None,
+    ) -> StreamedResponse:
+        """Make a call and return once the head of its answer is there; *timeout_s* covers no more than that.
+
+        Raises: as `request`.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._open(method, url, headers=headers, body=body, connect_to=connect_to)
+        except TimeoutError as error:
+            raise CallTimedOut(f"{method} {url} was not answered within {timeout_s:g} s") from error
+
+    async def close(self) -> None:
+        """Close the connections that are kept."""
+        self._pool.close()
+        await asyncio.sleep(0)  # lets the transports end
+
+    async def _open(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Iterable[tuple[str, str]],
+        body: bytes | AsyncIterator[bytes],
+        connect_to: tuple[str, int] | None,
+    ) -> StreamedResponse:
+        origin, target = split_url(url)
+        length = len(body) if isinstance(body, bytes) else None
+        head, chunked = request_head(method, target, origin, headers, length)
+        key = PoolKey(origin, connect_to)
+        kept = self._pool.take(key)
+        if kept is not None:
+            try:
+                answer = await _send(kept, method, head, body, chunked=chunked)
+            except ConnectionLost as error:
+                # The server may close a kept connection at any time. A call that may have had an effect is not made
+                # again, nor one that has begun to be answered.
+                if not error.unanswered or method not in _IDEMPOTENT or length is None:
+                    raise
+            else:
+                return StreamedResponse(answer, kept, self._pool, key)
+        fresh = await self._connect(origin, connect_to)
+        answer = await _send(fresh, method, head, body, chunked=chunked)
+        return StreamedResponse(answer, fresh, self._pool, key)
+
+    async def _connect(self, origin: Origin, connect_to: tuple[str, int] | None) -> ClientConnection:
+        if origin.scheme == "https" and self._ssl_context is None:
+            raise ConnectFailed("calls over https have not been set up")
+        if connect_to is not None:
+            addresses, port = [connect_to[0]], connect_to[1]
+        else:
+            addresses, port = await permitted_addresses(origin.host, self._permit), origin.port
+        last: Exception | None = None
+        for address in addresses:
+            try:
+                return await self._dial(origin, address, port)
+            except (OSError, ssl.SSLError) as error:
+                last = error
+        raise ConnectFailed(f"{origin.authority} cannot be reached: {last}") from last
+
+    async def _dial(self, origin: Origin, address: str, port: int) -> ClientConnection:
+        secure = origin.scheme == "https"
+        _, connection = await asyncio.get_running_loop().create_connection(
+            ClientConnection,
+            address,
+            port,
+            ssl=self._ssl_context if secure else None,
+            server_hostname=origin.host if secure else None,
+        )
+        return connection
+
+
+async def _send(
+    connection: ClientConnection, method: str, head: bytes, body: bytes | AsyncIterator[bytes], *, chunked: bool
+) -> Answer:
+    try:
+        return await connection.send(method, head, body, chunked=chunked)
+    except BaseException:
+        connection.close()
+        raise
+
+
+async def _collect(answer: StreamedResponse, most: int) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in answer:
+        size += len(piece)
+        if size > most:
+            raise AnswerTooLarge(f"the answer is longer than {most} bytes")
+        pieces.append(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+__all__ = ["MAX_RESPONSE", "ClientError", "ClientResponse", "HttpClient", "StreamedResponse"]

@@ -1,0 +1,278 @@
+"""One connection of the HTTP client: sends a request, parses its answer, holds back what is not read yet."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Final, cast
+
+import httptools
+
+from emulator.http.client_errors import BadAnswer, ClientError, ConnectionLost
+from emulator.http.message import Headers, Pairs
+
+_HEAD_BYTES: Final = 256 * 1024
+_UNREAD_BYTES: Final = 256 * 1024
+_JOINED_BYTES: Final = 64 * 1024
+
+
+class Answer:
+    """The head of an answer."""
+
+    __slots__ = ("headers", "status")
+
+    def __init__(self, status: int, headers: Headers) -> None:
+        self.status = status
+        self.headers = headers
+
+
+class ClientConnection(asyncio.Protocol):
+    """Carries one request at a time: `send`, then `pieces` or `rest` to its end, then the next one if `reusable`."""
+
+    __slots__ = (
+        "_body_allowed",
+        "_complete",
+        "_delimited",
+        "_drained",
+        "_error",
+        "_fields",
+        "_head",
+        "_head_bytes",
+        "_informal",
+        "_keep_alive",
+        "_parser",
+        "_paused",
+        "_pieces",
+        "_received",
+        "_transport",
+        "_unread",
+        "_waiter",
+        "_writable",
+        "idle_since",
+    )
+
+    _transport: asyncio.Transport
+    _fields: Pairs
+    _head: Answer | None
+    _head_bytes: int
+    _body_allowed: bool
+    _complete: bool
+    _received: bool
+    _pieces: deque[bytes]
+    _unread: int
+    _paused: bool
+
+    def __init__(self) -> None:
+        self.idle_since = 0.0
+        self._error: ClientError | None = None
+        self._writable = True
+        self._drained: asyncio.Future[None] | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._begin("")
+        self._complete = True
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another request may be sent: the answer is complete and both sides keep the connection."""
+        return self._complete and self._keep_alive and self._error is None and not self._transport.is_closing()
+
+    @property
+    def received(self) -> bool:
+        """Whether any byte of the present answer has come."""
+        return self._received
+
+    async def send(self, method: str, head: bytes, body: bytes | AsyncIterator[bytes], *, chunked: bool) -> Answer:
+        """Send one request and return the head of its answer.
+
+        Pieces of *body* are framed when *chunked*. An answer that comes before the whole body is sent ends the sending.
+
+        Raises: ClientError.
+        """
+        self._begin(method)
+        if not isinstance(body, bytes):
+            self._transport.write(head)
+            await self._send_pieces(body, chunked=chunked)
+        elif len(body) <= _JOINED_BYTES:
+            self._transport.write(head + body)
+        else:
+            self._transport.write(head)
+            self._transport.write(body)
+        while self._head is None:
+            await self._more()
+        return self._head
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yield the answer's body as it comes.
+
+        Raises: ClientError.
+        """
+        while True:
+            while self._pieces:
+                piece = self._pieces.popleft()
+                self._unread -= len(piece)
+                if self._paused and self._unread < _UNREAD_BYTES // 2:
+                    self._paused = False
+                    self._transport.resume_reading()
+                yield piece
+            if self._complete:
+                return
+            await self._more()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._transport.close()
+        self._keep_alive = False
+
+    # What asyncio tells.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came."""
+        if self._complete:
+            self._fail(BadAnswer("something came that was not asked for"))
+            return
+        self._received = True
+        if self._head is None:
+            self._head_bytes += len(data)
+        self._parse(data)
+        if self._head is None and self._head_bytes > _HEAD_BYTES:
+            self._fail(BadAnswer("the head of the answer is too long"))
+        self._wake()
+
+    def eof_received(self) -> None:
+        """Take the end of the connection for the end of an answer without a length."""
+        if self._head is not None and not self._delimited:
+            self._complete = True
+            self._keep_alive = False
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Fail what is under way."""
+        if not self._complete and self._error is None:
+            reason = "the connection was closed before the answer was complete" if exc is None else str(exc)
+            self._error = ConnectionLost(reason, unanswered=not self._received)
+        self._keep_alive = False
+        self._writable = True
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+        self._wake()
+
+    def pause_writing(self) -> None:
+        """Hold the request's body back."""
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        """Go on with the request's body."""
+        self._writable = True
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+
+    # What httptools tells.
+
+    def on_message_begin(self) -> None:
+        """Begin a head; one that follows another belongs to the answer after an interim one."""
+        self._fields = []
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take one header field; those of a trailer are dropped."""
+        if self._head is None:
+            text = value.strip(b" \t").decode("utf-8", "surrogateescape")
+            self._fields.append((name.decode("ascii", "surrogateescape"), text))
+
+    def on_headers_complete(self) -> None:
+        """Take the head, unless it is an interim one."""
+        status = self._parser.get_status_code()
+        self._informal = 100 <= status < 200
+        if self._informal:
+            return
+        headers = Headers(self._fields)
+        self._body_allowed = self._body_allowed and status not in {204, 304}
+        self._delimited = not self._body_allowed or "content-length" in headers or "transfer-encoding" in headers
+        self._keep_alive = self._delimited and self._parser.should_keep_alive()
+        self._head = Answer(status, headers)
+        if not self._body_allowed:
+            self._complete = True
+
+    def on_body(self, data: bytes) -> None:
+        """Take a piece of the body; stop reading when too much waits."""
+        if not self._body_allowed:  # the parser does not know what the request was
+            self._keep_alive = False
+            return
+        self._pieces.append(data)
+        self._unread += len(data)
+        if self._unread > _UNREAD_BYTES and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()
+
+    def on_message_complete(self) -> None:
+        """Note the end of the answer."""
+        if not self._informal:
+            self._complete = True
+
+    def _begin(self, method: str) -> None:
+        self._parser = httptools.HttpResponseParser(self)  # the old one may wait for a body that HEAD does not get
+        self._body_allowed = method != "HEAD"
+        self._fields = []
+        self._head = None
+        self._head_bytes = 0
+        self._informal = False
+        self._delimited = True
+        self._keep_alive = True
+        self._complete = False
+        self._received = False
+        self._pieces = deque()
+        self._unread = 0
+        self._paused = False
+
+    async def _send_pieces(self, body: AsyncIterator[bytes], *, chunked: bool) -> None:
+        try:
+            async for piece in body:
+                if self._head is not None or self._error is not None:
+                    self._keep_alive = False  # the rest of the body will never be sent
+                    return
+                if piece:
+                    self._transport.write(b"".join((b"%x\r\n" % len(piece), piece, b"\r\n")) if chunked else piece)
+                if not self._writable:
+                    self._drained = asyncio.get_running_loop().create_future()
+                    await self._drained
+        finally:
+            close = getattr(body, "aclose", None)
+            if close is not None:
+                await close()
+        if chunked:
+            self._transport.write(b"0\r\n\r\n")
+
+    def _parse(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._fail(BadAnswer("the connection was switched to another protocol"))
+        except httptools.HttpParserError as error:
+            if self._complete:  # something follows an answer that was whole
+                self._keep_alive = False
+            else:
+                self._fail(BadAnswer(f"the answer cannot be parsed: {error}"))
+
+    async def _more(self) -> None:
+        """Wait for something to come.
+
+        Raises: the error that ended the connection.
+        """
+        if self._error is not None:
+            raise self._error
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _fail(self, error: ClientError) -> None:
+        self._error = self._error or error
+        self._keep_alive = False
+        self._transport.abort()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
