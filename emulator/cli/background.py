@@ -44,7 +44,8 @@ def launch(settings: Settings) -> Client:
     state = settings.config.state
     path = state / "logs" / LOG_NAME
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for folder in (state, path.parent):  # one by one: mkdir would make parents with the usual mode
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if path.exists() and path.stat().st_size > LOG_LIMIT:
             path.replace(path.with_name(LOG_NAME + ".1"))
         log = path.open("ab")

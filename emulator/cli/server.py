@@ -73,7 +73,7 @@ def _readable(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_readable(part)}" for name, part in value.items())
     if isinstance(value, list):
-        return ", ".join(_readable(part) for part in value)
+        return ", ".join(_readable(part) for part in value) or "none"
     if isinstance(value, float):
         return f"{value:g}"
     return str(value)

@@ -1,28 +1,47 @@
-"""What ``start`` tells once calls are served, in a few lines."""
+"""What ``start`` tells once calls are served, in a few lines, and how the command is called here."""
 
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from emulator.config import Config
 from emulator.keyfile import FILE_NAME as KEY_FILE
 
-FUNCTIONS_NAMED = 6
+NAMES_SHOWN = 6
 """More functions than this are counted, not named."""
 
 
-def lines(config: Config, status: dict[str, Any]) -> list[str]:
-    """Return addresses, account, region, keys and functions of an emulator with this *status*."""
-    ports = status.get("ports", {})
+def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
+    """Return addresses, account, region, keys and functions of the emulator with this *status*."""
     told = [
-        f"localyun {status.get('version', '')} is serving",
-        f"  http       {ports.get('http', '')}",
-        f"  https      {ports.get('https', '')}",
-        f"  account    {status.get('account', '')}",
-        f"  region     {status.get('region', '')}",
+        f"localyun {status['version']} is serving (process {status['pid']})",
+        f"  http       {status['http']}",
+        f"  https      {status['https']}",
+        f"  account    {status['account']}, region {status['region']}",
+        f"  keys       {config.state / KEY_FILE}; {command()} env prints them for a shell",
+        f"  functions  {_functions(config, status)}",
     ]
+    if config.auth == "lenient":
+        told.append("  auth       lenient: any key is accepted and no signature is checked")
+    if config.ephemeral:
+        told.append("  ephemeral  nothing but the keys is kept when it stops")
     return told
+
+
+def _functions(config: Config, status: Mapping[str, Any]) -> str:
+    names = [name_of(each) for each in status.get("functions", [])]
+    source = f" (folder {config.functions})" if config.functions is not None else ""
+    if not names:
+        return f"none yet{source}"
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more + source
+
+
+def name_of(function: Any) -> str:
+    """Return ``SERVICE/FUNCTION`` of an entry of the status's list."""
+    return str(function["name"]) if isinstance(function, dict) else str(function)
 
 
 def command() -> str:

@@ -1,0 +1,80 @@
+"""The pages agree with the program."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from emulator.cli.parser import build
+from emulator.config import OPTIONS, RESOURCE_KEYS
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "sample-apps").rglob("*.md")])
+
+
+def page(name):
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def parsers(parser):
+    """Yield the parser and those of all its commands."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action.choices, dict):
+            for child in action.choices.values():
+                yield from parsers(child)
+
+
+def test_every_option_of_the_command_line_is_documented():
+    """docs/commands.md names each flag of each command."""
+    flags = {text for parser in parsers(build()) for action in parser._actions for text in action.option_strings}
+
+    missing = {flag for flag in flags if not re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", page("commands.md"))}
+
+    assert not missing
+
+
+def test_every_setting_is_documented_with_its_flag():
+    """docs/configuration.md has one row for each option, and no row for anything else."""
+    rows = re.findall(r"^\| `(\w+)` \| (?:none|`(--[\w-]+)`)", page("configuration.md"), re.MULTILINE)
+
+    documented = dict(rows)
+    expected = {option.name: option.flag if option.has_flag else "" for option in OPTIONS}
+    assert documented == expected
+
+
+def test_every_documented_key_exists():
+    """The example file and the reserved keys are keys the program knows."""
+    text = page("configuration.md")
+    example = re.search(r"```yaml\n(port:.*?)```", text, re.DOTALL).group(1)
+    keys = set(re.findall(r"^(\w+):", example, re.MULTILINE))
+    reserved = set(re.findall(r"`(\w+)`", re.search(r"The keys (.*?) are reserved", text, re.DOTALL).group(1)))
+
+    assert keys <= {option.name for option in OPTIONS}
+    assert reserved == set(RESOURCE_KEYS)
+
+
+def test_every_documented_variable_exists():
+    """No page names a LOCALYUN_ variable that nothing reads."""
+    known = {option.variable for option in OPTIONS} | {"LOCALYUN_ENDPOINT"}
+
+    for path in PAGES:
+        named = set(re.findall(r"LOCALYUN_[A-Z_]+[A-Z]", path.read_text(encoding="utf-8")))
+        assert named <= known, path
+
+
+def test_every_path_of_the_tree_exists():
+    """The tree in docs/architecture.md shows what is there."""
+    tree = re.search(r"```\n(emulator/\n.*?)```", page("architecture.md"), re.DOTALL).group(1)
+    folders = []
+    for line in tree.splitlines():
+        indent = (len(line) - len(line.lstrip())) // 2
+        folders = [*folders[:indent], line.split()[0]]
+        assert (ROOT / "".join(folders)).exists(), "".join(folders)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(path):
+    """Relative links name files that exist."""
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), target

@@ -1,0 +1,51 @@
+"""What a start imports, and what packages say they export."""
+
+import importlib
+import json
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import emulator
+
+SLOW = {"flask", "werkzeug", "requests", "apscheduler", "moto", "lxml", "cryptography", "yaml"}
+
+
+def modules_after(statement):
+    """Return the names of every module a fresh interpreter has imported after *statement*."""
+    code = f"{statement}\nimport sys, json\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize("name", ["emulator.cli.main", "emulator.app", "emulator.cli.start"])
+def test_nothing_slow_is_imported_for_a_start(name):
+    """The time to the first answered call is not spent on what may never be needed."""
+    assert not {module.partition(".")[0] for module in modules_after(f"import {name}")} & SLOW
+
+
+def test_choosing_a_command_imports_no_server():
+    """Client commands stay quick: neither the server nor sqlite is loaded before it is known which command runs."""
+    loaded = modules_after("import emulator.cli.main")
+
+    assert not {"asyncio", "sqlite3", "http.client", "emulator.app", "emulator.cli.client"} & loaded
+
+
+@pytest.mark.parametrize(
+    "name", [each.name for each in pkgutil.walk_packages(emulator.__path__, "emulator.") if each.ispkg]
+)
+def test_exported_names_are_there(name):
+    """Each name in a package's __all__ exists; a package that re-exports names says so in __all__."""
+    package = importlib.import_module(name)
+    exported = getattr(package, "__all__", [])
+
+    assert len(exported) == len(set(exported))
+    assert all(hasattr(package, each) for each in exported)
+    public = {
+        each
+        for each, value in vars(package).items()
+        if not each.startswith("_") and getattr(value, "__module__", "").startswith("emulator.")
+    }
+    assert public <= set(exported)

@@ -1,0 +1,146 @@
+"""dev.py: installs when something changed and only then, passes exit codes on, and says what is missing."""
+
+import builtins
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-in interpreter is a shell script")
+
+
+@pytest.fixture
+def dev(tmp_path, monkeypatch):
+    """dev.py, in a project folder whose environment's Python writes down how it is called."""
+    spec = importlib.util.spec_from_file_location("dev", ROOT / "dev.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name in ("pyproject.toml", "constraints.txt"):
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(module, "STAMP", tmp_path / ".venv" / "stamp")
+    return module
+
+
+def stand_in(dev, *, fails_on=""):
+    """Put a stand-in interpreter into the environment; it fails when its arguments contain *fails_on*."""
+    python = Path(dev.environment_python())
+    python.parent.mkdir(parents=True, exist_ok=True)
+    log = dev.ROOT / "calls"
+    refusal = f'case "$*" in *{fails_on}*) exit 7;; esac' if fails_on else ""
+    python.write_text(
+        f'#!/bin/sh\ncase "$2" in "import sys, importlib"*) exit 0;; esac\necho "$*" >> {log}\n{refusal}\n'
+    )
+    python.chmod(0o755)
+    return lambda: log.read_text().splitlines() if log.exists() else []
+
+
+def test_first_task_installs_and_the_next_one_does_not(dev):
+    """The second run finds the stamp and needs no network."""
+    calls = stand_in(dev)
+
+    assert dev.main(["test"]) == dev.main(["test"]) == 0
+
+    installs = [call for call in calls() if call.startswith("-m pip install")]
+    assert len(installs) == 1
+    assert "--constraint" in installs[0]
+    assert installs[0].endswith(f"--editable {dev.ROOT}[dev]")
+    assert [call for call in calls() if call.startswith("-m pytest")] == ["-m pytest -n 2"] * 2
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "constraints.txt"])
+def test_changed_requirements_install_again(dev, name):
+    """What has to be installed is remembered by its content."""
+    calls = stand_in(dev)
+    dev.main(["setup"])
+
+    (dev.ROOT / name).write_text("changed")
+    dev.main(["setup"])
+
+    assert len(calls()) == 2
+
+
+def test_development_environment_serves_the_demonstration_too(dev):
+    """The larger set includes the smaller one, not the other way round."""
+    calls = stand_in(dev)
+
+    dev.main(["setup"])
+    dev.main(["demo", "--sdk", "tea"])
+    assert calls()[1:] == ["-m emulator tutorial run poll-for-task-status --sdk tea"]
+
+    dev.STAMP.unlink()
+    dev.main(["demo"])
+    dev.main(["setup"])
+    assert [call.endswith("[dev]") for call in calls() if "install" in call] == [True, False, True]
+
+
+def test_failed_installation_is_told_and_tried_again(dev, capfd):
+    """No stamp is left by an installation that failed."""
+    calls = stand_in(dev, fails_on="pip")
+
+    assert dev.main(["test"]) == 1
+    assert dev.main(["test"]) == 1
+
+    assert len(calls()) == 2
+    assert "could not be installed" in capfd.readouterr().err
+
+
+def test_exit_code_of_the_tests_is_passed_on(dev):
+    """A failing run fails the task."""
+    stand_in(dev, fails_on="-m\\ pytest")
+
+    assert dev.main(["test"]) == 7
+
+
+def test_arguments_go_to_pytest_and_may_choose_the_processes(dev):
+    """-n of the caller replaces the usual two processes."""
+    calls = stand_in(dev)
+
+    dev.main(["test", "tests/unit", "-n", "0"])
+
+    assert calls()[-1] == "-m pytest tests/unit -n 0"
+
+
+def test_check_runs_everything_and_names_what_failed(dev, capfd):
+    """A failing formatter does not hide the types."""
+    calls = stand_in(dev, fails_on="ruff")
+
+    assert dev.main(["check"]) == 1
+
+    assert [call.split()[1] for call in calls()[1:]] == ["ruff", "ruff", "mypy", "from"]
+    assert "check failed: format, lint" in capfd.readouterr().err
+
+
+def test_old_python_is_told_what_is_needed(dev, monkeypatch, capfd):
+    """The version is checked before anything else happens."""
+    monkeypatch.setattr(sys, "version_info", (3, 9, 1, "final", 0))
+
+    assert dev.main(["test"]) == 1
+    assert "Python 3.11 or newer is needed, this is 3.9.1" in capfd.readouterr().err
+
+
+def test_missing_ensurepip_is_told_with_the_package_to_install(dev, monkeypatch, capfd):
+    """Debian's Python comes without it."""
+    original = builtins.__import__
+
+    def without_ensurepip(name, *arguments, **options):
+        if name == "ensurepip":
+            raise ImportError(name)
+        return original(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without_ensurepip)
+
+    assert dev.main(["test"]) == 1
+    assert f"apt install python{sys.version_info.major}.{sys.version_info.minor}-venv" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "code"), [([], 2), (["bogus"], 2), (["--help"], 0)])
+def test_unknown_task_shows_the_tasks(dev, capfd, words, code):
+    """The module's own text is the help."""
+    assert dev.main(words) == code
+    assert "python3 dev.py test" in capfd.readouterr().out
