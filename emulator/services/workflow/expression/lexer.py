@@ -1,6 +1,7 @@
 """Cuts the text of a condition into tokens."""
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from emulator.services.workflow.expression.paths import STEP_ROOTS, scan_path
 
 Kind = Literal["sign", "value", "path", "end"]
 
-MAX_NUMBER_CHARS: Final = 300
-"""Longer number literals are refused: they would not fit a double."""
+MAX_NUMBER_CHARS: Final = 400
+"""Longer number literals are refused; every double can be written in as many characters."""
 
 _WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
 _STRINGS: Final = json.JSONDecoder(strict=False)
@@ -78,7 +79,10 @@ def _token(group: str, text: str, start: int) -> Token:
 def _number(text: str, start: int) -> int | float:
     if len(text) > MAX_NUMBER_CHARS:
         raise ExpressionError(f"a number may have at most {MAX_NUMBER_CHARS} characters", start)
-    return float(text) if "." in text else int(text)
+    number = float(text) if "." in text else int(text)
+    if number == math.inf:
+        raise ExpressionError("the number is too large", start)
+    return number
 
 
 def _string(text: str, start: int) -> str:
