@@ -1,0 +1,260 @@
+"""The real program as a child process: starting, refusing to start, stopping, and client commands against it."""
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+DEADLINE_S = 30
+
+
+class Program:
+    """The command in a working directory of its own; free ports unless told otherwise."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
+        self.env = inherited | {"PYTHONPATH": str(ROOT), "LOCALYUN_PORT": "0", "LOCALYUN_HTTPS_PORT": "0"}
+        self.started = []
+
+    def run(self, *words, **env):
+        """Run a command to its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "emulator", *words],
+            cwd=self.folder,
+            env=self.env | env,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def start(self, *words):
+        """Start in the foreground; return the process and the address it printed."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "emulator", "start", *words],
+            cwd=self.folder,
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.started.append(process)
+        for line in process.stdout:
+            if line.split()[0] == "http":
+                return process, line.split()[1]
+        pytest.fail(f"the program ended with {process.wait()}")
+
+    def close(self):
+        """End what was started."""
+        for path in self.folder.rglob("endpoint.json"):
+            os.kill(json.loads(path.read_text())["pid"], signal.SIGTERM)
+        for process in self.started:
+            process.terminate()
+            process.wait(DEADLINE_S)
+            process.stdout.close()
+
+
+@pytest.fixture
+def program(tmp_path):
+    """The program, in an empty folder; nothing of it runs afterwards."""
+    program = Program(tmp_path)
+    yield program
+    program.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_ends_a_foreground_start_gracefully(program, number):
+    """The exit code is 0 and nothing points to the emulator any more."""
+    process, _ = program.start()
+
+    process.send_signal(number)
+
+    assert process.wait(DEADLINE_S) == 0
+    assert not (program.folder / ".localyun" / "endpoint.json").exists()
+
+
+def test_background_start_prints_what_clients_need_and_stop_ends_it(program):
+    """start -d returns once calls are served; status and stop find the emulator without being told where it is."""
+    started = program.run("start", "-d")
+    status = program.run("status", "--json")
+    stopped = program.run("stop")
+    after = program.run("status")
+
+    assert (started.returncode, status.returncode, stopped.returncode, after.returncode) == (0, 0, 0, 3)
+    told = json.loads(status.stdout)
+    for value in (told["http"], told["https"], told["account"], told["region"], "keys.json"):
+        assert value in started.stdout
+    assert told["version"] in started.stdout
+    assert stopped.stdout == f"stopped {told['http']}\n"
+    assert "Start one with: localyun start" in after.stderr
+
+
+def test_background_start_leaves_its_log_in_the_state_folder(program):
+    """The server's own lines go to logs/server.log."""
+    assert program.run("start", "-d", "--log-format", "json").returncode == 0
+
+    lines = (program.folder / ".localyun" / "logs" / "server.log").read_text().splitlines()
+
+    assert any(json.loads(line)["logger"] == "emulator.access" for line in lines if line.startswith("{"))
+
+
+def test_env_points_a_shell_at_the_emulator(program):
+    """What env prints, evaluated by a shell elsewhere, is enough for client commands there."""
+    _, address = program.start()
+    elsewhere = program.folder / "elsewhere"
+    elsewhere.mkdir()
+
+    env = program.run("env", "--shell", "sh").stdout
+    script = f'{env}\ncd "{elsewhere}"; exec "{sys.executable}" -m emulator flow list'
+    done = subprocess.run(["sh", "-c", script], env=program.env, capture_output=True, text=True, timeout=DEADLINE_S)
+
+    assert f"export LOCALYUN_ENDPOINT='{address}'" in env
+    assert "no keys" not in done.stderr
+    assert "no emulator answered" not in done.stderr
+
+
+def test_reset_keeps_the_keys(program):
+    """Resources go, the installation's identity stays."""
+    program.start()
+    before = program.run("env").stdout
+
+    assert program.run("reset", "--yes").stdout == "reset\n"
+    assert program.run("reset", "--json").returncode == 0
+    assert program.run("env").stdout == before
+
+
+def test_state_folder_is_private(program):
+    """Other users of the machine can read neither the folder nor the keys."""
+    program.run("start", "-d")
+
+    assert (program.folder / ".localyun").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("mode", [[], ["-d"]], ids=["foreground", "background"])
+class TestStartThatCannotBe:
+    """A start that cannot be says why, what to do, and ends with 1, without a traceback."""
+
+    def refuse(self, program, *words, **env):
+        done = program.run("start", *words, **env)
+        assert done.returncode == 1, done.stderr
+        assert "Traceback" not in done.stderr
+        assert done.stderr.startswith("localyun: ")
+        return done.stderr
+
+    def test_port_in_use(self, program, mode):
+        """The port is named."""
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            reason = self.refuse(program, *mode, "--port", str(port))
+
+        assert f"port {port} is in use" in reason
+        assert "--port" in reason
+
+    def test_state_folder_in_use(self, program, mode):
+        """The process that has it is named."""
+        process, _ = program.start()
+
+        reason = self.refuse(program, *mode)
+
+        assert f"(process {process.pid})" in reason
+        assert "localyun stop" in reason
+
+    def test_damaged_state(self, program, mode):
+        """The file is named and left alone."""
+        state = program.folder / ".localyun"
+        state.mkdir()
+        (state / "state.db").write_bytes(b"not a database" * 100)
+
+        assert f"{state / 'state.db'} is damaged" in self.refuse(program, *mode)
+        assert (state / "state.db").read_bytes().startswith(b"not a database")
+
+    def test_state_of_a_newer_version(self, program, mode):
+        """Nothing of it is touched."""
+        state = program.folder / ".localyun"
+        state.mkdir()
+        with sqlite3.connect(state / "state.db") as database:
+            database.execute(
+                "CREATE TABLE schema_versions (service TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID"
+            )
+            database.execute("INSERT INTO schema_versions VALUES ('sts', 99)")
+        database.close()
+
+        assert "Update localyun" in self.refuse(program, *mode)
+
+    def test_state_folder_that_cannot_be_made(self, program, mode):
+        """A file stands where the folder should be."""
+        (program.folder / ".localyun").write_text("")
+
+        assert "must be a folder this user can write" in self.refuse(program, *mode)
+
+    def test_damaged_keys(self, program, mode):
+        """The file is named, and what deleting it means."""
+        state = program.folder / ".localyun"
+        state.mkdir()
+        (state / "keys.json").write_text("{")
+
+        assert f"{state / 'keys.json'} cannot be used" in self.refuse(program, *mode)
+
+    def test_address_of_another_machine(self, program, mode):
+        """An address that is not ours cannot be listened on."""
+        assert "cannot listen on 192.0.2.1" in self.refuse(program, *mode, "--host", "192.0.2.1")
+
+
+def test_broken_configuration_is_wrong_usage(program):
+    """The file and the line are named and the exit code is 2, in the background too."""
+    (program.folder / "localyun.yaml").write_text("auth: verify\nprot: 1\n")
+
+    for words in (["start"], ["start", "-d"], ["status"]):
+        done = program.run(*words)
+        assert done.returncode == 2
+        assert done.stderr.startswith("localyun: localyun.yaml:2: there is no setting 'prot'; did you mean port?")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["stop"], ["status"], ["flow", "list"], ["invoke", "hello"], ["logs"], ["reset", "--yes"]],
+    ids=lambda words: words[0],
+)
+def test_client_command_without_an_emulator_ends_with_3(program, words):
+    """Scripts can tell that nothing runs from a call that failed."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    state = program.folder / ".localyun"
+    state.mkdir()
+    keys = dict.fromkeys(("accessKeyId", "accessKeySecret", "region", "adminToken"), "x") | {"accountId": "1" * 16}
+    (state / "keys.json").write_text(json.dumps(keys))
+
+    done = program.run(*words, LOCALYUN_PORT=str(port))
+
+    assert done.returncode == 3, done.stderr
+    assert "no emulator answered" in done.stderr
+
+
+def test_another_program_at_the_port_is_not_taken_for_an_emulator(program):
+    """What answers must say that it is one."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        client = subprocess.Popen(
+            [sys.executable, "-m", "emulator", "status"],
+            cwd=program.folder,
+            env=program.env | {"LOCALYUN_ENDPOINT": f"http://127.0.0.1:{port}"},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        connection, _ = server.accept()
+        connection.recv(65536)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+        connection.close()
+        _, told = client.communicate(timeout=DEADLINE_S)
+
+    assert client.returncode == 3
+    assert "is not localyun" in told
