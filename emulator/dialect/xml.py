@@ -100,8 +100,7 @@ def parse(document: bytes) -> Element:
         raise
     except (expat.ExpatError, ValueError, LookupError) as error:
         raise MalformedXml(str(error)) from error
-    if builder.root is None:
-        raise MalformedXml("no element")
+    assert builder.root is not None  # the parser itself refuses a document without an element
     return builder.root
 
 

@@ -274,3 +274,14 @@ def test_mns4_takes_a_plus_sign_as_it_came_or_as_a_blank():
 
     assert "receipthandle=a%2Bb%3D%3D\n" in texts[0]
     assert "receipthandle=a%20b%3D%3D\n" in texts[1]
+
+
+def test_mns4_query_is_lower_case_trimmed_and_sorted():
+    """Names are lower-cased, empty parts dropped, and an empty value leaves the bare name."""
+    request = Request("GET", "/queues?Wait=%20a*&&b", Headers([DATE]))
+    date = parse_http_date(DATE[1])
+
+    texts = [text for text, _ in mns.texts_v4(request, mns.NAME_V4, date, "20260101/r/mns/aliyun_v4_request")]
+
+    assert len(texts) == 1
+    assert "\nb&wait=a%2A\n" in texts[0]
