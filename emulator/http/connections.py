@@ -5,6 +5,7 @@ moved on, so a request costs no timer and no look at the clock.
 """
 
 import asyncio
+import logging
 import math
 import sys
 from collections.abc import AsyncIterator
@@ -12,9 +13,11 @@ from typing import Final, Protocol
 
 from emulator.http.answer import AnswerWriter
 from emulator.http.limits import HttpLimits
-from emulator.http.message import Application
+from emulator.http.message import Application, Response
 from emulator.kernel.clock import Clock
 from emulator.kernel.tasks import TaskGroup
+
+_log = logging.getLogger(__name__)
 
 NEVER: Final = sys.maxsize
 
@@ -80,6 +83,14 @@ class Connections:
         close = getattr(body, "aclose", None)
         if close is not None:
             self.tasks.spawn(close(), "dispose")
+
+    def malformed(self, status: int, reason: str) -> Response:
+        """Return the application's answer to input that is no request; a bare 500 if it fails even at that."""
+        try:
+            return self.application.malformed(status, reason)
+        except Exception:
+            _log.exception("rendering the refusal %d failed", status)
+            return Response(500)
 
     async def stop(self, grace_s: float) -> None:
         """Close idle connections at once, the others after their answer or after *grace_s* seconds."""

@@ -7,19 +7,15 @@ that comes in pieces has a task, which waits while the client does not read.
 
 import asyncio
 import logging
-import socket
-import struct
-from collections.abc import AsyncIterator
 from enum import IntEnum
 from typing import Final, cast
 
-from emulator.http.answer import CONTINUE, Framing
+from emulator.http.answer import CONTINUE
 from emulator.http.connections import NEVER, Connections
 from emulator.http.exchange import Exchange
-from emulator.http.fields import Unsendable
 from emulator.http.message import Response
-from emulator.http.pieces import Piece, pour, slices
 from emulator.http.reader import BodyTooLarge, Incoming, Malformed, RequestReader
+from emulator.http.sender import Sender
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +44,6 @@ class HttpProtocol(asyncio.Protocol):
     __slots__ = (
         "_advancing",
         "_connections",
-        "_drained",
         "_dropped",
         "_exchange",
         "_half_closed",
@@ -61,14 +56,13 @@ class HttpProtocol(asyncio.Protocol):
         "_reader",
         "_refusal",
         "_scheduled",
-        "_stream",
+        "_sender",
         "_transport",
-        "_unsent",
-        "_writable",
         "deadline",
     )
 
     _reader: RequestReader
+    _sender: Sender
     _transport: asyncio.Transport
     _loop: asyncio.AbstractEventLoop
 
@@ -87,15 +81,11 @@ class HttpProtocol(asyncio.Protocol):
         self._incoming: Incoming | None = None
         self._limit = 0
         self._exchange: Exchange | None = None
-        self._stream: asyncio.Task[None] | None = None
-        self._drained: asyncio.Future[None] | None = None
-        self._writable = True
         self._paused = False
         self._advancing = False
         self._scheduled = False
         self._half_closed = False
         self._dropped = 0
-        self._unsent = 0
         self.deadline = NEVER
 
     # What asyncio tells.
@@ -105,6 +95,7 @@ class HttpProtocol(asyncio.Protocol):
         connections = self._connections
         self._loop = asyncio.get_running_loop()
         self._transport = cast("asyncio.Transport", transport)
+        self._sender = Sender(connections, self._transport, self._answered)
         peer = transport.get_extra_info("peername")
         scheme, server_name = self._origin
         self._reader = RequestReader(
@@ -128,7 +119,7 @@ class HttpProtocol(asyncio.Protocol):
         self._reader.feed(data)
         if self._may_advance():
             self._advance()
-        if not self._may_advance() and self._reader.held > self._connections.limits.pipelined_bytes:
+        if self._is_busy() and self._reader.held > self._connections.limits.pipelined_bytes:
             self._pause()
 
     def eof_received(self) -> bool:
@@ -137,7 +128,7 @@ class HttpProtocol(asyncio.Protocol):
         A client that closes and one that only stops sending look alike. One with an unanswered request and nothing
         else on its way is taken to be gone: a receiver of messages that was killed must not be handed another.
         """
-        if self._exchange is not None and self._reader.held and self._origin[0] == "http":
+        if self._is_busy() and self._reader.held and self._origin[0] == "http":
             self._half_closed = True
             return True
         return False
@@ -148,23 +139,19 @@ class HttpProtocol(asyncio.Protocol):
         self._phase = Phase.LOST
         self.deadline = NEVER
         self._reader.close()
-        if self._stream is not None:
-            self._stream.cancel()
+        self._sender.cancel()
         if self._exchange is not None:
             self._exchange.abandon()
             self._exchange = None
 
     def pause_writing(self) -> None:
         """Hold back: the client does not take what was sent."""
-        self._writable = False
-        self._unsent = self._transport.get_write_buffer_size()
+        self._sender.pause()
         self.deadline = self._connections.tick + self._connections.write_ticks
 
     def resume_writing(self) -> None:
         """Go on: the client has taken most of what was sent."""
-        self._writable = True
-        if self._drained is not None and not self._drained.done():
-            self._drained.set_result(None)
+        self._sender.resume()
         if self._exchange is not None:
             self.deadline = NEVER
         elif self._phase < Phase.LINGERING:
@@ -175,11 +162,9 @@ class HttpProtocol(asyncio.Protocol):
 
     def overdue(self) -> None:
         """Act on a deadline that has passed: close what is idle, answer 408 to what is too slow."""
-        if self._phase is Phase.CLOSING or not self._writable:
-            unsent = self._transport.get_write_buffer_size()
-            if unsent >= self._unsent:
+        if self._phase is Phase.CLOSING or not self._sender.writable:
+            if self._sender.stalled():
                 self.abort()
-            self._unsent = unsent
             self.deadline = self._connections.tick + self._connections.write_ticks
         elif self._phase is Phase.HEAD:
             self._reject(408, "the header fields did not arrive in time")
@@ -190,7 +175,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def wind_down(self) -> None:
         """Close now if no request is under way, else after its answer."""
-        if self._phase is Phase.IDLE and self._writable:
+        if self._phase in {Phase.IDLE, Phase.LINGERING} and self._sender.writable:
             self._close()
 
     def abort(self) -> None:
@@ -201,35 +186,29 @@ class HttpProtocol(asyncio.Protocol):
 
     def answer(self, exchange: Exchange, response: Response) -> None:
         """Send *response*, which ends *exchange*."""
-        framing, response = self._frame(exchange, response)
-        body = response.body
-        if framing.bodiless:
-            self._transport.write(framing.head)
-            self.drop(response)
-        elif not isinstance(body, bytes):
-            self._send_pieces(framing, body)
-            return
-        elif len(body) > self._connections.limits.slice_bytes:
-            self._send_pieces(framing, slices(body, self._connections.limits.slice_bytes))
-            return
-        else:
-            self._transport.write(framing.head + body)
-        self._answered(close=framing.close)
+        if self._connections.stopping or (self._half_closed and not self._reader.held):
+            exchange.keep_alive = False
+        self._sender.send(exchange, response)
 
     def fail(self, exchange: Exchange) -> None:
         """Answer *exchange* after a failure of the application itself, and close."""
         exchange.keep_alive = False
-        exchange.respond(self._malformed(500, "the request could not be served"))
+        exchange.respond(self._connections.malformed(500, "the request could not be served"))
 
     def drop(self, response: Response) -> None:
         """Let go of an answer that will not be sent."""
-        if not isinstance(response.body, bytes):
-            self._connections.dispose(response.body)
+        self._sender.drop(response)
 
     # Input.
 
     def _may_advance(self) -> bool:
-        return self._exchange is None and self._writable and not self._scheduled and self._phase < Phase.LINGERING
+        return self._phase < Phase.LINGERING and not self._is_busy()
+
+    def _is_busy(self) -> bool:
+        """Whether input has to wait: for an answer, for the client to take one, or for other connections' turn."""
+        return self._phase < Phase.LINGERING and (
+            self._exchange is not None or self._scheduled or not self._sender.writable
+        )
 
     def _schedule(self) -> None:
         """Go on with held input, but not from within a call of the application's."""
@@ -351,44 +330,17 @@ class HttpProtocol(asyncio.Protocol):
             response = self._connections.application.too_large(incoming.request, self._limit)
         except Exception:
             _log.exception("refusing a body failed")
-            response = self._malformed(500, "the request could not be served")
+            response = self._connections.malformed(500, "the request could not be served")
         exchange.respond(response)
 
     def _reject(self, status: int, reason: str) -> None:
         """Answer input that is no request, and close."""
         self._incoming = None
         self._exchange = exchange = Exchange(self, unread=True)
-        exchange.respond(self._malformed(status, reason))
+        exchange.respond(self._connections.malformed(status, reason))
 
-    def _malformed(self, status: int, reason: str) -> Response:
-        try:
-            return self._connections.application.malformed(status, reason)
-        except Exception:
-            _log.exception("rendering the refusal %d failed", status)
-            return Response(500)
-
-    # Output.
-
-    def _frame(self, exchange: Exchange, response: Response) -> tuple[Framing, Response]:
-        begin = self._connections.writer.begin
-        keep_alive = exchange.keep_alive and not self._connections.stopping
-        if self._half_closed and not self._reader.held:
-            keep_alive = False
-        try:
-            framing = begin(response, method=exchange.method, http_1_0=exchange.http_1_0, keep_alive=keep_alive)
-            return framing, response
-        except Unsendable:
-            _log.exception("the answer with status %d cannot be sent", response.status)
-        self.drop(response)
-        for substitute in (self._malformed(500, "the answer could not be sent"), Response(500)):
-            try:
-                framing = begin(substitute, method=exchange.method, http_1_0=exchange.http_1_0, keep_alive=False)
-                return framing, substitute
-            except Unsendable:
-                _log.exception("the refusal 500 cannot be sent")
-        raise AssertionError("an answer without fields can always be sent")
-
-    def _answered(self, *, close: bool) -> None:
+    def _answered(self, close: bool) -> None:
+        """Go on after an answer has left."""
         exchange = self._exchange
         self._exchange = None
         if close or self._connections.stopping:
@@ -396,36 +348,6 @@ class HttpProtocol(asyncio.Protocol):
         elif not self._advancing:
             self._await_input()
             self._schedule()
-
-    def _send_pieces(self, framing: Framing, body: AsyncIterator[Piece]) -> None:
-        self._transport.write(framing.head)
-        self._stream = self._connections.tasks.spawn(self._stream_out(framing, body), "answer")
-
-    async def _stream_out(self, framing: Framing, body: AsyncIterator[Piece]) -> None:
-        try:
-            await pour(framing, body, self._transport.write, self._drain)
-        except Exception:
-            _log.exception("an answer broke off")
-            self._break_off()
-            return
-        finally:
-            self._stream = None
-        self._answered(close=framing.close)
-
-    async def _drain(self) -> None:
-        """Wait until the client has taken what was sent, at least as long as the other connections' turn."""
-        if self._writable:
-            await asyncio.sleep(0)
-        else:
-            self._drained = self._loop.create_future()
-            await self._drained
-
-    def _break_off(self) -> None:
-        """End with a reset: a plain close would make a body without a length look complete."""
-        sock = self._transport.get_extra_info("socket")
-        if sock is not None:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.abort()
 
     # The end.
 
@@ -445,9 +367,8 @@ class HttpProtocol(asyncio.Protocol):
 
     def _close(self) -> None:
         self._phase = Phase.CLOSING
-        self._unsent = self._transport.get_write_buffer_size()
         self.deadline = self._connections.tick + self._connections.write_ticks
-        self._transport.close()
+        self._sender.close()
 
     def _drop(self, size: int) -> None:
         self._dropped += size
