@@ -1,0 +1,192 @@
+"""One request on its way through a dialect: what was asked, in decoded pieces, and how answers are written."""
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from emulator.dialect.context import RequestContext
+from emulator.http.message import Response
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import World
+from emulator.services.fc import limits
+from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.model import Scope
+from emulator.services.fc.store import Slice
+
+if TYPE_CHECKING:
+    from emulator.services.fc.service import FunctionCompute
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_LARGE_BODY = 256 * 1024
+"""A body from this size on is parsed in a thread; a package of megabytes would hold up the loop."""
+
+
+class Exchange:
+    """A request, the path segments its route named, and the service it is for."""
+
+    __slots__ = ("_path", "_query", "context", "service")
+
+    def __init__(self, service: "FunctionCompute", context: RequestContext, path: Mapping[str, str]) -> None:
+        self.service = service
+        self.context = context
+        self._path = path
+        self._query: dict[str, str] | None = None
+
+    # --- what was asked ------------------------------------------------------------------------------------------
+
+    @property
+    def world(self) -> World:
+        """Whose resources, and where."""
+        return self.context.world
+
+    @property
+    def now(self) -> Millis:
+        """When the request came."""
+        return self.context.now
+
+    @property
+    def if_match(self) -> str:
+        """The ETag the caller expects, empty when none."""
+        return self.context.request.headers.get("if-match")
+
+    def segment(self, name: str) -> str:
+        """Return a path segment."""
+        return self._path[name]
+
+    def query(self, name: str) -> str:
+        """Return a query parameter, empty when it is not there."""
+        return self.queries().get(name, "")
+
+    def queries(self) -> dict[str, str]:
+        """Return all query parameters."""
+        if self._query is None:
+            self._query = dict(self.context.request.query_pairs)
+        return self._query
+
+    @property
+    def has_service(self) -> bool:
+        """Whether the path names a service."""
+        return "service" in self._path
+
+    @property
+    def service_name(self) -> str:
+        """The service in the path, without its qualifier."""
+        return self._path["service"].partition(".")[0]
+
+    @property
+    def qualifier(self) -> str | None:
+        """The qualifier: ``service.qualifier`` in the path, else the query parameter."""
+        return self._path.get("service", "").partition(".")[2] or self.query("qualifier") or None
+
+    @property
+    def scope(self) -> Scope:
+        """The owner of versions and aliases that the path names.
+
+        Raises: InvalidArgument when the path has a qualifier.
+        """
+        if "service" not in self._path:
+            return Scope(function=self._path["function"])
+        return Scope(service=self.writable_service())
+
+    def writable_service(self) -> str:
+        """Return the service in the path of a changing operation, which must not name a version of it.
+
+        Raises: InvalidArgument.
+        Source: assumed.
+        """
+        if "." in self._path["service"]:
+            raise InvalidArgument(
+                f"'{self._path['service']}' is invalid: a version or alias cannot be changed this way"
+            )
+        return self._path["service"]
+
+    # --- bodies --------------------------------------------------------------------------------------------------
+
+    def body(self) -> dict[str, Any]:
+        """Return the JSON object in the body; an empty body is an empty object.
+
+        Raises: InvalidArgument.
+        """
+        return _parse(self.context.request.body)
+
+    async def large_body(self) -> dict[str, Any]:
+        """Return the JSON object in a body that may hold a code package.
+
+        Raises: InvalidArgument.
+        """
+        body = self.context.request.body
+        if len(body) < _LARGE_BODY:
+            return _parse(body)
+        return await self.service.codes.in_thread(lambda: _parse(body))
+
+    # --- lists ---------------------------------------------------------------------------------------------------
+
+    def limit(self, name: str = "limit") -> int:
+        """Return the page size asked for.
+
+        Raises: InvalidArgument.
+        """
+        text = self.query(name)
+        if not text:
+            return limits.LIST.default
+        if not text.isascii() or not text.isdigit() or not limits.LIST.contains(int(text[:9])):
+            raise InvalidArgument(f"{name} '{text[:40]}' is invalid: it must be from 1 to {limits.LIST.high}")
+        return int(text)
+
+    def part(self, tags: Mapping[str, str] | None = None) -> Slice:
+        """Return the part of a list of names asked for by ``limit``, ``nextToken``, ``startKey`` and ``prefix``.
+
+        Raises: InvalidArgument.
+        """
+        start = max(self.marker(), self.query("startKey"))
+        return Slice(limit=self.limit(), start=start, prefix=self.query("prefix"), tags=tags or {})
+
+    def marker(self, name: str = "nextToken") -> str:
+        """Return what the opaque token stands for, empty when there is none.
+
+        Raises: InvalidArgument.
+        """
+        token = self.query(name)
+        if not token:
+            return ""
+        try:
+            return urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode("utf-8")
+        except ValueError:
+            raise InvalidArgument(f"{name} '{token[:80]}' is invalid") from None
+
+    # --- answers -------------------------------------------------------------------------------------------------
+
+    def answer(self, body: Mapping[str, Any], etag: str = "") -> Response:
+        """Return a 200 with a JSON body."""
+        headers = [("Content-Type", "application/json")]
+        if etag:
+            headers.append(("Etag", etag))
+        return Response(200, encode(body), headers)
+
+
+def no_content() -> Response:
+    """Return the answer of a deletion."""
+    return Response(204)
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    """Write a JSON body; lone surrogates from odd requests must not break an answer."""
+    return _encode(body).encode("utf-8", "replace")
+
+
+def next_token(marker: str | None) -> str:
+    """Return the opaque token for the item a list goes on with, empty at the end."""
+    return urlsafe_b64encode(marker.encode()).decode().rstrip("=") if marker else ""
+
+
+def _parse(body: bytes) -> dict[str, Any]:
+    if not body:
+        return {}
+    try:
+        parsed = json.loads(body)
+    except (ValueError, RecursionError):
+        raise InvalidArgument("the request body is not valid JSON") from None
+    if not isinstance(parsed, dict):
+        raise InvalidArgument("the request body must be a JSON object")
+    return parsed

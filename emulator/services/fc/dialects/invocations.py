@@ -1,0 +1,66 @@
+"""InvokeFunction, the same in every dialect: the body is the event, everything else is in headers.
+
+Source: API reference of InvokeFunction; Funcraft for the exposed headers and content types.
+"""
+
+from base64 import b64encode
+
+from emulator.http.message import Response
+from emulator.services.fc.dialects.exchange import Exchange
+from emulator.services.fc.errors import InvalidArgument, OperationNotServed
+from emulator.services.fc.invoking import Call, Invoked
+from emulator.services.fc.limits import LOG_TAIL_BYTES
+
+_EXPOSED = (
+    "Date,x-fc-request-id,x-fc-error-type,x-fc-code-checksum,x-fc-invocation-duration,x-fc-max-memory-usage,"
+    "x-fc-log-result,x-fc-invocation-code-version"
+)
+
+
+async def invoke_function(exchange: Exchange) -> Response:
+    """Run a function and wait for its result."""
+    headers = exchange.context.request.headers
+    kind = _choice(headers.get("x-fc-invocation-type") or "Sync", "X-Fc-Invocation-Type", ("sync", "async", "dryrun"))
+    tail = _choice(headers.get("x-fc-log-type") or "None", "X-Fc-Log-Type", ("none", "tail")) == "tail"
+    in_service = exchange.has_service
+    call = Call(
+        service=exchange.service_name if in_service else "",
+        function=exchange.segment("function"),
+        qualifier=exchange.qualifier,
+        event=exchange.context.request.body,
+        request_id=exchange.context.request_id,
+        now=exchange.now,
+        tracing=dict(headers.starting_with("x-fc-tracing-")),
+    )
+    if kind == "dryrun":
+        exchange.service.invoker.check(exchange.world, call)
+        return Response(204)
+    if kind == "async":
+        raise OperationNotServed(operation="InvokeFunction with X-Fc-Invocation-Type: Async")
+    return _answer(await exchange.service.invoker.invoke(exchange.world, call), tail=tail)
+
+
+def _choice(value: str, header: str, choices: tuple[str, ...]) -> str:
+    if value.lower() not in choices:
+        raise InvalidArgument(f"{header} '{value[:40]}' is invalid: it must be one of {', '.join(choices)}")
+    return value.lower()
+
+
+def _answer(invoked: Invoked, *, tail: bool) -> Response:
+    result = invoked.result
+    headers = [
+        ("Content-Type", "application/json" if result.error_type else "application/octet-stream"),
+        ("Access-Control-Expose-Headers", _EXPOSED),
+        ("X-Fc-Code-Checksum", invoked.checksum),
+        ("X-Fc-Invocation-Duration", str(round(result.duration_ms))),
+        ("X-Fc-Max-Memory-Usage", f"{result.max_memory_mb:.2f}"),
+        ("X-Fc-Invocation-Service-Version", invoked.version),
+        ("X-Fc-Invocation-Function-Version", invoked.version),
+        ("X-Fc-Invocation-Code-Version", invoked.version),
+        ("X-Fc-Instance-Id", result.instance_id),
+    ]
+    if result.error_type:
+        headers.append(("X-Fc-Error-Type", result.error_type))
+    if tail:
+        headers.append(("X-Fc-Log-Result", b64encode(result.log[-LOG_TAIL_BYTES:]).decode("ascii")))
+    return Response(200, result.body, headers)

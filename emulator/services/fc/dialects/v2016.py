@@ -1,0 +1,379 @@
+"""The API of 2016-08-15: services with functions, qualifiers as ``service.qualifier`` in the path.
+
+Source: aliyun-fc2 client.py; the API reference of 2016-08-15.
+"""
+
+from typing import Any
+
+from emulator.dialect.dates import iso_seconds
+from emulator.http.message import Response
+from emulator.services.fc import fields
+from emulator.services.fc.dialects import bodies
+from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
+from emulator.services.fc.dialects.invocations import invoke_function
+from emulator.services.fc.dialects.routing import Route
+from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.model import Alias, Function, Service, Version, service_arn
+
+# --- what resources look like ------------------------------------------------------------------------------------
+
+
+def render_service(service: Service) -> dict[str, Any]:
+    """Write a service."""
+    return {
+        "serviceName": service.name,
+        "serviceId": service.service_id,
+        **fields.write(fields.SERVICE, service.config),
+        "createdTime": iso_seconds(service.created_at),
+        "lastModifiedTime": iso_seconds(service.modified_at),
+        "useSLRAuthentication": False,
+    }
+
+
+def render_function(function: Function) -> dict[str, Any]:
+    """Write a function."""
+    code = function.code
+    return {
+        "functionName": function.name,
+        "functionId": function.function_id,
+        **fields.write(fields.FUNCTION_2, function.config),
+        "layersArnV2": list(function.config.layers),
+        "codeSize": code.size if code else 0,
+        "codeChecksum": code.checksum if code else "0",
+        "createdTime": iso_seconds(function.created_at),
+        "lastModifiedTime": iso_seconds(function.modified_at),
+    }
+
+
+def render_version(version: Version) -> dict[str, Any]:
+    """Write a version."""
+    return {
+        "versionId": str(version.number),
+        "description": version.description,
+        "createdTime": iso_seconds(version.created_at),
+        "lastModifiedTime": iso_seconds(version.modified_at),
+    }
+
+
+def render_alias(alias: Alias) -> dict[str, Any]:
+    """Write an alias."""
+    return {
+        "aliasName": alias.name,
+        "versionId": alias.version_id,
+        "description": alias.description,
+        "additionalVersionWeight": dict(alias.weights),
+        "createdTime": iso_seconds(alias.created_at),
+        "lastModifiedTime": iso_seconds(alias.modified_at),
+    }
+
+
+# --- account -----------------------------------------------------------------------------------------------------
+
+
+def get_account_settings(exchange: Exchange) -> Response:
+    """Tell the availability zones."""
+    return exchange.answer({"availableAZs": [f"{exchange.world.region}-f"], "defaultRole": ""})
+
+
+def list_reserved_capacities(exchange: Exchange) -> Response:
+    """Tell that nothing is reserved."""
+    return exchange.answer({"reservedCapacities": [], "nextToken": ""})
+
+
+# --- services ----------------------------------------------------------------------------------------------------
+
+
+def create_service(exchange: Exchange) -> Response:
+    """Make a service."""
+    body = exchange.body()
+    values = fields.read(fields.SERVICE, body)
+    service = exchange.service.catalog.create(exchange.world, body.get("serviceName"), values, exchange.now)
+    return exchange.answer(render_service(service), service.etag)
+
+
+def get_service(exchange: Exchange) -> Response:
+    """Show a service, current or as a version froze it."""
+    service = exchange.service.catalog.get(exchange.world, exchange.service_name, exchange.qualifier)
+    return exchange.answer(render_service(service), service.etag)
+
+
+def update_service(exchange: Exchange) -> Response:
+    """Change a service; what the body leaves out stays."""
+    values = fields.read(fields.SERVICE, exchange.body())
+    service = exchange.service.catalog.update(
+        exchange.world, exchange.writable_service(), values, exchange.if_match, exchange.now
+    )
+    return exchange.answer(render_service(service), service.etag)
+
+
+def delete_service(exchange: Exchange) -> Response:
+    """Remove an empty service."""
+    exchange.service.catalog.delete(exchange.world, exchange.writable_service(), exchange.if_match)
+    return no_content()
+
+
+def list_services(exchange: Exchange) -> Response:
+    """List services; ``tag_x=y`` keeps those with that tag."""
+    tags = {key[4:]: value for key, value in exchange.queries().items() if key.startswith("tag_")}
+    page = exchange.service.catalog.page(exchange.world, exchange.part(tags))
+    rows = [render_service(service) for service in page.items]
+    return exchange.answer({"services": rows, "nextToken": next_token(page.next_marker)})
+
+
+# --- functions ---------------------------------------------------------------------------------------------------
+
+
+async def create_function(exchange: Exchange) -> Response:
+    """Make a function in a service."""
+    service = exchange.writable_service()
+    body = await exchange.large_body()
+    source = bodies.code_source(body, exchange.context.request.headers.get("x-fc-code-checksum"))
+    values = fields.read(fields.FUNCTION_2, body)
+    if "handler" not in values:
+        raise InvalidArgument("handler is required")
+    function = await exchange.service.functions.create(
+        exchange.world, service, body.get("functionName"), values, source, exchange.now
+    )
+    return exchange.answer(render_function(function), function.etag)
+
+
+def get_function(exchange: Exchange) -> Response:
+    """Show a function, current or as a version froze it."""
+    function = exchange.service.functions.get(
+        exchange.world, exchange.service_name, exchange.segment("function"), exchange.qualifier
+    )
+    return exchange.answer(render_function(function), function.etag)
+
+
+async def update_function(exchange: Exchange) -> Response:
+    """Change a function; what the body leaves out stays."""
+    service = exchange.writable_service()
+    body = await exchange.large_body()
+    source = bodies.code_source(body, exchange.context.request.headers.get("x-fc-code-checksum"))
+    values = fields.read(fields.FUNCTION_2, body)
+    function = await exchange.service.functions.update(
+        exchange.world, service, exchange.segment("function"), values, source, exchange.if_match, exchange.now
+    )
+    return exchange.answer(render_function(function), function.etag)
+
+
+def delete_function(exchange: Exchange) -> Response:
+    """Remove a function."""
+    service, function = exchange.writable_service(), exchange.segment("function")
+    exchange.service.functions.delete(exchange.world, service, function, exchange.if_match)
+    return no_content()
+
+
+def list_functions(exchange: Exchange) -> Response:
+    """List the functions of a service, current or as a version froze them."""
+    page = exchange.service.functions.page(exchange.world, exchange.service_name, exchange.qualifier, exchange.part())
+    rows = [render_function(function) for function in page.items]
+    return exchange.answer({"functions": rows, "nextToken": next_token(page.next_marker)})
+
+
+async def get_function_code(exchange: Exchange) -> Response:
+    """Tell where the code can be downloaded for some minutes."""
+    location = await exchange.service.functions.locate_code(
+        exchange.world,
+        exchange.service_name if exchange.has_service else "",
+        exchange.segment("function"),
+        exchange.qualifier,
+    )
+    return exchange.answer({"url": exchange.service.code_url(location.token), "checksum": location.checksum})
+
+
+# --- versions ----------------------------------------------------------------------------------------------------
+
+
+async def publish_version(exchange: Exchange) -> Response:
+    """Freeze the scope's functions as the next version."""
+    version = await exchange.service.publishing.publish(
+        exchange.world, exchange.scope, bodies.description(exchange.body()), exchange.if_match, exchange.now
+    )
+    return exchange.answer(render_version(version))
+
+
+def list_versions(exchange: Exchange) -> Response:
+    """List versions, newest first unless ``direction`` is FORWARD."""
+    direction = (exchange.query("direction") or "BACKWARD").upper()
+    if direction not in {"BACKWARD", "FORWARD"}:
+        raise InvalidArgument(f"direction '{direction[:40]}' is invalid: it must be FORWARD or BACKWARD")
+    start = exchange.marker() or exchange.query("startKey")
+    if start and not (start.isascii() and start.isdigit() and len(start) < 19):
+        raise InvalidArgument(f"startKey '{start[:40]}' is invalid: it must be a version id")
+    page = exchange.service.publishing.page_versions(
+        exchange.world,
+        exchange.scope,
+        start=int(start) if start else None,
+        newest_first=direction == "BACKWARD",
+        limit=exchange.limit(),
+    )
+    rows = [render_version(version) for version in page.items]
+    return exchange.answer({"versions": rows, "nextToken": next_token(page.next_marker), "direction": direction})
+
+
+def delete_version(exchange: Exchange) -> Response:
+    """Remove a version no alias needs."""
+    exchange.service.publishing.delete_version(exchange.world, exchange.scope, exchange.segment("version"))
+    return no_content()
+
+
+# --- aliases -----------------------------------------------------------------------------------------------------
+
+
+def create_alias(exchange: Exchange) -> Response:
+    """Name a version."""
+    body = exchange.body()
+    values = fields.read(bodies.ALIAS, body)
+    publishing = exchange.service.publishing
+    alias = publishing.create_alias(exchange.world, exchange.scope, body.get("aliasName"), values, exchange.now)
+    return exchange.answer(render_alias(alias), alias.etag)
+
+
+def get_alias(exchange: Exchange) -> Response:
+    """Show an alias."""
+    alias = exchange.service.publishing.alias(exchange.world, exchange.scope, exchange.segment("alias"))
+    return exchange.answer(render_alias(alias), alias.etag)
+
+
+def update_alias(exchange: Exchange) -> Response:
+    """Change an alias; what the body leaves out stays."""
+    values = fields.read(bodies.ALIAS, exchange.body())
+    alias = exchange.service.publishing.update_alias(
+        exchange.world, exchange.scope, exchange.segment("alias"), values, exchange.if_match, exchange.now
+    )
+    return exchange.answer(render_alias(alias), alias.etag)
+
+
+def delete_alias(exchange: Exchange) -> Response:
+    """Remove an alias."""
+    exchange.service.publishing.delete_alias(
+        exchange.world, exchange.scope, exchange.segment("alias"), exchange.if_match
+    )
+    return no_content()
+
+
+def list_aliases(exchange: Exchange) -> Response:
+    """List aliases by name."""
+    page = exchange.service.publishing.page_aliases(exchange.world, exchange.scope, exchange.part())
+    rows = [render_alias(alias) for alias in page.items]
+    return exchange.answer({"aliases": rows, "nextToken": next_token(page.next_marker)})
+
+
+# --- tags --------------------------------------------------------------------------------------------------------
+
+
+def tag_resource(exchange: Exchange) -> Response:
+    """Set tags on a service."""
+    body = exchange.body()
+    tagging = exchange.service.tagging
+    resource = tagging.resource(exchange.world, str(body.get("resourceArn") or ""), "services")
+    tagging.tag(exchange.world, resource, body.get("tags"))
+    return exchange.answer({"requestId": exchange.context.request_id})
+
+
+def untag_resource(exchange: Exchange) -> Response:
+    """Remove tags from a service. The answer has a body although it is a DELETE: the official client parses it."""
+    body = exchange.body()
+    tagging = exchange.service.tagging
+    resource = tagging.resource(exchange.world, str(body.get("resourceArn") or ""), "services")
+    keys = body.get("tagKeys") or []
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise InvalidArgument("tagKeys must be a list of strings")
+    tagging.untag(exchange.world, resource, keys, everything=bodies.truth(body.get("all")))
+    return exchange.answer({"requestId": exchange.context.request_id})
+
+
+def get_resource_tags(exchange: Exchange) -> Response:
+    """Show the tags of a service."""
+    tagging = exchange.service.tagging
+    resource = tagging.resource(exchange.world, exchange.query("resourceArn"), "services")
+    return exchange.answer(
+        {
+            "requestId": exchange.context.request_id,
+            "resourceArn": service_arn(exchange.world, resource.partition("/")[2]),
+            "tags": tagging.tags(exchange.world, resource),
+        }
+    )
+
+
+# --- the table ---------------------------------------------------------------------------------------------------
+
+_S = "/services/{service}"
+_F = "/services/{service}/functions/{function}"
+
+SERVED = (
+    Route("GET", "/account-settings", "GetAccountSettings", get_account_settings),
+    Route("POST", "/services", "CreateService", create_service),
+    Route("GET", "/services", "ListServices", list_services),
+    Route("GET", _S, "GetService", get_service),
+    Route("PUT", _S, "UpdateService", update_service),
+    Route("DELETE", _S, "DeleteService", delete_service),
+    Route("POST", _S + "/functions", "CreateFunction", create_function),
+    Route("GET", _S + "/functions", "ListFunctions", list_functions),
+    Route("GET", _F, "GetFunction", get_function),
+    Route("PUT", _F, "UpdateFunction", update_function),
+    Route("DELETE", _F, "DeleteFunction", delete_function),
+    Route("GET", _F + "/code", "GetFunctionCode", get_function_code),
+    Route("POST", _F + "/invocations", "InvokeFunction", invoke_function),
+    Route("POST", _S + "/versions", "PublishServiceVersion", publish_version),
+    Route("GET", _S + "/versions", "ListServiceVersions", list_versions),
+    Route("DELETE", _S + "/versions/{version}", "DeleteServiceVersion", delete_version),
+    Route("POST", _S + "/aliases", "CreateAlias", create_alias),
+    Route("GET", _S + "/aliases", "ListAliases", list_aliases),
+    Route("GET", _S + "/aliases/{alias}", "GetAlias", get_alias),
+    Route("PUT", _S + "/aliases/{alias}", "UpdateAlias", update_alias),
+    Route("DELETE", _S + "/aliases/{alias}", "DeleteAlias", delete_alias),
+    Route("POST", "/tag", "TagResource", tag_resource),
+    Route("GET", "/tag", "GetResourceTags", get_resource_tags),
+)
+"""What this API and the one of 2021-04-06 have in common."""
+
+KNOWN = (
+    Route("POST", _S + "/bindings", "CreateVpcBinding"),
+    Route("POST", _S + "/binding", "CreateVpcBinding"),
+    Route("GET", _S + "/bindings", "ListVpcBindings"),
+    Route("DELETE", _S + "/bindings/{vpc}", "DeleteVpcBinding"),
+    Route("POST", _F + "/triggers", "CreateTrigger"),
+    Route("GET", _F + "/triggers", "ListTriggers"),
+    Route("GET", _F + "/triggers/{trigger}", "GetTrigger"),
+    Route("PUT", _F + "/triggers/{trigger}", "UpdateTrigger"),
+    Route("DELETE", _F + "/triggers/{trigger}", "DeleteTrigger"),
+    Route("PUT", _F + "/async-invoke-config", "PutFunctionAsyncInvokeConfig"),
+    Route("GET", _F + "/async-invoke-config", "GetFunctionAsyncInvokeConfig"),
+    Route("DELETE", _F + "/async-invoke-config", "DeleteFunctionAsyncInvokeConfig"),
+    Route("GET", _F + "/async-invoke-configs", "ListFunctionAsyncInvokeConfigs"),
+    Route("PUT", _F + "/on-demand-config", "PutFunctionOnDemandConfig"),
+    Route("GET", _F + "/on-demand-config", "GetFunctionOnDemandConfig"),
+    Route("DELETE", _F + "/on-demand-config", "DeleteFunctionOnDemandConfig"),
+    Route("GET", "/on-demand-configs", "ListOnDemandConfigs"),
+    Route("PUT", _F + "/provision-config", "PutProvisionConfig"),
+    Route("GET", _F + "/provision-config", "GetProvisionConfig"),
+    Route("GET", "/provision-configs", "ListProvisionConfigs"),
+    Route("GET", _F + "/stateful-async-invocations", "ListStatefulAsyncInvocations"),
+    Route("GET", _F + "/stateful-async-invocations/{invocation}", "GetStatefulAsyncInvocation"),
+    Route("PUT", _F + "/stateful-async-invocations/{invocation}", "StopStatefulAsyncInvocation"),
+    Route("GET", "/stateful-async-invocation-functions", "ListStatefulAsyncInvocationFunctions"),
+    Route("GET", _F + "/instances", "ListInstances"),
+    Route("GET", _F + "/instances/{instance}/exec", "InstanceExec"),
+    Route("GET", "/layers", "ListLayers"),
+    Route("POST", "/layers/{layer}/versions", "CreateLayerVersion"),
+    Route("GET", "/layers/{layer}/versions", "ListLayerVersions"),
+    Route("GET", "/layers/{layer}/versions/{version}", "GetLayerVersion"),
+    Route("DELETE", "/layers/{layer}/versions/{version}", "DeleteLayerVersion"),
+    Route("PUT", "/layers/{layer}/acl", "PutLayerACL"),
+    Route("GET", "/layerarn/{arn}", "GetLayerVersionByArn"),
+    Route("POST", "/custom-domains", "CreateCustomDomain"),
+    Route("GET", "/custom-domains", "ListCustomDomains"),
+    Route("GET", "/custom-domains/{domain}", "GetCustomDomain"),
+    Route("PUT", "/custom-domains/{domain}", "UpdateCustomDomain"),
+    Route("DELETE", "/custom-domains/{domain}", "DeleteCustomDomain"),
+)
+"""What both APIs have and the emulator has not."""
+
+ROUTES = (
+    *SERVED,
+    *KNOWN,
+    Route("DELETE", "/tag", "UntagResource", untag_resource),
+    Route("GET", "/reservedCapacities", "ListReservedCapacities", list_reserved_capacities),
+)

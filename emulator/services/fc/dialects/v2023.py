@@ -1,0 +1,252 @@
+"""The API of 2023-03-30: functions without services, qualifiers as a query parameter, no ETags.
+
+Source: alibabacloud_fc20230330; the published metadata of this API version.
+"""
+
+from typing import Any
+
+from emulator.dialect.dates import iso_seconds
+from emulator.http.message import Response
+from emulator.services.fc import checks, fields, limits
+from emulator.services.fc.dialects import bodies, v2016
+from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
+from emulator.services.fc.dialects.invocations import invoke_function
+from emulator.services.fc.dialects.routing import Route
+from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.model import Function, function_arn
+from emulator.services.fc.store import Slice
+from emulator.services.fc.tagging import check_tags
+
+
+def render_function(exchange: Exchange, function: Function) -> dict[str, Any]:
+    """Write a function. It is ready at once, which deployment tools poll for."""
+    code = function.code
+    body = {
+        "functionName": function.name,
+        "functionId": function.function_id,
+        "functionArn": function_arn(exchange.world, "", function.name),
+        **fields.write(fields.FUNCTION_3, function.config),
+        "layers": [{"arn": arn, "size": 0} for arn in function.config.layers],
+        "codeSize": code.size if code else 0,
+        "codeChecksum": code.checksum if code else "0",
+        "createdTime": iso_seconds(function.created_at),
+        "lastModifiedTime": iso_seconds(function.modified_at),
+        "state": "Active",
+        "stateReason": "",
+        "stateReasonCode": "",
+        "lastUpdateStatus": "Successful",
+        "lastUpdateStatusReason": "",
+        "lastUpdateStatusReasonCode": "",
+    }
+    tags = exchange.service.tagging.tags(exchange.world, f"functions/{function.name}")
+    if tags:
+        body["tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
+    return body
+
+
+# --- functions ---------------------------------------------------------------------------------------------------
+
+
+async def create_function(exchange: Exchange) -> Response:
+    """Make a function."""
+    body = await exchange.large_body()
+    values = fields.read(fields.FUNCTION_3, body)
+    if "handler" not in values and not checks.is_custom(values.get("runtime", "")):
+        raise InvalidArgument("handler is required")
+    tags = check_tags(bodies.tag_pairs(body["tags"], "tags")) if body.get("tags") else None
+    function = await exchange.service.functions.create(
+        exchange.world, "", body.get("functionName"), values, bodies.code_source(body), exchange.now, tags
+    )
+    return exchange.answer(render_function(exchange, function))
+
+
+def get_function(exchange: Exchange) -> Response:
+    """Show a function, current or as a version froze it."""
+    function = exchange.service.functions.get(exchange.world, "", exchange.segment("function"), exchange.qualifier)
+    return exchange.answer(render_function(exchange, function))
+
+
+async def update_function(exchange: Exchange) -> Response:
+    """Change a function; what the body leaves out stays."""
+    body = await exchange.large_body()
+    function = await exchange.service.functions.update(
+        exchange.world,
+        "",
+        exchange.segment("function"),
+        fields.read(fields.FUNCTION_3, body),
+        bodies.code_source(body),
+        exchange.if_match,
+        exchange.now,
+    )
+    return exchange.answer(render_function(exchange, function))
+
+
+def delete_function(exchange: Exchange) -> Response:
+    """Remove a function with its versions and aliases."""
+    exchange.service.functions.delete(exchange.world, "", exchange.segment("function"), exchange.if_match)
+    return no_content()
+
+
+def list_functions(exchange: Exchange) -> Response:
+    """List the functions that have no service.
+
+    The filters ``description``, ``functionName``, ``runtime``, ``gpuType`` and ``resourceGroupId`` thin out the page;
+    with ``fcVersion=v2`` there is nothing here.
+    """
+    if exchange.query("fcVersion").lower() == "v2":
+        return exchange.answer({"functions": [], "nextToken": ""})
+    tags = bodies.tag_pairs(bodies.json_list(exchange.query("tags"), "tags"), "tags")
+    page = exchange.service.functions.page(exchange.world, "", None, exchange.part(tags))
+    rows = [render_function(exchange, function) for function in page.items if _passes(exchange, function)]
+    return exchange.answer({"functions": rows, "nextToken": next_token(page.next_marker)})
+
+
+def _passes(exchange: Exchange, function: Function) -> bool:
+    config = function.config
+    query = exchange.query
+    return (
+        query("functionName") in function.name
+        and query("description") in config.description
+        and (query("runtime") or config.runtime) == config.runtime
+        and (query("resourceGroupId") or config.resource_group_id) == config.resource_group_id
+        and (not query("gpuType") or (config.gpu_config or {}).get("gpuType") == query("gpuType"))
+    )
+
+
+# --- tags --------------------------------------------------------------------------------------------------------
+
+
+def tag_resources(exchange: Exchange) -> Response:
+    """Set tags on some functions."""
+    body = exchange.body()
+    named = body.get("ResourceId") or []
+    if not isinstance(named, list):
+        raise InvalidArgument("ResourceId must be a list")
+    resources = _resources(exchange, str(body.get("ResourceType") or ""), named)
+    tags = bodies.tag_pairs(body.get("Tag"), "Tag")
+    for resource in resources:
+        exchange.service.tagging.tag(exchange.world, resource, tags)
+    return exchange.answer({"RequestId": exchange.context.request_id})
+
+
+def untag_resources(exchange: Exchange) -> Response:
+    """Remove tags from some functions."""
+    resources = _resources(
+        exchange, exchange.query("ResourceType"), bodies.json_list(exchange.query("ResourceId"), "ResourceId")
+    )
+    keys = [str(key) for key in bodies.json_list(exchange.query("TagKey"), "TagKey")]
+    everything = bodies.truth(exchange.query("All"))
+    for resource in resources:
+        exchange.service.tagging.untag(exchange.world, resource, keys, everything=everything)
+    return exchange.answer({"RequestId": exchange.context.request_id})
+
+
+def list_tag_resources(exchange: Exchange) -> Response:
+    """List tags, of the functions named or of all."""
+    wanted = bodies.tag_pairs(bodies.json_list(exchange.query("Tag"), "Tag"), "Tag")
+    part = Slice(limit=exchange.limit("Limit"), start=exchange.marker("NextToken"))
+    named = bodies.json_list(exchange.query("ResourceId"), "ResourceId")
+    marker: str | None = None
+    if named:
+        resources = _resources(exchange, exchange.query("ResourceType"), named)
+        found = [(resource, exchange.service.tagging.tags(exchange.world, resource)) for resource in resources]
+    else:
+        page = exchange.service.tagging.page(exchange.world, "functions", part)
+        found, marker = list(page.items), page.next_marker
+    rows = [
+        {
+            "ResourceId": function_arn(exchange.world, "", resource.partition("/")[2]),
+            "ResourceType": exchange.query("ResourceType") or "function",
+            "TagKey": key,
+            "TagValue": value,
+        }
+        for resource, tags in found
+        if all(tags.get(key) == value for key, value in wanted.items())
+        for key, value in tags.items()
+    ]
+    body = {"RequestId": exchange.context.request_id, "NextToken": next_token(marker), "TagResources": rows}
+    return exchange.answer(body)
+
+
+def _resources(exchange: Exchange, kind: str, named: list[Any]) -> list[str]:
+    if kind.lower() not in {"function", "functions", "acs:fc:function"}:
+        raise InvalidArgument(f"ResourceType '{kind[:40]}' is invalid: it must be function")
+    if not limits.TAGS_PER_CALL.contains(len(named)):
+        raise InvalidArgument(f"ResourceId must have 1 to {limits.TAGS_PER_CALL.high} items")
+    return [exchange.service.tagging.resource(exchange.world, str(name), "functions") for name in named]
+
+
+def describe_regions(exchange: Exchange) -> Response:
+    """Tell the one region there is."""
+    region = exchange.world.region
+    return exchange.answer({"Regions": {"Region": [{"LocalName": region, "RegionId": region}]}})
+
+
+# --- the table ---------------------------------------------------------------------------------------------------
+
+_F = "/functions/{function}"
+
+ROUTES = (
+    Route("GET", "/regions", "DescribeRegions", describe_regions),
+    Route("POST", "/functions", "CreateFunction", create_function),
+    Route("GET", "/functions", "ListFunctions", list_functions),
+    Route("GET", _F, "GetFunction", get_function),
+    Route("PUT", _F, "UpdateFunction", update_function),
+    Route("DELETE", _F, "DeleteFunction", delete_function),
+    Route("GET", _F + "/code", "GetFunctionCode", v2016.get_function_code),
+    Route("POST", _F + "/invocations", "InvokeFunction", invoke_function),
+    Route("POST", _F + "/versions", "PublishFunctionVersion", v2016.publish_version),
+    Route("GET", _F + "/versions", "ListFunctionVersions", v2016.list_versions),
+    Route("DELETE", _F + "/versions/{version}", "DeleteFunctionVersion", v2016.delete_version),
+    Route("POST", _F + "/aliases", "CreateAlias", v2016.create_alias),
+    Route("GET", _F + "/aliases", "ListAliases", v2016.list_aliases),
+    Route("GET", _F + "/aliases/{alias}", "GetAlias", v2016.get_alias),
+    Route("PUT", _F + "/aliases/{alias}", "UpdateAlias", v2016.update_alias),
+    Route("DELETE", _F + "/aliases/{alias}", "DeleteAlias", v2016.delete_alias),
+    Route("POST", "/tags-v2", "TagResources", tag_resources),
+    Route("DELETE", "/tags-v2", "UntagResources", untag_resources),
+    Route("GET", "/tags-v2", "ListTagResources", list_tag_resources),
+    Route("POST", _F + "/triggers", "CreateTrigger"),
+    Route("GET", _F + "/triggers", "ListTriggers"),
+    Route("GET", _F + "/triggers/{trigger}", "GetTrigger"),
+    Route("PUT", _F + "/triggers/{trigger}", "UpdateTrigger"),
+    Route("DELETE", _F + "/triggers/{trigger}", "DeleteTrigger"),
+    Route("PUT", _F + "/async-invoke-config", "PutAsyncInvokeConfig"),
+    Route("GET", _F + "/async-invoke-config", "GetAsyncInvokeConfig"),
+    Route("DELETE", _F + "/async-invoke-config", "DeleteAsyncInvokeConfig"),
+    Route("GET", "/async-invoke-configs", "ListAsyncInvokeConfigs"),
+    Route("PUT", _F + "/concurrency", "PutConcurrencyConfig"),
+    Route("GET", _F + "/concurrency", "GetConcurrencyConfig"),
+    Route("DELETE", _F + "/concurrency", "DeleteConcurrencyConfig"),
+    Route("GET", "/concurrency-configs", "ListConcurrencyConfigs"),
+    Route("PUT", _F + "/provision-config", "PutProvisionConfig"),
+    Route("GET", _F + "/provision-config", "GetProvisionConfig"),
+    Route("DELETE", _F + "/provision-config", "DeleteProvisionConfig"),
+    Route("GET", "/provision-configs", "ListProvisionConfigs"),
+    Route("PUT", _F + "/scaling-config", "PutScalingConfig"),
+    Route("GET", _F + "/scaling-config", "GetScalingConfig"),
+    Route("DELETE", _F + "/scaling-config", "DeleteScalingConfig"),
+    Route("GET", "/scaling-configs", "ListScalingConfigs"),
+    Route("GET", _F + "/async-tasks", "ListAsyncTasks"),
+    Route("GET", _F + "/async-tasks/{task}", "GetAsyncTask"),
+    Route("PUT", _F + "/async-tasks/{task}/stop", "StopAsyncTask"),
+    Route("GET", _F + "/instances", "ListInstances"),
+    Route("POST", _F + "/invoke/enable", "EnableFunctionInvocation"),
+    Route("POST", _F + "/invoke/disable", "DisableFunctionInvocation"),
+    Route("POST", _F + "/vpc-bindings", "CreateVpcBinding"),
+    Route("GET", _F + "/vpc-bindings", "ListVpcBindings"),
+    Route("DELETE", _F + "/vpc-bindings/{vpc}", "DeleteVpcBinding"),
+    Route("PUT", "/resource-groups", "ChangeResourceGroup"),
+    Route("GET", "/layers", "ListLayers"),
+    Route("POST", "/layers/{layer}/versions", "CreateLayerVersion"),
+    Route("GET", "/layers/{layer}/versions", "ListLayerVersions"),
+    Route("GET", "/layers/{layer}/versions/{version}", "GetLayerVersion"),
+    Route("DELETE", "/layers/{layer}/versions/{version}", "DeleteLayerVersion"),
+    Route("PUT", "/layers/{layer}/acl", "PutLayerACL"),
+    Route("GET", "/layerarn/{arn}", "GetLayerVersionByArn"),
+    Route("POST", "/custom-domains", "CreateCustomDomain"),
+    Route("GET", "/custom-domains", "ListCustomDomains"),
+    Route("GET", "/custom-domains/{domain}", "GetCustomDomain"),
+    Route("PUT", "/custom-domains/{domain}", "UpdateCustomDomain"),
+    Route("DELETE", "/custom-domains/{domain}", "DeleteCustomDomain"),
+)

@@ -1,0 +1,384 @@
+"""The functions folder: which services, functions, versions and aliases its files describe.
+
+::
+
+    functions/
+      shop/                    a service: it has functions in it, or a service.yml
+        service.yml            fields of the API, and aliases
+        Order/                 a function: code files directly in it, or a function.yml
+          index.py, function.yml
+        versions/1/Order/      version 1 of the service
+      hello/                   a function without a service (3.0): code directly in it
+        index.py
+        versions/1/            version 1 of the function
+
+Reading never fails: what cannot be used is a `problem` of the function, or a warning when there is no function to
+blame. A snapshot is a plain value, so "has anything changed?" is a comparison. YAML is imported when the first file
+needs it.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from emulator.services.fc import checks, fields, limits
+from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.model import FunctionConfig, ServiceConfig, Struct
+from emulator.services.fc.versions import check_weights
+
+_CODE_SUFFIXES = frozenset({".py", ".js", ".mjs", ".cjs", ".php", ".jar", ".class", ".dll", ".so", ".go", ".rb", ".sh"})
+_CODE_NAMES = frozenset({"bootstrap", "main"})
+_SKIPPED = frozenset({"__pycache__", "node_modules"})
+_DEEPEST = 12
+_MOST_FILES = 5000
+"""Beyond this many files of one function edits are noticed by its folders only, to keep watching cheap."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileAlias:
+    """An alias a file names."""
+
+    name: str
+    version_id: str
+    weights: Mapping[str, float]
+    description: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFunction:
+    """A function a folder holds, as LATEST (``version`` 0) or in a version; ``service`` is empty for 3.0."""
+
+    service: str
+    name: str
+    version: int
+    folder: str
+    config: FunctionConfig
+    checksum: str
+    size: int
+    problem: str = ""
+    triggers: tuple[Struct, ...] = ()
+    aliases: tuple[FileAlias, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileService:
+    """A service a folder holds, and the numbers of its versions."""
+
+    name: str
+    folder: str
+    config: ServiceConfig
+    versions: tuple[int, ...] = ()
+    aliases: tuple[FileAlias, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All a functions folder says. ``unusable`` maps (service, function) of bad folders to the reason."""
+
+    services: tuple[FileService, ...] = ()
+    functions: tuple[FileFunction, ...] = ()
+    unusable: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Yaml:
+    """A file that was read: its content, or what is wrong with it."""
+
+    stamp: tuple[int, int]
+    content: Mapping[str, Any]
+    problem: str
+
+
+class FolderReader:
+    """Reads a functions folder again and again; files that have not changed are not parsed twice.
+
+    Used by one thread at a time.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.absolute()
+        self._parsed: dict[str, _Yaml] = {}
+        self._services: list[FileService] = []
+        self._functions: list[FileFunction] = []
+        self._unusable: dict[tuple[str, str], str] = {}
+        self._warnings: list[str] = []
+
+    def read(self) -> Snapshot:
+        """Return what the folder holds now; an absent folder holds nothing."""
+        self._services, self._functions, self._unusable, self._warnings = [], [], {}, []
+        for entry in _folders(self._root):
+            name = entry.name
+            if name == "versions":
+                continue
+            if _is_function(entry.path):
+                if self._usable("", name, entry.path):
+                    self._read_function("", name, entry.path)
+            else:
+                self._read_service(name, entry.path)
+        return Snapshot(
+            services=tuple(self._services),
+            functions=tuple(self._functions),
+            unusable=dict(self._unusable),
+            warnings=tuple(self._warnings),
+        )
+
+    # --- services ------------------------------------------------------------------------------------------------
+
+    def _read_service(self, name: str, path: str) -> None:
+        functions = [entry for entry in _folders(path) if entry.name != "versions" and _is_function(entry.path)]
+        versions = self._version_folders(path)
+        settings = self._yaml(path, "service")
+        if settings is None and not functions and not versions:
+            return
+        if not self._usable(name, "", path):
+            return
+        content, problem = (settings.content, settings.problem) if settings else ({}, "")
+        config = ServiceConfig()
+        aliases: tuple[FileAlias, ...] = ()
+        try:
+            config = ServiceConfig(**fields.read(fields.SERVICE, content))
+            aliases = _aliases(content.get("aliases"), _yaml_path(path, "service"))
+        except InvalidArgument as error:
+            problem = f"{_yaml_path(path, 'service')}: {error.message}"
+        if problem:
+            self._warnings.append(problem)
+        numbers = tuple(number for number, _ in versions)
+        self._services.append(FileService(name=name, folder=path, config=config, versions=numbers, aliases=aliases))
+        heads = {}
+        for entry in functions:
+            if self._usable(name, entry.name, entry.path):
+                heads[entry.name] = self._read_function(name, entry.name, entry.path, problem)
+        for number, version_path in versions:
+            for entry in _folders(version_path):
+                if _is_function(entry.path) and self._usable(name, entry.name, entry.path):
+                    self._read_version(name, entry.name, number, entry.path, heads.get(entry.name), problem)
+
+    # --- functions -----------------------------------------------------------------------------------------------
+
+    def _read_function(self, service: str, name: str, path: str, problem: str = "") -> FileFunction:
+        head = self._function(service, name, 0, path, None, problem)
+        self._functions.append(head)
+        if not service:
+            for number, version_path in self._version_folders(path):
+                self._read_version("", name, number, version_path, head, "")
+        return head
+
+    def _read_version(
+        self, service: str, name: str, number: int, path: str, head: FileFunction | None, problem: str
+    ) -> None:
+        self._functions.append(self._function(service, name, number, path, head, problem))
+
+    def _function(
+        self, service: str, name: str, version: int, path: str, head: FileFunction | None, problem: str
+    ) -> FileFunction:
+        settings = self._yaml(path, "function")
+        skipped = _SKIPPED if service else _SKIPPED | {"versions"}
+        checksum, size = _fingerprint(path, skipped)
+        config = _default_config(service, path)
+        triggers: tuple[Struct, ...] = ()
+        aliases: tuple[FileAlias, ...] = ()
+        if settings is None and head is not None:
+            config, problem = head.config, problem or head.problem
+        elif settings is not None:
+            problem = problem or settings.problem
+            try:
+                config = _config(service, config, settings.content)
+                triggers = _triggers(settings.content.get("triggers"))
+                if not service and not version:
+                    aliases = _aliases(settings.content.get("aliases"), _yaml_path(path, "function"))
+            except InvalidArgument as error:
+                problem = problem or f"{_yaml_path(path, 'function')}: {error.message}"
+            if settings.problem or problem:
+                self._warnings.append(problem)
+        return FileFunction(
+            service=service, name=name, version=version, folder=path, config=config, checksum=checksum, size=size,
+            problem=problem, triggers=triggers, aliases=aliases,
+        )  # fmt: skip
+
+    # --- pieces --------------------------------------------------------------------------------------------------
+
+    def _usable(self, service: str, function: str, path: str) -> bool:
+        longest = limits.FUNCTION_NAME_LENGTH if function else limits.SERVICE_NAME_LENGTH
+        try:
+            checks.name(function or service, "name", longest)
+        except InvalidArgument as error:
+            self._unusable[(service, function)] = f"{path}: {error.message}"
+            self._warnings.append(f"{path} is left out: {error.message}")
+            return False
+        return True
+
+    def _version_folders(self, path: str) -> list[tuple[int, str]]:
+        found = []
+        for entry in _folders(str(Path(path, "versions"))):
+            name = entry.name
+            if name.isascii() and name.isdigit() and 0 < len(name) <= limits.VERSION_ID_DIGITS and int(name) > 0:
+                found.append((int(name), entry.path))
+            else:
+                self._warnings.append(f"{entry.path} is left out: a version is a number from 1 on")
+        return sorted(found)
+
+    def _yaml(self, path: str, name: str) -> _Yaml | None:
+        file = _yaml_path(path, name)
+        try:
+            status = os.stat(file)  # noqa: PTH116 - called for every function twice a second
+        except OSError:
+            return None
+        stamp = (status.st_mtime_ns, status.st_size)
+        known = self._parsed.get(file)
+        if known is None or known.stamp != stamp:
+            known = self._parsed[file] = _parse(file, stamp)
+        return known
+
+
+def _parse(file: str, stamp: tuple[int, int]) -> _Yaml:
+    import yaml  # only a folder with a yml file pays for it
+
+    try:
+        content = yaml.safe_load(Path(file).read_bytes())
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        return _Yaml(stamp, {}, f"{file}{place}: {error.problem or 'not valid YAML'}")
+    except (yaml.YAMLError, OSError, RecursionError) as error:
+        return _Yaml(stamp, {}, f"{file}: {error}")
+    if content is None:
+        return _Yaml(stamp, {}, "")
+    if not isinstance(content, dict):
+        return _Yaml(stamp, {}, f"{file}: it must hold fields with values")
+    return _Yaml(stamp, {str(key): value for key, value in content.items()}, "")
+
+
+def _yaml_path(path: str, name: str) -> str:
+    file = f"{path}{os.sep}{name}.yml"
+    if not os.path.exists(file) and os.path.exists(file[:-3] + "yaml"):  # noqa: PTH110 - as in _yaml
+        return file[:-3] + "yaml"
+    return file
+
+
+def _config(service: str, default: FunctionConfig, content: Mapping[str, Any]) -> FunctionConfig:
+    content = dict(content)
+    variables = content.get("environmentVariables")
+    if isinstance(variables, dict):  # YAML reads 8080 and yes as what they are; variables are texts
+        content["environmentVariables"] = {str(key): _as_text(value) for key, value in variables.items()}
+    rows = fields.FUNCTION_2 if service else fields.FUNCTION_3
+    values = fields.read(rows, content)
+    values.setdefault("runtime", default.runtime)
+    values.setdefault("handler", "" if checks.is_custom(values["runtime"]) else default.handler)
+    config = FunctionConfig(**values)
+    fields.check_together(config)
+    return config
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, (int, float)) else value
+
+
+def _default_config(service: str, path: str) -> FunctionConfig:
+    """Return the newest Python with ``index.handler``, or Node.js where only an ``index.js`` is."""
+    runtime = checks.NEWEST_PYTHON["2.0" if service else "3.0"]
+    names = {entry.name for entry in _entries(path)}
+    if "index.py" not in names and names & {"index.js", "index.mjs", "index.cjs"}:
+        runtime = "nodejs20"
+    elif "bootstrap" in names and not any(name.endswith(".py") for name in names):
+        runtime = "custom.debian10" if service else "custom.debian12"
+    return FunctionConfig(runtime=runtime, handler="index.handler")
+
+
+def _triggers(value: Any) -> tuple[Struct, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise InvalidArgument("triggers must be a list of objects")
+    return tuple(value)
+
+
+def _aliases(value: Any, file: str) -> tuple[FileAlias, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, dict):
+        raise InvalidArgument("aliases must map names to versions")
+    found = []
+    for name, target in value.items():
+        target = target if isinstance(target, dict) else {"versionId": target}
+        weights = {str(key): weight for key, weight in (target.get("additionalVersionWeight") or {}).items()}
+        found.append(
+            FileAlias(
+                name=checks.alias_name(name, "alias"),
+                version_id=checks.version_or_latest(target.get("versionId"), f"aliases.{name}.versionId"),
+                weights=check_weights(weights, f"aliases.{name}.additionalVersionWeight"),
+                description=str(target.get("description") or ""),
+                file=file,
+            )
+        )
+    return tuple(sorted(found, key=lambda alias: alias.name))
+
+
+# --- the file system ---------------------------------------------------------------------------------------------
+
+
+def _entries(path: str | Path) -> list[os.DirEntry[str]]:
+    """Return the visible entries of a folder by name, none when it cannot be read."""
+    try:
+        with os.scandir(path) as listing:
+            return sorted((entry for entry in listing if entry.name[0] != "."), key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _folders(path: str | Path) -> Iterator[os.DirEntry[str]]:
+    return (entry for entry in _entries(path) if entry.name != "__pycache__" and _is_folder(entry))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _is_function(path: str) -> bool:
+    """Tell whether a folder is a function: it has a function.yml, or code and no service.yml."""
+    names = {entry.name for entry in _entries(path) if not _is_folder(entry)}
+    if names & {"function.yml", "function.yaml"}:
+        return True
+    if names & {"service.yml", "service.yaml"}:
+        return False
+    return any(name in _CODE_NAMES or os.path.splitext(name)[1] in _CODE_SUFFIXES for name in names)  # noqa: PTH122 - as in _yaml
+
+
+def _fingerprint(path: str, skipped: frozenset[str]) -> tuple[str, int]:
+    """Return a text that changes with every edit below *path*, shaped like a code checksum, and the size of the files.
+
+    Names, sizes and times stand for the content. Folders in *skipped* (caches, installed modules, the versions beside
+    a 3.0 function's code) are not followed.
+    """
+    seen: list[str] = []
+    size = 0
+    pending = [(path, "", 0)]
+    while pending:
+        folder, prefix, depth = pending.pop()
+        for entry in _entries(folder):
+            try:
+                status = entry.stat()
+            except OSError:
+                continue  # gone since it was listed, or a dangling link
+            relative = prefix + entry.name
+            if stat.S_ISDIR(status.st_mode):
+                if entry.name in skipped:
+                    if entry.name == "node_modules":
+                        seen.append(f"{relative} {status.st_mtime_ns}")
+                elif depth < _DEEPEST and len(seen) < _MOST_FILES:
+                    pending.append((entry.path, relative + "/", depth + 1))
+                continue
+            size += status.st_size
+            seen.append(f"{relative} {status.st_size} {status.st_mtime_ns} {status.st_mode & 0o111}")
+    digest = sha256("\n".join(sorted(seen)).encode("utf-8", "surrogateescape")).digest()
+    return str(int.from_bytes(digest[:8], "big")), size

@@ -1,0 +1,109 @@
+"""The front of Function Compute: picks the dialect by the path's version, writes errors and request ids."""
+
+from collections.abc import Awaitable
+from typing import Any, Literal
+
+from emulator.auth.failures import AuthFailure
+from emulator.dialect.context import Answer, RequestContext
+from emulator.dialect.dates import http_date
+from emulator.http.message import Response
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.ids import Ids
+from emulator.services.fc import limits
+from emulator.services.fc.dialects import v2016, v2021, v2023
+from emulator.services.fc.dialects.exchange import Exchange, encode
+from emulator.services.fc.dialects.routing import Route, Routes, serve
+from emulator.services.fc.errors import EntityTooLarge, FcError, InternalServerError, PathNotSupported, auth_error
+from emulator.services.fc.service import FunctionCompute
+
+Version = Literal["2016-08-15", "2021-04-06", "2023-03-30"]
+
+_PROXY = Route("ANY", "/proxy/", "HTTP trigger")
+_DATES = ("date", "x-fc-date", "x-acs-date")
+
+
+class FcFront:
+    """The side of Function Compute that the gateway sees."""
+
+    name = "fc"
+    max_body = limits.REQUEST_BYTES
+
+    def __init__(self, service: FunctionCompute, ids: Ids) -> None:
+        self._service = service
+        self._ids = ids
+        self._routes = {
+            "2016-08-15": Routes(v2016.ROUTES),
+            "2021-04-06": Routes(v2021.ROUTES),
+            "2023-03-30": Routes(v2023.ROUTES),
+        }
+
+    def new_request_id(self, context: RequestContext) -> str:
+        """Return a UUID, or ``1-{seconds}-{8 digits}-{12 digits}`` in 2023-03-30."""
+        if version_of(context) != "2023-03-30":
+            return self._ids.uuid()
+        return f"1-{context.now // 1000:08x}-{self._ids.hex(8)}-{self._ids.hex(12)}"
+
+    def handle(self, context: RequestContext) -> Answer:
+        """Run the operation the path names.
+
+        Raises: FcError.
+        """
+        path = context.request.path
+        _, version, rest = (*path.split("/", 2), "", "")[:3]
+        routes = self._routes.get(version)
+        if routes is None:
+            raise PathNotSupported(method=context.request.method, path=context.request.decoded_path)
+        segments: dict[str, str] = {}
+        if rest.startswith("proxy/"):
+            route = _PROXY
+        else:
+            route, segments = routes.find(context.request.method, rest, context.request.decoded_path)
+        context.operation = route.operation
+        answer = serve(route, Exchange(self._service, context, segments))
+        if isinstance(answer, Response):
+            return _named(answer, context)
+        return _finish(answer, context)
+
+    def allows_anonymous(self, context: RequestContext) -> bool:
+        """Tell whether the request may go on unsigned; nothing here may."""
+        del context
+        return False
+
+    def auth_error(self, failure: AuthFailure, context: RequestContext) -> FcError:
+        """Turn a reason into this service's code and text."""
+        given = any(name in context.request.headers for name in _DATES)
+        return auth_error(failure, date_given=given, now=http_date(context.now))
+
+    def too_large(self, limit: int) -> FcError:
+        """Return the error for a body over *limit* bytes."""
+        return EntityTooLarge(limit=limit)
+
+    def render_error(self, error: ServiceError, context: RequestContext) -> Response:
+        """Write *error* as the JSON the clients of the path's version read; always JSON, which they insist on."""
+        if not isinstance(error, FcError):
+            error = InternalServerError()
+        version = version_of(context)
+        body: dict[str, Any] = {}
+        if version != "2023-03-30":
+            body = {"ErrorCode": error.code, "ErrorMessage": error.message}
+        if version != "2016-08-15":
+            body |= {"Code": error.code, "Message": error.message, "RequestId": context.request_id}
+        response = Response(error.http_status, encode(body), [("Content-Type", "application/json")])
+        return _named(response, context)
+
+
+def version_of(context: RequestContext) -> Version:
+    """Return the API version in the path; without one it is that of the signature scheme's first users."""
+    path = context.request.path
+    if path.startswith("/2023-03-30/"):
+        return "2023-03-30"
+    return "2021-04-06" if path.startswith("/2021-04-06/") else "2016-08-15"
+
+
+def _named(response: Response, context: RequestContext) -> Response:
+    response.headers.append(("X-Fc-Request-Id", context.request_id))
+    return response
+
+
+async def _finish(answer: Awaitable[Response], context: RequestContext) -> Response:
+    return _named(await answer, context)

@@ -1,0 +1,156 @@
+"""One call of a function: target, keys of its role, run, and what the platform says when it cannot."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from emulator.kernel.clock import MINUTE, Millis
+from emulator.kernel.identity import World
+from emulator.kernel.ids import Ids
+from emulator.services.fc import limits
+from emulator.services.fc.errors import (
+    CAExited,
+    CAFileNotFound,
+    EntityTooLarge,
+    FcError,
+    InternalServerError,
+    ResourceExhausted,
+)
+from emulator.services.fc.model import LATEST
+from emulator.services.fc.ports import CredentialIssuer, Instances
+from emulator.services.fc.resolving import Resolver, Target
+from emulator.services.fc.runtime.instance import (
+    Credentials,
+    InstancesExhausted,
+    InstanceStartFailed,
+    Invocation,
+    InvocationResult,
+    ResponseTooLarge,
+    RuntimeFailure,
+    RuntimeUnavailable,
+)
+
+KEYS_SHARED_MS = 15 * MINUTE
+"""Calls of one role get the same temporary keys for this long; they live many times longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A call somebody wants made. ``service`` is empty for a 3.0 function; ``tracing`` as in `Invocation`."""
+
+    service: str
+    function: str
+    qualifier: str | None
+    event: bytes
+    request_id: str
+    now: Millis
+    retry_count: int = 0
+    tracing: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invoked:
+    """A call that was made. ``version`` is what ran (``LATEST`` or a number), ``checksum`` that of its code."""
+
+    result: InvocationResult
+    version: str
+    checksum: str
+
+
+class Invoker:
+    """Makes calls."""
+
+    def __init__(
+        self, resolver: Resolver, instances: Instances, ids: Ids, credentials: CredentialIssuer | None
+    ) -> None:
+        self._resolver = resolver
+        self._instances = instances
+        self._ids = ids
+        self._issuer = credentials
+        self._keys: dict[tuple[str, str], tuple[Credentials, Millis]] = {}
+
+    def check(self, world: World, call: Call) -> Target:
+        """Find what *call* would run, without running it; the draw between weighted versions happens here.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EntityTooLarge, InvalidArgument.
+        """
+        if len(call.event) > limits.SYNC_PAYLOAD_BYTES:
+            raise EntityTooLarge(limit=limits.SYNC_PAYLOAD_BYTES)
+        return self._resolver.target(world, call.service, call.function, call.qualifier, self._ids.fraction())
+
+    async def invoke(self, world: World, call: Call) -> Invoked:
+        """Make *call*. A function that fails is a result with ``error_type``, not an exception.
+
+        Raises: as `check`; CAExited, CAFileNotFound, ResourceExhausted, EntityTooLarge for an oversized result.
+        """
+        target = self.check(world, call)
+        function = target.function
+        code = function.code
+        checksum = code.checksum if code else ""
+        if function.problem:
+            result = _broken(function.problem, call.request_id)
+            return Invoked(result=result, version=target.version, checksum=checksum)
+        invocation = Invocation(
+            request_id=call.request_id,
+            event=call.event,
+            qualifier=call.qualifier or LATEST,
+            retry_count=call.retry_count,
+            credentials=self._credentials(world, target, call.now),
+            tracing=call.tracing,
+        )
+        try:
+            result = await self._instances.invoke(target.image, invocation)
+        except RuntimeFailure as failure:
+            raise refusal(failure) from failure
+        return Invoked(result=result, version=target.version, checksum=checksum)
+
+    def _credentials(self, world: World, target: Target, now: Millis) -> Credentials | None:
+        if self._issuer is None or target.function.config.inject_credentials in {"Request", "All"}:
+            return None
+        known = (world.account, target.role)
+        kept = self._keys.get(known)
+        if kept is None or kept[1] <= now:
+            keys = self._issuer.for_role(world.account, target.role, "fc")
+            kept = self._keys[known] = (keys, Millis(now + KEYS_SHARED_MS))
+        return kept[0]
+
+    def forget_keys(self) -> None:
+        """Ask for new keys from now on."""
+        self._keys.clear()
+
+
+def refusal(failure: RuntimeFailure) -> FcError:
+    """Return what a caller is told when the platform could not run a call.
+
+    Source: 412 and 429 from the error table; that a runtime missing on this machine looks like a program that cannot
+    be found is the emulator's choice.
+    """
+    match failure:
+        case RuntimeUnavailable():
+            return CAFileNotFound(detail=str(failure).rstrip("."))
+        case InstanceStartFailed():
+            return CAExited(detail=str(failure).rstrip("."))
+        case InstancesExhausted():
+            return ResourceExhausted()
+        case ResponseTooLarge():
+            return EntityTooLarge(limit=failure.limit_bytes)
+        case _:
+            return InternalServerError()
+
+
+def _broken(problem: str, request_id: str) -> InvocationResult:
+    """Return the failure of a function whose files cannot be used: its callers see why."""
+    body = json.dumps({"errorMessage": problem, "errorType": "InvalidFunctionFile"}, ensure_ascii=False).encode()
+    log = (
+        f"FC Invoke Start RequestId: {request_id}\n{problem}\n"
+        f"FC Invoke End RequestId: {request_id}, Error: Unhandled function error\n"
+    )
+    return InvocationResult(
+        body=body,
+        error_type="UnhandledInvocationError",
+        log=log.encode(),
+        duration_ms=0.0,
+        max_memory_mb=0.0,
+        instance_id="",
+        cold=False,
+    )

@@ -1,0 +1,276 @@
+"""What Function Compute keeps: services, functions, versions, aliases, code.
+
+One model serves the three generations of the API. A function lives in a service, or in none (``service`` is empty:
+a 3.0 function). Versions and aliases belong to a *scope*: the service of 2.0, the function itself in 3.0. A version is
+a set of frozen functions: the same rows as the changeable ones (version 0, ``LATEST``) with the version's number.
+
+Structures that nothing here acts on (VPC, NAS, tracing ...) stay what the API calls them: checked JSON objects.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import World
+
+LATEST = "LATEST"
+Struct = Mapping[str, Any]
+"""A checked JSON object under the API's own field names."""
+
+CUSTOM_CONTAINER = "custom-container"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What versions and aliases belong to: a service of 2.0 or a function of 3.0; the other name is empty."""
+
+    service: str = ""
+    function: str = ""
+
+    def __str__(self) -> str:
+        return f"service '{self.service}'" if self.service else f"function '{self.function}'"
+
+
+def scope_of(service: str, function: str) -> Scope:
+    """Return the scope a function's versions belong to."""
+    return Scope(service=service) if service else Scope(function=function)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceConfig:
+    """What a caller says about a service of 2.0."""
+
+    description: str = ""
+    role: str = ""
+    internet_access: bool = True
+    log_config: Struct | None = None
+    vpc_config: Struct | None = None
+    nas_config: Struct | None = None
+    oss_mount_config: Struct | None = None
+    tracing_config: Struct | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A service of 2.0.
+
+    ``folder`` is the directory it was loaded from, empty for one made by the API. ``base`` is then what the files say
+    and ``changed`` the fields an API update has laid over it. ``last_version`` is the highest version number ever
+    given out; ``revision`` counts the updates.
+    """
+
+    name: str
+    service_id: str
+    config: ServiceConfig
+    created_at: Millis
+    modified_at: Millis
+    revision: int = 1
+    last_version: int = 0
+    folder: str = ""
+    base: ServiceConfig | None = None
+    changed: Struct = field(default_factory=dict)
+
+    @property
+    def etag(self) -> str:
+        """The opaque text that changes with every update."""
+        return etag(self.service_id, self.revision)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionConfig:
+    """What a caller says about a function; the fields from ``role`` on are a function's own in 3.0 only.
+
+    ``initializer`` with ``initialization_timeout_s`` is the form of 2.0, ``lifecycle`` holds the hooks of both.
+    """
+
+    runtime: str
+    handler: str
+    description: str = ""
+    timeout_s: int = 3
+    memory_mb: int = 128
+    cpu: float | None = None
+    disk_mb: int | None = None
+    instance_concurrency: int = 1
+    instance_soft_concurrency: int | None = None
+    instance_type: str | None = None
+    gpu_memory_mb: int | None = None
+    gpu_config: Struct | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    initializer: str | None = None
+    initialization_timeout_s: int | None = None
+    lifecycle: Struct | None = None
+    ca_port: int | None = None
+    custom_runtime: Struct | None = None
+    custom_container: Struct | None = None
+    health_check: Struct | None = None
+    custom_dns: Struct | None = None
+    layers: tuple[str, ...] = ()
+    role: str = ""
+    internet_access: bool = True
+    log_config: Struct | None = None
+    vpc_config: Struct | None = None
+    nas_config: Struct | None = None
+    oss_mount_config: Struct | None = None
+    tracing_config: Struct | None = None
+    resource_group_id: str | None = None
+    disable_on_demand: bool | None = None
+    inject_credentials: str | None = None
+    idle_timeout_s: int | None = None
+    long_living: bool | None = None
+    isolation_mode: str | None = None
+    session_affinity: str | None = None
+    session_affinity_config: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """A handler called at a moment of an instance's life, within ``timeout_s``."""
+
+    handler: str
+    timeout_s: int
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """Where a function's code is.
+
+    ``digest`` names a package in the code store; for code of the functions folder it is empty and ``folder`` is the
+    directory that is used in place. ``checksum`` is the CRC-64 of the package as decimal text; for a folder it stands
+    for names, sizes and times of its files and changes with them.
+    """
+
+    checksum: str
+    size: int
+    digest: str = ""
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """A function, changeable (``version`` 0) or frozen in a version.
+
+    ``folder``, ``base`` and ``changed`` as in `Service`. ``problem`` is what is wrong with the files it was loaded
+    from: its callers get it as the function's own failure. ``triggers`` are those its file names, as written.
+    ``last_version`` counts the versions of a 3.0 function.
+    """
+
+    service: str
+    name: str
+    function_id: str
+    config: FunctionConfig
+    code: Code | None
+    created_at: Millis
+    modified_at: Millis
+    version: int = 0
+    revision: int = 1
+    last_version: int = 0
+    folder: str = ""
+    base: FunctionConfig | None = None
+    changed: Struct = field(default_factory=dict)
+    problem: str = ""
+    triggers: tuple[Struct, ...] = ()
+
+    @property
+    def etag(self) -> str:
+        """The opaque text that changes with every update."""
+        return etag(self.function_id, self.revision)
+
+    @property
+    def scope(self) -> Scope:
+        """What its versions and aliases belong to."""
+        return scope_of(self.service, self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A published version. ``config`` is the frozen service configuration (None in 3.0), ``content`` the digest of
+    everything that was frozen, by which a publish without a change is noticed.
+    """  # noqa: D205 - two short facts about two fields
+
+    scope: Scope
+    number: int
+    description: str
+    config: ServiceConfig | None
+    content: str
+    created_at: Millis
+    modified_at: Millis
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alias:
+    """A name for a version, with at most one additional version that gets a share of the calls.
+
+    ``version_id`` is a number as text, or ``LATEST``. ``weights`` maps a version id to its share, 0..1.
+    ``resolve_policy`` and ``route_policy`` are kept and shown (2021-04-06), not acted on.
+    """
+
+    scope: Scope
+    name: str
+    alias_id: str
+    version_id: str
+    created_at: Millis
+    modified_at: Millis
+    description: str = ""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    resolve_policy: str | None = None
+    route_policy: Struct | None = None
+    revision: int = 1
+    folder: str = ""
+
+    @property
+    def etag(self) -> str:
+        """The opaque text that changes with every update."""
+        return etag(self.alias_id, self.revision)
+
+
+def etag(resource_id: str, revision: int) -> str:
+    """Return the ETag of a resource's state: opaque, different after every update."""
+    return sha256(f"{resource_id}:{revision}".encode()).hexdigest()[:32]
+
+
+def initializer_of(config: FunctionConfig) -> Hook | None:
+    """Return the initializer, whichever generation's form it was given in."""
+    if config.initializer:
+        return Hook(handler=config.initializer, timeout_s=config.initialization_timeout_s or 3)
+    return hook_of(config, "initializer")
+
+
+def hook_of(config: FunctionConfig, moment: str) -> Hook | None:
+    """Return the hook of ``initializer``, ``preFreeze`` or ``preStop``; None when there is none."""
+    hook = (config.lifecycle or {}).get(moment)
+    if not hook or not (hook.get("handler") or hook.get("command")):
+        return None
+    return Hook(
+        handler=hook.get("handler", ""), timeout_s=hook.get("timeout", 3), command=tuple(hook.get("command", ()))
+    )
+
+
+def listen_port(config: FunctionConfig) -> int:
+    """Return the port a custom runtime listens on."""
+    for struct in (config.custom_runtime, config.custom_container):
+        if struct and struct.get("port"):
+            return int(struct["port"])
+    return config.ca_port or 9000
+
+
+def service_arn(world: World, service: str) -> str:
+    """Return the resource name of a service."""
+    return f"acs:fc:{world.region}:{world.account}:services/{service}"
+
+
+def function_arn(world: World, service: str, function: str, qualifier: str = "") -> str:
+    """Return the resource name of a function, in a service or outside any."""
+    if service:
+        place = f"services/{service}.{qualifier}" if qualifier else f"services/{service}"
+        return f"acs:fc:{world.region}:{world.account}:{place}/functions/{function}"
+    tail = f"/{qualifier}" if qualifier else ""
+    return f"acs:fc:{world.region}:{world.account}:functions/{function}{tail}"
+
+
+def display_name(service: str, function: str) -> str:
+    """Return ``service/function``, or the function's name when it has no service."""
+    return f"{service}/{function}" if service else function

@@ -1,0 +1,219 @@
+"""Versions and aliases, of a 2.0 service or of a 3.0 function alike: the scope tells which."""
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Any
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import World
+from emulator.kernel.ids import Ids
+from emulator.kernel.paging import Page, cut
+from emulator.services.fc import checks
+from emulator.services.fc.code import CodeStore
+from emulator.services.fc.effects import Effects, family
+from emulator.services.fc.errors import (
+    AliasAlreadyExists,
+    AliasNotFound,
+    ConcurrentUpdateError,
+    FunctionNotFound,
+    InvalidArgument,
+    ServiceNotFound,
+    VersionInUse,
+    VersionPublishError,
+)
+from emulator.services.fc.functions import Functions
+from emulator.services.fc.model import LATEST, Alias, Function, Scope, Service, Version
+from emulator.services.fc.resolving import Resolver
+from emulator.services.fc.store import Slice, Store
+from emulator.services.fc.versions import check_if_match, content_of
+
+_ALL = Slice(limit=1_000_000)
+
+
+class Publishing:
+    """Freezes functions into versions and names versions by aliases."""
+
+    def __init__(
+        self, store: Store, ids: Ids, codes: CodeStore, functions: Functions, effects: Effects, resolver: Resolver
+    ) -> None:
+        self._store = store
+        self._ids = ids
+        self._codes = codes
+        self._functions = functions
+        self._effects = effects
+        self._resolver = resolver
+
+    # --- versions ------------------------------------------------------------------------------------------------
+
+    async def publish(self, world: World, scope: Scope, description: str, if_match: str, now: Millis) -> Version:
+        """Freeze all functions of the scope, their code and configuration, as the next version.
+
+        Code that is used in place is copied, so that later edits leave the version alone.
+
+        Raises: ServiceNotFound, FunctionNotFound, PreconditionFailed, VersionPublishError, ConcurrentUpdateError.
+        """
+        owner = self._owner(world, scope)
+        check_if_match(if_match, owner.etag)
+        heads = self._heads(world, scope)
+        content = content_of(owner.config if isinstance(owner, Service) else None, heads)
+        newest = self._store.versions(world, scope, start=None, newest_first=True, limit=1)[:1]
+        if newest and newest[0].content == content:
+            raise VersionPublishError(owner=f"{scope}")
+        async with AsyncExitStack() as held:
+            frozen = [await self._frozen(head, held) for head in heads]
+            if self._owner(world, scope) != owner or self._heads(world, scope) != heads:
+                raise ConcurrentUpdateError
+            number = max([owner.last_version, *(version.number for version in newest)]) + 1
+            version = Version(
+                scope=scope,
+                number=number,
+                description=description,
+                config=owner.config if isinstance(owner, Service) else None,
+                content=content,
+                created_at=now,
+                modified_at=now,
+            )
+            self._store.put_version(world, version)
+            for function in frozen:
+                self._store.put_function(world, replace(function, version=number, created_at=now, modified_at=now))
+            self._count(world, owner, number)
+        return version
+
+    def page_versions(
+        self, world: World, scope: Scope, *, start: int | None, newest_first: bool, limit: int
+    ) -> Page[Version]:
+        """Return published versions in the given direction.
+
+        Raises: ServiceNotFound, FunctionNotFound.
+        """
+        self._owner(world, scope)
+        rows = self._store.versions(world, scope, start=start, newest_first=newest_first, limit=limit)
+        return cut(rows, limit, lambda version: str(version.number))
+
+    def delete_version(self, world: World, scope: Scope, version_id: str) -> None:
+        """Remove a version no alias points to.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, VersionInUse, InvalidArgument.
+        """
+        self._owner(world, scope)
+        number = int(checks.version_id(version_id, "versionId"))
+        version = self._resolver.version(world, scope, number)
+        if version.folder:
+            raise InvalidArgument(f"version {number} is loaded from {version.folder}; remove that folder instead")
+        for alias in self._store.aliases(world, scope, _ALL):
+            if str(number) in {alias.version_id, *alias.weights}:
+                raise VersionInUse(version=number, owner=scope, alias=alias.name)
+        names = [scope.function]
+        if scope.service:
+            names = [function.name for function in self._store.functions(world, scope.service, number, _ALL)]
+        self._store.delete_version(world, scope, number)
+        self._effects.retire(family(world, scope.service, name, number) for name in names)
+        self._effects.code_dropped()
+
+    async def _frozen(self, head: Function, held: AsyncExitStack) -> Function:
+        code = head.code
+        if code is not None and code.folder:
+            package = await self._functions.packed(head)
+            content = self._codes.package(package.digest)
+            if content is None:
+                raise ConcurrentUpdateError
+            code = await held.enter_async_context(self._codes.adding(lambda: content))
+        return replace(head, code=code, revision=1, folder="", base=None, changed={}, triggers=())
+
+    def _owner(self, world: World, scope: Scope) -> Service | Function:
+        if scope.service:
+            service = self._store.service(world, scope.service)
+            if service is None:
+                raise ServiceNotFound(service=scope.service)
+            return service
+        function = self._store.function(world, "", scope.function)
+        if function is None:
+            raise FunctionNotFound(function=scope.function)
+        return function
+
+    def _heads(self, world: World, scope: Scope) -> list[Function]:
+        if scope.service:
+            return self._store.functions(world, scope.service, 0, _ALL)
+        head = self._store.function(world, "", scope.function)
+        return [head] if head else []
+
+    def _count(self, world: World, owner: Service | Function, number: int) -> None:
+        """Remember the number, so that it is never given out again. The owner's ETag stays: it has not changed."""
+        if isinstance(owner, Service):
+            self._store.put_service(world, replace(owner, last_version=number))
+        else:
+            self._store.put_function(world, replace(owner, last_version=number))
+
+    # --- aliases -------------------------------------------------------------------------------------------------
+
+    def create_alias(self, world: World, scope: Scope, name: object, values: Mapping[str, Any], now: Millis) -> Alias:
+        """Make an alias from checked attribute *values* (``version_id``, ``weights``, ``description`` ...).
+
+        Raises: InvalidArgument, ServiceNotFound, FunctionNotFound, VersionNotFound, AliasAlreadyExists.
+        """
+        name = checks.alias_name(name, "aliasName")
+        self._owner(world, scope)
+        if self._store.alias(world, scope, name) is not None:
+            raise AliasAlreadyExists(alias=name, owner=scope)
+        if "version_id" not in values:
+            raise InvalidArgument("versionId is required")
+        alias = Alias(scope=scope, name=name, alias_id=self._ids.uuid(), created_at=now, modified_at=now, **values)
+        self._check_targets(world, alias)
+        self._store.put_alias(world, alias)
+        return alias
+
+    def alias(self, world: World, scope: Scope, name: str) -> Alias:
+        """Return an alias.
+
+        Raises: ServiceNotFound, FunctionNotFound, AliasNotFound.
+        """
+        self._owner(world, scope)
+        alias = self._store.alias(world, scope, name)
+        if alias is None:
+            raise AliasNotFound(alias=name, owner=scope)
+        return alias
+
+    def update_alias(
+        self, world: World, scope: Scope, name: str, values: Mapping[str, Any], if_match: str, now: Millis
+    ) -> Alias:
+        """Change the attributes in *values*; the others stay. The next call already goes by it.
+
+        Raises: as `alias`; PreconditionFailed, VersionNotFound, InvalidArgument for one named in a file.
+        """
+        alias = self.alias(world, scope, name)
+        check_if_match(if_match, alias.etag)
+        self._check_own(alias)
+        alias = replace(alias, **values, modified_at=now, revision=alias.revision + 1)
+        self._check_targets(world, alias)
+        self._store.put_alias(world, alias)
+        return alias
+
+    def delete_alias(self, world: World, scope: Scope, name: str, if_match: str) -> None:
+        """Remove an alias.
+
+        Raises: as `alias`; PreconditionFailed, InvalidArgument for one named in a file.
+        """
+        alias = self.alias(world, scope, name)
+        check_if_match(if_match, alias.etag)
+        self._check_own(alias)
+        self._store.delete_alias(world, scope, name)
+
+    def page_aliases(self, world: World, scope: Scope, part: Slice) -> Page[Alias]:
+        """Return aliases by name.
+
+        Raises: ServiceNotFound, FunctionNotFound.
+        """
+        self._owner(world, scope)
+        return cut(self._store.aliases(world, scope, part), part.limit, lambda alias: alias.name)
+
+    def _check_targets(self, world: World, alias: Alias) -> None:
+        for version_id in (alias.version_id, *alias.weights):
+            if version_id != LATEST:
+                self._resolver.version(world, alias.scope, int(version_id))
+        if alias.version_id in alias.weights:
+            raise InvalidArgument("additionalVersionWeight must name another version than versionId")
+
+    def _check_own(self, alias: Alias) -> None:
+        if alias.folder:
+            raise InvalidArgument(f"alias '{alias.name}' is set in {alias.folder}; change that file instead")

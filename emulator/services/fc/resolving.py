@@ -1,0 +1,164 @@
+"""From service, function and qualifier to what runs: the version, the frozen or current function, its image.
+
+Images are kept between calls and dropped with any change of the store, so a warm call costs no query.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from emulator.kernel.identity import World
+from emulator.services.fc.code import CodeStore
+from emulator.services.fc.effects import family
+from emulator.services.fc.errors import (
+    AliasNotFound,
+    FunctionNotFound,
+    InvalidArgument,
+    ServiceNotFound,
+    VersionNotFound,
+)
+from emulator.services.fc.model import (
+    LATEST,
+    Function,
+    Scope,
+    ServiceConfig,
+    Version,
+    hook_of,
+    initializer_of,
+    scope_of,
+)
+from emulator.services.fc.runtime.instance import FunctionImage
+from emulator.services.fc.store import Store
+from emulator.services.fc.versions import is_latest, is_version, pick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What one call runs. ``version`` is ``LATEST`` or a number as text; ``role`` the one its keys are for."""
+
+    function: Function
+    version: str
+    image: FunctionImage
+    role: str
+
+
+class Resolver:
+    """Answers questions about versions, aliases and images."""
+
+    def __init__(self, store: Store, codes: CodeStore) -> None:
+        self._store = store
+        self._codes = codes
+        self._targets: dict[tuple[World, str, str, int], Target] = {}
+        self._seen = -1
+        self.unusable: dict[tuple[str, str], str] = {}
+        """(service, function) of folders that cannot be functions -> why."""
+
+    def number(self, world: World, scope: Scope, qualifier: str | None, draw: float = 1.0) -> int:
+        """Return the version number *qualifier* means, 0 for the head.
+
+        An alias with an additional version is decided by *draw*; 1 gives its main version, as reads need it.
+
+        Raises: AliasNotFound. A version that does not exist is found out by whoever uses the number.
+        """
+        if qualifier is None or is_latest(qualifier):
+            return 0
+        if is_version(qualifier):
+            return int(qualifier) if len(qualifier) <= 18 else -1
+        alias = self._store.alias(world, scope, qualifier)
+        if alias is None:
+            raise AliasNotFound(alias=qualifier, owner=scope)
+        chosen = pick(alias, draw)
+        return 0 if chosen == LATEST else int(chosen)
+
+    def version(self, world: World, scope: Scope, number: int) -> Version:
+        """Return a published version.
+
+        Raises: VersionNotFound.
+        """
+        version = self._store.version(world, scope, number)
+        if version is None:
+            raise VersionNotFound(version=number, owner=scope)
+        return version
+
+    def function(self, world: World, service: str, name: str, qualifier: str | None = None) -> Function:
+        """Return a function as *qualifier* has it; *service* is empty for a 3.0 function.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
+        """
+        return self._function(world, service, name, self.number(world, scope_of(service, name), qualifier))
+
+    def target(self, world: World, service: str, name: str, qualifier: str | None, draw: float) -> Target:
+        """Return what a call runs.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
+        """
+        if self._seen != self._store.generation:
+            self._targets.clear()
+            self._seen = self._store.generation
+        number = 0 if not qualifier else self.number(world, scope_of(service, name), qualifier, draw)
+        key = (world, service, name, number)
+        target = self._targets.get(key)
+        if target is None:
+            target = self._targets[key] = self._build(world, service, name, number)
+        return target
+
+    def _function(self, world: World, service: str, name: str, number: int) -> Function:
+        function = self._store.function(world, service, name, number)
+        if function is not None:
+            return function
+        if service and self._store.service(world, service) is None:
+            raise ServiceNotFound(service=service)
+        if number and (service or self._store.function(world, "", name) is not None):
+            self.version(world, scope_of(service, name), number)
+        if (reason := self.unusable.get((service, name))) is not None:
+            raise InvalidArgument(reason)
+        raise FunctionNotFound(function=name, service=service)
+
+    def _build(self, world: World, service: str, name: str, number: int) -> Target:
+        function = self._function(world, service, name, number)
+        state = function.etag
+        surroundings = None
+        if service:
+            surroundings, more = self._surroundings(world, service, number)
+            state += more
+        config = function.config
+        around = surroundings or config
+        log = around.log_config or {}
+        initializer, freeze, stop = initializer_of(config), hook_of(config, "preFreeze"), hook_of(config, "preStop")
+        kin = family(world, service, name, number)
+        image = FunctionImage(
+            key=f"{kin}#{state}",
+            family=kin,
+            generation="2.0" if service else "3.0",
+            account=world.account,
+            region=world.region,
+            service=service or None,
+            function=name,
+            version=str(number) if number else LATEST,
+            runtime=config.runtime,
+            handler=config.handler,
+            code_dir=self._codes.path(function.code) if function.code else Path(),
+            memory_mb=config.memory_mb,
+            timeout_s=config.timeout_s,
+            initializer=initializer.handler if initializer else None,
+            initializer_timeout_s=initializer.timeout_s if initializer else 3,
+            pre_freeze=freeze.handler if freeze else None,
+            pre_freeze_timeout_s=freeze.timeout_s if freeze else 3,
+            pre_stop=stop.handler if stop else None,
+            pre_stop_timeout_s=stop.timeout_s if stop else 3,
+            environment=config.environment,
+            instance_concurrency=config.instance_concurrency,
+            log_project=log.get("project", ""),
+            log_store=log.get("logstore", ""),
+            role=around.role,
+        )
+        return Target(function=function, version=image.version, image=image, role=around.role)
+
+    def _surroundings(self, world: World, service: str, number: int) -> tuple[ServiceConfig, str]:
+        """Return the service's configuration, current or frozen, and a text that changes with it."""
+        if number:
+            version = self.version(world, Scope(service=service), number)
+            return version.config or ServiceConfig(), version.content
+        found = self._store.service(world, service)
+        if found is None:
+            raise ServiceNotFound(service=service)
+        return found.config, found.etag

@@ -1,0 +1,143 @@
+"""What the service needs remembered, in its own words. `emulator.services.fc.sqlite` is the one implementation.
+
+``version`` 0 is the changeable head of a function. Lists are ordered by name (versions by number), start at
+``Slice.start`` and return one item more than ``Slice.limit`` when there are more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from emulator.kernel.identity import World
+from emulator.services.fc.model import Alias, Function, Scope, Service, Version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """A part of a list of names: from *start* on, with *prefix*, carrying *tags*."""
+
+    limit: int
+    start: str = ""
+    prefix: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """What came from the functions folder, by key."""
+
+    services: Mapping[str, Service]
+    functions: Mapping[tuple[str, str, int], Function]
+    versions: Mapping[tuple[Scope, int], Version]
+    aliases: Mapping[tuple[Scope, str], Alias]
+
+
+class Store(Protocol):
+    """Everything Function Compute keeps over a restart."""
+
+    @property
+    def generation(self) -> int:
+        """A number that grows with every change, for those who keep something derived."""
+        ...
+
+    def service(self, world: World, name: str) -> Service | None:
+        """Return a service."""
+        ...
+
+    def services(self, world: World, part: Slice) -> list[Service]:
+        """Return some services."""
+        ...
+
+    def put_service(self, world: World, service: Service) -> None:
+        """Write a service, new or not."""
+        ...
+
+    def delete_service(self, world: World, name: str) -> None:
+        """Remove a service and its tags."""
+        ...
+
+    def function(self, world: World, service: str, name: str, version: int = 0) -> Function | None:
+        """Return a function as it is in *version*."""
+        ...
+
+    def functions(self, world: World, service: str, version: int, part: Slice) -> list[Function]:
+        """Return some functions of a service in *version*, or the 3.0 functions when *service* is empty."""
+        ...
+
+    def put_function(self, world: World, function: Function) -> None:
+        """Write a function, new or not."""
+        ...
+
+    def delete_function(self, world: World, service: str, name: str, version: int = 0) -> None:
+        """Remove a function of one version; the head takes its tags with it."""
+        ...
+
+    def version(self, world: World, scope: Scope, number: int) -> Version | None:
+        """Return a published version."""
+        ...
+
+    def versions(
+        self, world: World, scope: Scope, *, start: int | None, newest_first: bool, limit: int
+    ) -> list[Version]:
+        """Return some versions, from number *start* on in the given direction."""
+        ...
+
+    def put_version(self, world: World, version: Version) -> None:
+        """Write a version."""
+        ...
+
+    def delete_version(self, world: World, scope: Scope, number: int) -> None:
+        """Remove a version and its frozen functions."""
+        ...
+
+    def alias(self, world: World, scope: Scope, name: str) -> Alias | None:
+        """Return an alias."""
+        ...
+
+    def aliases(self, world: World, scope: Scope, part: Slice) -> list[Alias]:
+        """Return some aliases."""
+        ...
+
+    def put_alias(self, world: World, alias: Alias) -> None:
+        """Write an alias, new or not."""
+        ...
+
+    def delete_alias(self, world: World, scope: Scope, name: str) -> None:
+        """Remove an alias."""
+        ...
+
+    def tags(self, world: World, resource: str) -> dict[str, str]:
+        """Return the tags of ``services/x`` or ``functions/x``."""
+        ...
+
+    def put_tags(self, world: World, resource: str, tags: Mapping[str, str]) -> None:
+        """Set some tags; others stay."""
+        ...
+
+    def delete_tags(self, world: World, resource: str, keys: list[str] | None) -> None:
+        """Remove some tags, or all of them."""
+        ...
+
+    def tagged(self, world: World, kind: str, part: Slice) -> list[str]:
+        """Return the resources (``services/x``) of *kind* (``services/``) that carry any tag."""
+        ...
+
+    def loaded(self, world: World) -> "Loaded":
+        """Return everything that was loaded from the functions folder."""
+        ...
+
+    def keys(self) -> list[tuple[World, str, str, int]]:
+        """Return (world, service, name, version) of every function."""
+        ...
+
+    def counts(self) -> dict[str, int]:
+        """Return how many services and functions there are in all worlds."""
+        ...
+
+    def digests(self) -> set[str]:
+        """Return the code packages any function of any world refers to."""
+        ...
+
+    def clear(self) -> None:
+        """Forget everything."""
+        ...

@@ -1,0 +1,72 @@
+"""Which version a call goes to, and when there is something new to publish. Pure: the random draw is an argument."""
+
+import json
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Any
+
+from emulator.services.fc import checks
+from emulator.services.fc.errors import InvalidArgument, PreconditionFailed
+from emulator.services.fc.model import LATEST, Alias, Function, ServiceConfig
+from emulator.services.fc.records import config_json
+
+
+def is_latest(qualifier: str | None) -> bool:
+    """Tell whether *qualifier* means the changeable head: nothing, or ``LATEST``."""
+    return not qualifier or qualifier == LATEST
+
+
+def is_version(qualifier: str) -> bool:
+    """Tell whether *qualifier* is a version id; everything else is an alias, which never starts with a digit."""
+    return qualifier.isascii() and qualifier.isdigit()
+
+
+def pick(alias: Alias, draw: float) -> str:
+    """Return the version id one call through *alias* goes to; *draw* is a random number in [0, 1).
+
+    An additional version of weight w gets the calls whose draw is below w, the main version the rest.
+    """
+    start = 0.0
+    for version_id, weight in sorted(alias.weights.items()):
+        if start <= draw < start + weight:
+            return version_id
+        start += weight
+    return alias.version_id
+
+
+def check_weights(value: Any, field: str) -> dict[str, float]:
+    """Check an alias's additional versions: at most one, weight 0..1.
+
+    Raises: InvalidArgument.
+    Source: API reference; the limit of one is from the console.
+    """
+    if not isinstance(value, dict):
+        raise InvalidArgument(f"{field} must be an object")
+    if len(value) > 1:
+        raise InvalidArgument(f"{field} must not have more than one version")
+    weights = {}
+    for version_id, weight in value.items():
+        if not isinstance(weight, (int, float)) or isinstance(weight, bool) or not 0 <= weight <= 1:
+            raise InvalidArgument(f"{field}.{version_id} must be a number from 0 to 1")
+        weights[checks.version_id(version_id, field)] = float(weight)
+    return weights
+
+
+def content_of(config: ServiceConfig | None, functions: Iterable[Function]) -> str:
+    """Return a digest of all that a publish would freeze; equal digests mean that nothing has changed."""
+    state: list[Any] = [config_json(config) if config is not None else None]
+    state += [
+        [function.name, config_json(function.config), function.code.checksum if function.code else None]
+        for function in functions
+    ]
+    return sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
+
+
+def check_if_match(if_match: str, etag: str) -> None:
+    """Let a change go on only when *if_match* is empty, ``*`` or the resource's current *etag*.
+
+    Raises: PreconditionFailed.
+    """
+    wanted = if_match.strip().strip('"')
+    if wanted and wanted not in {"*", etag}:
+        raise PreconditionFailed
