@@ -1,7 +1,7 @@
 """What the function runtime is given and what it gives back: images, invocations, results, failures.
 
 Nothing here starts a process. `InstancePool` in ``pool.py`` takes a `FunctionImage` and an `Invocation` and returns an
-`InvocationResult`. A function that fails is data (``error_type``); only what the platform itself could not do is raised.
+`InvocationResult`. A function that fails is data (``error_type``); only what the platform could not do is raised.
 """
 
 from collections.abc import Mapping

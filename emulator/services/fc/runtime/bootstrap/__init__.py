@@ -1,0 +1,1 @@
+"""What runs inside function instances, one folder per language. Nothing in here imports the emulator."""

@@ -1,0 +1,174 @@
+"""The loop of one instance: read a call, run the user's function, answer.
+
+One call at a time runs in the main thread, so that signals work as in any program; with an instance concurrency above
+one each call has a thread. A process that user code forked and that comes back from the handler ends here silently.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from types import FrameType, ModuleType
+from typing import Any
+
+from . import logs, process, results  # noqa: TID252 - the package has another name inside an instance
+from .context import FCContext  # noqa: TID252
+from .frames import FrameBuffer, encode  # noqa: TID252
+from .handlers import Handlers, LoadFailure  # noqa: TID252
+
+_CHUNK = 256 * 1024
+_TERMINATED = 143
+_KEY_VARIABLES = (
+    ("ALIBABA_CLOUD_ACCESS_KEY_ID", "ALIBABA_CLOUD_ACCESS_KEY_SECRET", "ALIBABA_CLOUD_SECURITY_TOKEN"),
+    ("accessKeyID", "accessKeySecret", "securityToken"),
+)
+
+# User code may patch these (gevent does); the agent keeps the originals.
+_clock = time.perf_counter
+_exit = os._exit
+_getpid = os.getpid
+
+
+class Agent:
+    """One function instance."""
+
+    def __init__(self, channel: socket.socket, log: int, hook: ModuleType | None) -> None:
+        self._pid = _getpid()
+        self._channel = channel
+        self._receive = channel.recv
+        self._send_all = channel.sendall
+        self._sending = threading.Lock()
+        self._incoming = FrameBuffer()
+        self._log = log
+        self._hook = hook
+        self._keys: list[str] | None = None
+        self._request_ids = logs.RequestIds()
+        self._sink: logs.Sink = logs.PipeSink(log)
+
+    def serve(self) -> None:
+        """Serve calls until the server closes the channel; ends the process."""
+        self._boot = self._read()[0]
+        self._handlers = Handlers(self._boot["code_dir"])
+        self._meter = process.MemoryMeter()
+        try:
+            process.settle_in(self._boot, self._hook)
+        except OSError as error:
+            self._send({"fatal": str(error)})
+            _exit(1)
+        self._concurrent = self._boot["concurrency"] > 1
+        if self._concurrent:
+            self._send_logs_in_frames()
+        logs.configure_root(self._sink, self._request_ids, self._boot["log_level"])
+        signal.signal(signal.SIGTERM, self._dump_stacks)
+        while True:
+            call, payload = self._read()
+            if self._concurrent and call["do"] == "invoke":
+                threading.Thread(target=self._answer_in_thread, args=(call, payload), daemon=True).start()
+            else:
+                self._answer(call, payload)
+
+    def _answer(self, call: dict[str, Any], payload: bytes) -> None:
+        self._request_ids.enter(call["rid"])
+        self._publish_keys(call["keys"])
+        began = _clock()
+        succeeded, body = self._perform(call, payload)
+        duration_ms = (_clock() - began) * 1000
+        if _getpid() != self._pid:
+            logs.flush_streams()
+            _exit(0)
+        peak_kb = self._meter.peak_kb()
+        answer = {"done": call["seq"], "ok": succeeded, "ms": duration_ms, "mem": peak_kb}
+        if peak_kb > self._boot["memory"] * 1024:
+            answer["over"] = self._meter.exceeds(peak_kb, self._boot["memory"])
+        if len(body) > self._boot["response_limit"]:
+            answer["size"] = len(body)
+            body = b""
+        logs.flush_streams()
+        if self._boot["mark_log"]:
+            os.write(self._log, b"\0" + call["seq"].encode("ascii") + b"\n")
+        self._send(answer, body)
+
+    def _answer_in_thread(self, call: dict[str, Any], payload: bytes) -> None:
+        try:
+            self._answer(call, payload)
+        except BaseException as error:  # a thread must end the process where the main thread would
+            if not isinstance(error, SystemExit):
+                traceback.print_exc()
+            logs.flush_streams()
+            _exit(error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1)
+
+    def _perform(self, call: dict[str, Any], payload: bytes) -> tuple[bool, bytes]:
+        kind = call["do"]
+        try:
+            handler = self._handlers.get(self._boot["handler" if kind == "invoke" else kind])
+        except LoadFailure as failure:
+            logging.getLogger().error(failure.error)  # noqa: TRY400 - the log shows the error object only
+            return False, results.to_body(failure.error)
+        context = FCContext(self._boot, call, self._logger(call["rid"]))
+        try:
+            value = handler(self._event(payload), context) if kind == "invoke" else handler(context)
+        except Exception as error:
+            return self._failed(error, skip=1)
+        try:
+            return True, results.to_body(value) if kind == "invoke" else b""
+        except Exception as error:  # what the user returned decides what conversion raises
+            return self._failed(error, skip=0)
+
+    def _failed(self, error: Exception, skip: int) -> tuple[bool, bytes]:
+        text = results.to_json(results.describe(error, error.__traceback__, skip=skip))
+        logging.getLogger().error(text)
+        return False, text.encode("ascii")
+
+    def _event(self, payload: bytes) -> Any:
+        return payload.decode("utf-8", "surrogateescape") if self._boot["text_event"] else payload
+
+    def _logger(self, request_id: str) -> logging.Logger:
+        if self._concurrent:
+            return logs.request_logger(self._sink, self._request_ids, request_id)
+        return logging.getLogger()
+
+    def _publish_keys(self, keys: list[str] | None) -> None:
+        """Keep the environment's keys those of the latest call: temporary keys expire before a warm instance does."""
+        if keys is None or keys == self._keys:
+            return
+        self._keys = keys
+        for names in _KEY_VARIABLES:
+            os.environ.update(zip(names, keys))  # noqa: B905 - strict= is newer than the interpreters served
+
+    def _send_logs_in_frames(self) -> None:
+        self._sink = sink = logs.FrameSink(self._send)
+        sys.stdout = logs.RequestStream(sink, self._request_ids, 1)
+        sys.stderr = logs.RequestStream(sink, self._request_ids, 2)
+
+    def _dump_stacks(self, signal_number: int, frame: FrameType | None) -> None:
+        """Log where every thread is and exit: the server sends SIGTERM when a call takes too long."""
+        root = logging.getLogger()
+        root.error("Dumping stack trace after function timeout")
+        for thread_id, stack in sys._current_frames().items():
+            root.error("request id = %s, thread id = %s", self._request_ids.current(), thread_id)
+            root.error(traceback.format_stack(stack))
+        logs.flush_streams()
+        sys.exit(_TERMINATED)
+
+    def _read(self) -> tuple[dict[str, Any], bytes]:
+        while True:
+            frame = self._incoming.next()
+            if frame is not None:
+                return frame
+            data = self._receive(_CHUNK)
+            if not data:
+                _exit(0)
+            self._incoming.feed(data)
+
+    def _send(self, header: dict[str, Any], payload: bytes = b"") -> None:
+        with self._sending:
+            try:
+                self._send_all(encode(header, payload))
+            except OSError:  # the server has gone, and with it everybody who waits for an answer
+                _exit(0)

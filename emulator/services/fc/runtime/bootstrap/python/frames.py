@@ -1,0 +1,76 @@
+"""The frames between server and instance: two lengths, a small JSON header, raw payload bytes.
+
+To the instance: ``{"do": "boot", ...}`` once, then ``{"do": "invoke" | "initialize" | "pre_freeze" | "pre_stop",
+"seq": ..., ...}`` with the event as payload. From the instance: ``{"done": seq, ...}`` with the body as payload,
+``{"log": request id}`` with output that belongs to one of several calls at once, ``{"fatal": text}`` when it cannot
+start. ``seq`` is unguessable and answered once, so a process forked by a handler cannot answer a second time.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+LENGTHS = struct.Struct("!II")
+HEADER_LIMIT = 1024 * 1024
+
+Header = dict[str, Any]
+
+_dumps = json.JSONEncoder(separators=(",", ":")).encode
+_loads = json.JSONDecoder().decode
+
+
+class BrokenFrame(Exception):
+    """The bytes are no frame of ours."""
+
+
+def encode(header: Header, payload: bytes = b"") -> bytes:
+    """Return the bytes of one frame."""
+    head = _dumps(header).encode("utf-8")
+    return LENGTHS.pack(len(head), len(payload)) + head + payload
+
+
+class FrameBuffer:
+    """Collects received bytes and cuts them into frames."""
+
+    def __init__(self, payload_limit: int | None = None) -> None:
+        self._bytes = bytearray()
+        self._wanted = LENGTHS.size
+        self._payload_limit = payload_limit
+
+    def feed(self, data: bytes) -> None:
+        """Take in received bytes."""
+        self._bytes += data
+
+    def next(self) -> tuple[Header, bytes] | None:
+        """Return the next whole frame, or None when more bytes are needed.
+
+        Raises: BrokenFrame.
+        """
+        have = len(self._bytes)
+        if have < self._wanted:
+            return None
+        header_size, payload_size = LENGTHS.unpack_from(self._bytes)
+        if header_size > HEADER_LIMIT or (self._payload_limit is not None and payload_size > self._payload_limit):
+            raise BrokenFrame(f"a frame of {header_size} + {payload_size} bytes")
+        head_end = LENGTHS.size + header_size
+        end = head_end + payload_size
+        if have < end:
+            self._wanted = end
+            return None
+        try:
+            header = _loads(self._bytes[LENGTHS.size : head_end].decode("utf-8"))
+        except ValueError as error:
+            raise BrokenFrame(str(error)) from error
+        if not isinstance(header, dict):
+            raise BrokenFrame("the header is no object")
+        payload = bytes(memoryview(self._bytes)[head_end:end])
+        del self._bytes[:end]
+        self._wanted = LENGTHS.size
+        return header, payload
+
+    @property
+    def pending(self) -> bool:
+        """Whether part of a frame has arrived."""
+        return bool(self._bytes)

@@ -1,0 +1,124 @@
+"""Finding the function that a handler string names.
+
+``dir/pkg.mod.func`` means ``func`` in ``dir/pkg/mod.py`` under the code folder; the module is registered under
+everything left of the last dot. Packages on the way need an ``__init__`` file, because the platform uses the finder
+from before namespace packages. A loaded handler is kept for the life of the instance; a failure is tried again.
+
+Source: Function Compute's published Python runtime.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from . import results  # noqa: TID252 - the package has another name inside an instance
+
+Handler = Callable[..., Any]
+
+_SUFFIXES = (
+    *importlib.machinery.EXTENSION_SUFFIXES,
+    *importlib.machinery.SOURCE_SUFFIXES,
+    *importlib.machinery.BYTECODE_SUFFIXES,
+)
+
+
+class LoadFailure(Exception):
+    """The handler cannot be used; ``error`` is the object the caller gets."""
+
+    def __init__(self, kind: str, message: str, cause: BaseException) -> None:
+        self.error = results.describe_load_failure(kind, message, cause)
+        super().__init__(message)
+
+
+class Handlers:
+    """The handlers of one instance."""
+
+    def __init__(self, code_dir: str) -> None:
+        self._code_dir = code_dir
+        self._loaded: dict[str, Handler] = {}
+
+    def get(self, name: str) -> Handler:
+        """Return the function *name* stands for, importing its module at the first use.
+
+        Raises: LoadFailure; SystemExit and the like from the module itself.
+        """
+        handler = self._loaded.get(name)
+        if handler is None:
+            handler = self._loaded[name] = self._load(name)
+        return handler
+
+    def _load(self, name: str) -> Handler:
+        try:
+            module_name, attribute = name.rsplit(".", 1)
+        except ValueError as error:
+            raise LoadFailure("InvalidHandleName", f"Invalid handler '{name}'", error) from error
+        module = self._module(module_name)
+        try:
+            handler: Handler = getattr(module, attribute)
+        except AttributeError as error:
+            message = f"Handler '{attribute}' is missing on module '{module_name}'"
+            raise LoadFailure("HandlerNotFound", message, error) from error
+        return handler
+
+    def _module(self, name: str) -> ModuleType:
+        try:
+            return _import(name, _find(name, self._code_dir))
+        except ImportError as error:
+            raise LoadFailure("ImportModuleError", f"Unable to import module '{name}'", error) from error
+        except SyntaxError as error:
+            raise LoadFailure("UserCodeSyntaxError", f"Syntax error in module '{name}'", error) from error
+        except ValueError as error:
+            raise LoadFailure("InvalidHandleName", f"Invalid handler '{name}'", error) from error
+        except Exception as error:
+            raise LoadFailure("UserCodeError", f"Module initialization error: '{error}'", error) from error
+
+
+def _find(name: str, folder: str) -> str:
+    """Return the file of module *name*, segment by segment below *folder*.
+
+    Raises: ImportError.
+    """
+    directory, _, dotted = name.rpartition("/")
+    place = os.path.join(folder, directory)  # noqa: PTH118 - pathlib is not imported in the zygote, for memory
+    path = ""
+    segments = dotted.split(".")
+    for index, segment in enumerate(segments):
+        package = os.path.join(place, segment)  # noqa: PTH118
+        initial = _with_suffix(os.path.join(package, "__init__"))  # noqa: PTH118
+        path = initial or _with_suffix(package)
+        if not path or (not initial and index < len(segments) - 1):
+            raise ImportError(f"No module named {segment!r}", name=segment)
+        place = package
+    return path
+
+
+def _with_suffix(stem: str) -> str:
+    for suffix in _SUFFIXES:
+        if os.path.isfile(stem + suffix):  # noqa: PTH113
+            return stem + suffix
+    return ""
+
+
+def _import(name: str, path: str) -> ModuleType:
+    present = sys.modules.get(name)
+    if present is not None and getattr(present, "__file__", None) == path:
+        return present
+    is_package = os.path.basename(path).startswith("__init__.")  # noqa: PTH119
+    folders = [os.path.dirname(path)] if is_package else None  # noqa: PTH120
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=folders)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"No module named {name!r}", name=name)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return sys.modules.get(name, module)

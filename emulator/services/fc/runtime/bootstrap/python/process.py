@@ -1,0 +1,142 @@
+"""Turning a fresh process into a function instance: session, descriptors, limits, environment, import path.
+
+Memory has no limit here: RLIMIT_AS and RLIMIT_DATA count what is mapped, and thread stacks, allocator arenas and shared
+libraries map far more than they use, so they would fail functions that are well within their memory. The warden
+measures what is resident instead. RLIMIT_NPROC counts all processes of the user, not those of the instance; the warden
+counts these as well.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import socket
+import sys
+import time
+from types import ModuleType
+from typing import Any
+
+try:
+    import fcntl
+    import resource
+except ImportError:  # Windows has neither; descriptors stay where they are and nothing is limited
+    fcntl = None  # type: ignore[assignment]
+    resource = None  # type: ignore[assignment]
+
+MOST_DESCRIPTORS = 10240
+"""The largest limit macOS accepts; a table for the platform's 100000 would cost each instance a megabyte."""
+
+PROTECTED = 8
+
+
+def descriptor_ceiling() -> int:
+    """Return the limit of user code's descriptors; the agent's own ones lie at and above it.
+
+    User code that closes every descriptor up to its limit does not reach the agent's.
+    """
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    top = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
+    return top - PROTECTED
+
+
+def isolate(channel: socket.socket, log: int) -> tuple[socket.socket, int]:
+    """Start a session, connect the standard streams, and move *channel* and *log* out of user code's reach.
+
+    Returns the moved socket and descriptor; the given ones are closed.
+    """
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for source, target in ((null, 0), (log, 1), (log, 2)):
+        os.dup2(source, target)
+    os.close(null)
+    ceiling = descriptor_ceiling()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (ceiling + PROTECTED, hard))
+    moved = fcntl.fcntl(channel.fileno(), fcntl.F_DUPFD_CLOEXEC, ceiling)
+    moved_log = fcntl.fcntl(log, fcntl.F_DUPFD_CLOEXEC, ceiling)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (ceiling, ceiling))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    family, kind = channel.family, channel.type
+    channel.close()
+    if log > 2:
+        os.close(log)
+    return socket.socket(family, kind, 0, moved), moved_log
+
+
+def settle_in(boot: dict[str, Any], hook: ModuleType | None) -> None:
+    """Give the process the environment, working directory and import path of its function.
+
+    Raises: OSError when the code folder is not there.
+    """
+    os.environ.clear()
+    os.environ.update(boot["environment"])
+    if hasattr(time, "tzset"):
+        time.tzset()
+    os.chdir(boot["code_dir"])
+    own_path = sys.path[:]
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    sys.path[:] = [boot["code_dir"]]
+    for layer in boot["layers"]:
+        sys.path += [f"{layer}/python/lib/{version}/site-packages", f"{layer}/python"]
+    sys.path += [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    sys.path += own_path
+    sys.argv[:] = ["bootstrap"]
+    sys.dont_write_bytecode = True
+    sys.modules["__main__"] = ModuleType("__main__")
+    if hook is not None:
+        hook.install()
+
+
+def load_hook(arguments: list[str]) -> ModuleType | None:
+    """Load the redirect hook when its file is named."""
+    if not arguments:
+        return None
+    spec = importlib.util.spec_from_file_location("localyun_redirect", arguments[0])
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["localyun_redirect"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class MemoryMeter:
+    """Measures the most memory this process has used.
+
+    ``ru_maxrss`` is quick, and a forked process starts at its own size; but a process that was started by exec
+    inherits the peak of whoever started it. Then the kernel's status page is read instead.
+    """
+
+    def __init__(self) -> None:
+        self._scale = 1024 if sys.platform == "darwin" else 1
+        self._inherited = self._from_status(default=self._usage()) < self._usage()
+
+    def peak_kb(self) -> int:
+        """Return the peak in kilobytes, 0 where the system does not tell."""
+        return self._from_status(default=self._usage()) if self._inherited else self._usage()
+
+    def exceeds(self, peak_kb: int, limit_mb: int) -> bool:
+        """Tell whether the process needed more than it may; pages of mapped files do not count, they can be dropped."""
+        limit_kb = limit_mb * 1024
+        return peak_kb > limit_kb and peak_kb - self._file_pages_kb() > limit_kb
+
+    def _usage(self) -> int:
+        if os.name != "posix":
+            return 0
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // self._scale
+
+    def _from_status(self, default: int) -> int:
+        try:
+            with open("/proc/self/status", "rb") as status:  # noqa: PTH123 - no pathlib in the zygote
+                for line in status:
+                    if line.startswith(b"VmHWM:"):
+                        return int(line.split()[1])
+        except OSError:  # no such file outside Linux
+            return default
+        return default
+
+    def _file_pages_kb(self) -> int:
+        try:
+            with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123
+                return int(statm.read().split()[2]) * os.sysconf("SC_PAGE_SIZE") // 1024
+        except OSError:
+            return 0

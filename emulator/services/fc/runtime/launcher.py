@@ -1,0 +1,140 @@
+"""The seam between the pool and a family of runtimes: a launcher starts processes, a process performs calls.
+
+The Python family has two launchers, one that forks (``zygote.py``) and one that starts by exec (``spawn.py``). A family
+whose code is driven in another way, by HTTP on a port for instance, brings a launcher and a process of its own; worker
+and pool stay as they are.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from emulator.services.fc.runtime.instance import FunctionImage
+
+CallKind = Literal["invoke", "initialize", "pre_freeze", "pre_stop"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call as the process gets it. ``keys`` are id, secret and token of the role, None when there are none."""
+
+    kind: CallKind
+    request_id: str
+    event: bytes = b""
+    qualifier: str = "LATEST"
+    retry_count: int = 0
+    keys: tuple[str, str, str] | None = None
+    tracing: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The process answered. ``over_memory`` means it needed more than it may; ``size`` is that of the whole body."""
+
+    succeeded: bool
+    body: bytes
+    duration_ms: float
+    memory_kb: int
+    over_memory: bool
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    """The process ended instead. ``unread`` tells that it never saw the call; ``fatal`` why it could not start."""
+
+    memory_kb: int
+    unread: bool = False
+    fatal: str = ""
+
+
+class Listener(Protocol):
+    """Who is told what happens in a process apart from answers."""
+
+    def output(self, data: bytes, request_id: str | None) -> None:
+        """The process wrote to its log; the request is None when only the time tells whose output it is."""
+        ...
+
+    def ended(self, memory_kb: int) -> None:
+        """The process has ended, having used that much at most; called once, when its pending calls are resolved."""
+        ...
+
+
+class InstanceProcess(Protocol):
+    """A running process that performs calls."""
+
+    def begin(self, call: Call) -> "asyncio.Future[Answer | Exit]":
+        """Hand over a call.
+
+        The future is resolved in any case, at the latest when the process ends, and after everything that the call
+        wrote has been passed to the listener.
+        """
+        ...
+
+    def watch(self) -> None:
+        """From now on look regularly at what the process uses and kill it when that is too much."""
+        ...
+
+    def unwatch(self) -> None:
+        """Take back one `watch`."""
+        ...
+
+    def terminate(self) -> None:
+        """Ask the process to end (SIGTERM), which makes it log what it was doing."""
+        ...
+
+    def kill(self) -> None:
+        """End the process and all that it started."""
+        ...
+
+
+class Launcher(Protocol):
+    """Starts the processes of one family of runtimes."""
+
+    def warm_up(self) -> None:
+        """Prepare in the background, so that the first launch is quick."""
+        ...
+
+    async def launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
+        """Start a process for *image*.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End every process that was launched and release what `warm_up` prepared."""
+        ...
+
+
+def boot_frame(image: FunctionImage, environment: dict[str, str], log_level: str) -> dict[str, Any]:
+    """Return what a Python agent is told before its first call."""
+    return {
+        "do": "boot",
+        "name": image.function,
+        "handler": image.handler,
+        "initialize": image.initializer,
+        "pre_freeze": image.pre_freeze,
+        "pre_stop": image.pre_stop,
+        "memory": image.memory_mb,
+        "timeout": image.timeout_s,
+        "service": image.service,
+        "version": image.version,
+        "region": image.region,
+        "account": image.account,
+        "log_project": image.log_project,
+        "log_store": image.log_store,
+        "modern_context": _version_of(image.runtime) >= (3, 12),
+        "text_event": image.runtime == "python2.7",
+        "code_dir": str(image.code_dir),
+        "layers": [str(layer) for layer in image.layers],
+        "environment": environment,
+        "log_level": log_level,
+        "concurrency": image.instance_concurrency,
+    }
+
+
+def _version_of(runtime: str) -> tuple[int, ...]:
+    digits = runtime.removeprefix("python").split(".")
+    return tuple(int(part) for part in digits) if all(part.isdigit() for part in digits) else ()

@@ -1,0 +1,308 @@
+"""The instances of all functions: which one serves a call, when one is started, kept and ended.
+
+Idle instances of an image are reused, the most recently used first, so that a small load keeps few of them warm. The
+rest is reaped after an idle time. Time spent idle follows the emulator's clock; calls run in real time.
+"""
+
+import asyncio
+import logging
+import os
+from dataclasses import dataclass
+
+from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.ids import Ids
+from emulator.kernel.tasks import TaskGroup
+from emulator.kernel.timers import LoopTimers
+from emulator.services.fc.runtime.instance import (
+    Credentials,
+    FunctionImage,
+    InstanceInfo,
+    InstancesExhausted,
+    InstanceStartFailed,
+    Invocation,
+    InvocationResult,
+    RuntimeFailure,
+    RuntimeUnavailable,
+)
+from emulator.services.fc.runtime.launcher import Launcher
+from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.spawn import SpawnLauncher
+from emulator.services.fc.runtime.worker import CallNotRead, OnLog, Worker
+from emulator.services.fc.runtime.zygote import ZygoteLauncher
+
+_log = logging.getLogger(__name__)
+
+_FREEZE_PATIENCE_S = 0.25
+_REPLACE_AFTER_S = 1.0
+_STOP_LIMIT_S = 3.0
+
+_PYTHON_2_NOTICE = b"WARNING: python2.7 runs on Python 3 here; map it to another interpreter under runtimes:\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Provision:
+    image: FunctionImage
+    count: int
+    credentials: Credentials | None
+
+
+class InstancePool:
+    """Runs functions in instances of its own.
+
+    *on_log* is called on the loop with every piece of log as it comes; its request id is empty for output outside of
+    any call. It must not block.
+    """
+
+    def __init__(self, clock: Clock, ids: Ids, settings: RuntimeSettings, on_log: OnLog) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._settings = settings
+        self._on_log = on_log
+        self._launchers: dict[str, Launcher] = {}
+        self._workers: dict[str, Worker] = {}
+        self._ready: dict[str, list[Worker]] = {}
+        self._freezing: dict[str, list[asyncio.Event]] = {}
+        self._provisions: dict[str, _Provision] = {}
+        self._reaping = False
+
+    async def start(self) -> None:
+        """Begin to prepare what makes first calls quick, without waiting for it."""
+        loop = asyncio.get_running_loop()
+        self._tasks = TaskGroup("instances")
+        self._timers = LoopTimers(self._clock, loop)
+        self._launchers["python"] = self._python_launcher()
+        try:
+            for launcher in self._launchers.values():
+                launcher.warm_up()
+        except OSError:
+            _log.exception("nothing is warm: the interpreter does not start")
+
+    async def close(self) -> None:
+        """End all instances; preStop hooks get three seconds."""
+        self._provisions.clear()
+        self._timers.close()
+        await asyncio.gather(*(worker.stop(limit_s=_STOP_LIMIT_S) for worker in list(self._workers.values())))
+        await self._tasks.close()
+        for launcher in self._launchers.values():
+            await launcher.close()
+
+    async def invoke(self, image: FunctionImage, invocation: Invocation) -> InvocationResult:
+        """Run *image*'s handler in a warm instance, or in a new one when none is idle.
+
+        Cancelling means that the client gave up: the call is logged so and its instance is ended.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed; InstancesExhausted; ResponseTooLarge.
+        """
+        for _ in range(2):
+            worker = self._take(image.key)
+            if worker is None and image.key in self._freezing:
+                worker = await self._take_frozen(image.key)
+            cold = worker is None
+            if worker is None:
+                worker = await self._start(image)
+            try:
+                return await worker.invoke(invocation, cold=cold)
+            except CallNotRead:
+                worker.retired = True
+            finally:
+                self._release(worker)
+        raise InstanceStartFailed("the process ended before it was ready")
+
+    def retire_family(self, family: str) -> None:
+        """End the instances of *family* now, busy ones after the call they are in; provisioned ones too."""
+        for key, provision in list(self._provisions.items()):
+            if provision.image.family == family:
+                del self._provisions[key]
+        for worker in list(self._workers.values()):
+            if worker.image.family == family:
+                self._retire(worker)
+
+    async def provision(self, image: FunctionImage, count: int, credentials: Credentials | None = None) -> int:
+        """Keep *count* instances of *image* started and initialized; return how many there are now.
+
+        One that ends is replaced. A lower count ends idle surplus ones at once.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed; InstancesExhausted.
+        """
+        if count <= 0:
+            self._provisions.pop(image.key, None)
+        else:
+            self._provisions[image.key] = _Provision(image=image, count=count, credentials=credentials)
+        kept = self._provisioned(image.key)
+        for worker in kept[count:]:
+            worker.provisioned = False
+            if worker.calls == 0:
+                self._retire(worker)
+        missing = range(count - len(kept))
+        await asyncio.gather(*(self._start_provisioned(image, credentials) for _ in missing))
+        return len(self._provisioned(image.key))
+
+    def instances(self, family: str) -> list[InstanceInfo]:
+        """Return the living instances of *family*, oldest first."""
+        return [worker.info for worker in self._workers.values() if worker.image.family == family]
+
+    def _python_launcher(self) -> Launcher:
+        method = self._settings.start_method
+        if method == "fork" or (method == "auto" and hasattr(os, "fork")):
+            return ZygoteLauncher(self._settings, self._ids)
+        return SpawnLauncher(self._settings, self._ids)
+
+    def _launcher_for(self, runtime: str) -> Launcher:
+        if runtime == "python2.7" or runtime.startswith("python3"):
+            return self._launchers["python"]
+        raise RuntimeUnavailable(runtime, "nothing here can run it")
+
+    def _take(self, key: str) -> Worker | None:
+        ready = self._ready.get(key)
+        if not ready:
+            return None
+        worker = ready[-1]
+        worker.calls += 1
+        if worker.calls >= worker.image.instance_concurrency:
+            ready.pop()
+        return worker
+
+    async def _take_frozen(self, key: str) -> Worker | None:
+        """Wait a moment for an instance whose preFreeze hook runs: it is usually quicker than starting another."""
+        waits = [asyncio.create_task(event.wait()) for event in self._freezing[key]]
+        await asyncio.wait(waits, timeout=_FREEZE_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        return self._take(key)
+
+    async def _start(self, image: FunctionImage) -> Worker:
+        """Start an instance with one call counted in."""
+        launcher = self._launcher_for(image.runtime)
+        self._make_room()
+        instance_id = f"c-{self._ids.hex(8)}-{self._ids.hex(20)}"
+        notice = b""
+        if image.runtime == "python2.7" and image.runtime not in self._settings.interpreters:
+            notice = _PYTHON_2_NOTICE
+        worker = Worker(image, instance_id, self._settings, self._on_log, self._on_end, self._tasks.spawn, notice)
+        worker.calls = 1
+        self._workers[instance_id] = worker
+        try:
+            worker.attach(await launcher.launch(image, instance_id, worker))
+        except BaseException:
+            del self._workers[instance_id]
+            raise
+        if image.instance_concurrency > 1:
+            self._ready.setdefault(image.key, []).append(worker)
+        return worker
+
+    def _make_room(self) -> None:
+        """End the instance that has been idle for longest when there are as many as allowed."""
+        if len(self._workers) < self._settings.max_instances:
+            return
+        idle = [worker for worker in self._workers.values() if worker.calls == 0 and not worker.provisioned]
+        if not idle:
+            raise InstancesExhausted(self._settings.max_instances)
+        self._retire(min(idle, key=lambda worker: worker.idle_since))
+
+    async def _start_provisioned(self, image: FunctionImage, credentials: Credentials | None) -> None:
+        worker = await self._start(image)
+        worker.provisioned = True
+        try:
+            if not await worker.prepare(self._ids.uuid(), credentials):
+                worker.retired = True
+        except CallNotRead:
+            worker.retired = True
+        finally:
+            self._release(worker)
+
+    def _release(self, worker: Worker) -> None:
+        """Take a call out of the account and decide what becomes of the instance."""
+        was_full = worker.calls >= worker.image.instance_concurrency
+        worker.calls -= 1
+        if not worker.alive:
+            return
+        if worker.retired:
+            self._forget_ready(worker)
+            if worker.calls == 0:
+                self._tasks.spawn(worker.stop(), f"stop {worker.instance_id}")
+            return
+        if worker.calls == 0:
+            worker.idle_since = self._clock.now()
+            self._reap_later()
+            if worker.image.pre_freeze is not None:
+                self._forget_ready(worker)
+                self._tasks.spawn(self._freeze(worker), f"freeze {worker.instance_id}")
+                return
+        if was_full:
+            self._ready.setdefault(worker.image.key, []).append(worker)
+
+    async def _freeze(self, worker: Worker) -> None:
+        frozen = asyncio.Event()
+        waiting = self._freezing.setdefault(worker.image.key, [])
+        waiting.append(frozen)
+        worker.calls = 1
+        try:
+            await worker.freeze()
+        finally:
+            worker.calls = 0
+            waiting.remove(frozen)
+            if not waiting:
+                self._freezing.pop(worker.image.key, None)
+            if worker.alive and worker.retired:
+                self._tasks.spawn(worker.stop(), f"stop {worker.instance_id}")
+            elif worker.alive:
+                self._ready.setdefault(worker.image.key, []).append(worker)
+            frozen.set()
+
+    def _retire(self, worker: Worker) -> None:
+        worker.retired = True
+        self._forget_ready(worker)
+        if worker.calls == 0 and worker.alive:
+            self._tasks.spawn(worker.stop(), f"stop {worker.instance_id}")
+
+    def _forget_ready(self, worker: Worker) -> None:
+        ready = self._ready.get(worker.image.key)
+        if ready is not None and worker in ready:
+            ready.remove(worker)
+            if not ready:
+                del self._ready[worker.image.key]
+
+    def _on_end(self, worker: Worker) -> None:
+        self._workers.pop(worker.instance_id, None)
+        self._forget_ready(worker)
+        provision = self._provisions.get(worker.image.key)
+        if worker.provisioned and provision is not None:
+            self._tasks.spawn(self._replace(provision), f"replace {worker.instance_id}")
+
+    async def _replace(self, provision: _Provision) -> None:
+        """Bring the number of provisioned instances back, after a pause in case they end at once again."""
+        await asyncio.sleep(_REPLACE_AFTER_S)
+        if self._provisions.get(provision.image.key) is provision:
+            try:
+                await self.provision(provision.image, provision.count, provision.credentials)
+            except RuntimeFailure:
+                _log.exception("a provisioned instance of %s is not replaced", provision.image.family)
+
+    def _provisioned(self, key: str) -> list[Worker]:
+        return [
+            worker
+            for worker in self._workers.values()
+            if worker.provisioned and not worker.retired and worker.image.key == key
+        ]
+
+    def _reap_later(self) -> None:
+        if not self._reaping:
+            self._reaping = True
+            self._reap_at(Millis(self._clock.now() + self._settings.idle_s * 1000))
+
+    def _reap_at(self, instant: Millis) -> None:
+        self._timers.call_at(instant, "reap", self._reap)
+
+    def _reap(self) -> None:
+        """End what has been idle for long enough, and come back when the next one will have been."""
+        self._reaping = False
+        now = self._clock.now()
+        idle_ms = self._settings.idle_s * 1000
+        idle = [worker for worker in self._workers.values() if worker.calls == 0 and not worker.provisioned]
+        for worker in idle:
+            if now - worker.idle_since >= idle_ms:
+                self._retire(worker)
+        waiting = [worker.idle_since for worker in idle if now - worker.idle_since < idle_ms]
+        if waiting:
+            self._reaping = True
+            self._reap_at(Millis(min(waiting) + idle_ms))

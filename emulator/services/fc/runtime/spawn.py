@@ -1,0 +1,254 @@
+"""Starting Python instances by exec: where there is no fork, and for tests of that way.
+
+The new process connects back to a loopback listener and shows the secret that it was given on its standard input; its
+standard output is the log. All of this exists on every system. Nothing looks at a running instance here: too much
+memory is found out at the end of a call.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+from collections.abc import Callable
+
+from emulator.kernel.ids import Ids
+from emulator.services.fc.runtime.instance import FunctionImage, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
+from emulator.services.fc.runtime.python import (
+    PythonProcess,
+    bootstrap_command,
+    executable_for,
+    interpreter_environment,
+)
+from emulator.services.fc.runtime.settings import RuntimeSettings
+
+_log = logging.getLogger(__name__)
+
+_SECRET_DIGITS = 32
+_SEQUENCE_DIGITS = 16
+_MARK_S = 1.0
+
+
+class SpawnLauncher:
+    """A `Launcher` for Python that works everywhere and is slower than forking."""
+
+    def __init__(self, settings: RuntimeSettings, ids: Ids) -> None:
+        self._settings = settings
+        self._ids = ids
+        self._server: asyncio.Server | None = None
+        self._expected: dict[str, asyncio.Future[tuple[asyncio.Transport, bytes]]] = {}
+        self._running: set[SpawnedControl] = set()
+
+    def warm_up(self) -> None:
+        """Do nothing: there is nothing to prepare."""
+
+    async def launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
+        """Start an interpreter for one instance; see `Launcher`."""
+        loop = asyncio.get_running_loop()
+        process = PythonProcess(listener, self._settings, self._ids)
+        source = MarkedLog(process)
+        executable = executable_for(image.runtime, self._settings.interpreters)
+        secret = self._ids.secret(_SECRET_DIGITS // 2).hex()
+        connected = self._expected[secret] = loop.create_future()
+        control = SpawnedControl(process, source, connected, self._running.discard)
+        try:
+            port = await self._listen()
+            await loop.subprocess_exec(
+                lambda: control,
+                *bootstrap_command(executable, "standalone", hook=self._settings.redirect_hook),
+                env=interpreter_environment(),
+                stderr=asyncio.subprocess.STDOUT,
+            )
+            self._running.add(control)
+            control.instruct({"host": "127.0.0.1", "port": port, "secret": secret})
+            async with asyncio.timeout(self._settings.start_timeout_s):
+                transport, rest = await connected
+        except OSError as error:
+            control.kill()
+            raise RuntimeUnavailable(image.runtime, f"{executable} does not start: {error}") from error
+        except TimeoutError as error:
+            control.kill()
+            raise InstanceStartFailed(f"{executable} did not connect in time") from error
+        finally:
+            self._expected.pop(secret, None)
+        transport.set_protocol(process.channel)
+        process.channel.connection_made(transport)
+        process.start(image, instance_id, control, source, mark_log=True)
+        if rest:
+            process.channel.data_received(rest)
+        return process
+
+    async def close(self) -> None:
+        """Kill every process and stop listening."""
+        if self._server is not None:
+            self._server.close()
+        for control in list(self._running):
+            control.kill()
+        for control in list(self._running):
+            await control.gone
+
+    async def _listen(self) -> int:
+        if self._server is None:
+            loop = asyncio.get_running_loop()
+            self._server = await loop.create_server(lambda: _Greeting(self._expected), "127.0.0.1", 0)
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+
+class _Greeting(asyncio.Protocol):
+    """Waits for the secret at the beginning of a connection and hands the connection on."""
+
+    def __init__(self, expected: dict[str, "asyncio.Future[tuple[asyncio.Transport, bytes]]"]) -> None:
+        self._expected = expected
+        self._received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Look the secret up; a stranger is cut off."""
+        self._received += data
+        if len(self._received) < _SECRET_DIGITS:
+            return
+        secret = self._received[:_SECRET_DIGITS].decode("ascii", "replace")
+        connected = self._expected.pop(secret, None)
+        if connected is None or connected.done():
+            self._transport.abort()
+        else:
+            connected.set_result((self._transport, self._received[_SECRET_DIGITS:]))
+
+
+class SpawnedControl(asyncio.SubprocessProtocol):
+    """Reaches one spawned process and reads its output. ``gone`` is resolved when it has ended."""
+
+    def __init__(
+        self,
+        process: PythonProcess,
+        source: "MarkedLog",
+        connected: "asyncio.Future[tuple[asyncio.Transport, bytes]]",
+        on_exit: Callable[["SpawnedControl"], None],
+    ) -> None:
+        self._process = process
+        self._source = source
+        self._connected = connected
+        self._on_exit = on_exit
+        self._transport: asyncio.SubprocessTransport | None = None
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Pass output on."""
+        self._source.feed(data)
+
+    def process_exited(self) -> None:
+        """Report the end."""
+        if not self._connected.done():
+            self._connected.set_exception(InstanceStartFailed("the interpreter ended before it connected"))
+        self._on_exit(self)
+        if not self.gone.done():
+            self.gone.set_result(None)
+        self._process.exited(0)
+
+    def instruct(self, order: dict[str, object]) -> None:
+        """Write the one line that the process waits for."""
+        assert self._transport is not None
+        pipe = self._transport.get_pipe_transport(0)
+        assert isinstance(pipe, asyncio.WriteTransport)
+        pipe.write(json.dumps(order).encode("utf-8") + b"\n")
+        pipe.close()
+
+    def terminate(self) -> None:
+        """Ask the process to end; on Windows that ends it."""
+        self._send(signal.SIGTERM, os.kill)
+
+    def kill(self) -> None:
+        """End the process and its session."""
+        if os.name == "posix":
+            self._send(signal.SIGKILL, os.killpg)
+            self._send(signal.SIGKILL, os.kill)  # before it has a session of its own
+        elif self._transport is not None and self._transport.get_returncode() is None:
+            self._transport.kill()
+
+    def _send(self, number: int, send: Callable[[int, int], None]) -> None:
+        # Not the transport's own methods: on Unix they may reap the process behind the back of asyncio's watcher.
+        if self._transport is None or self.gone.done():
+            return
+        try:
+            send(self._transport.get_pid(), number)
+        except ProcessLookupError:
+            _log.debug("process %s is gone or has no session", self._transport.get_pid())
+
+    def watch(self, on: bool) -> None:
+        """Do nothing: nobody looks at spawned processes."""
+
+
+class MarkedLog:
+    """A log that arrives on a way of its own, in which the agent marks where the output of a call ends.
+
+    A mark is NUL, the call's sequence, newline. Any other NUL is output.
+    """
+
+    def __init__(self, process: PythonProcess) -> None:
+        self._process = process
+        self._held = bytearray()
+        self._marked: set[str] = set()
+        self._waiting: dict[str, Callable[[], None]] = {}
+
+    def feed(self, data: bytes) -> None:
+        """Take in output, pass it on up to the first mark, and go on with whoever waits for that."""
+        self._held += data
+        while self._held:
+            at = self._held.find(0)
+            if at < 0:
+                at = len(self._held)
+            if at:
+                self._pass_on(at)
+            elif not self._take_mark():
+                return
+
+    def settle(self, sequence: str, then: Callable[[], None]) -> None:
+        """Call *then* when the mark of *sequence* has come; user code may have closed the log, so after 1 s at last."""
+        if sequence in self._marked:
+            self._marked.discard(sequence)
+            then()
+        else:
+            self._waiting[sequence] = then
+            asyncio.get_running_loop().call_later(_MARK_S, self._go_on, sequence)
+
+    def close(self) -> None:
+        """Pass on what is held back."""
+        if self._held:
+            self._pass_on(len(self._held))
+
+    def _pass_on(self, size: int) -> None:
+        data = bytes(self._held[:size])
+        del self._held[:size]
+        self._process.output(data)
+
+    def _take_mark(self) -> bool:
+        """Handle the NUL in front; return whether there was enough to know what it is."""
+        end = 1 + _SEQUENCE_DIGITS
+        if len(self._held) <= end:
+            return False
+        sequence = bytes(self._held[1:end]).decode("ascii", "replace")
+        if self._held[end] != 0x0A or not self._process.expects(sequence):
+            self._pass_on(1)
+            return True
+        del self._held[: end + 1]
+        if sequence in self._waiting:
+            self._go_on(sequence)
+        else:
+            self._marked.add(sequence)
+        return True
+
+    def _go_on(self, sequence: str) -> None:
+        then = self._waiting.pop(sequence, None)
+        if then is not None:
+            then()

@@ -1,0 +1,312 @@
+"""One function instance: calls with deadlines and logs, hooks, the end.
+
+A worker turns what a process does (`Answer`, `Exit`) into what a caller gets (`InvocationResult`). Which worker serves
+a call, and how long it is kept, is the pool's business.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from emulator.services.fc.runtime import failures, logs
+from emulator.services.fc.runtime.deadline import Deadline
+from emulator.services.fc.runtime.instance import (
+    Credentials,
+    ErrorType,
+    FunctionImage,
+    InstanceInfo,
+    InstanceStartFailed,
+    Invocation,
+    InvocationResult,
+    ResponseTooLarge,
+)
+from emulator.services.fc.runtime.launcher import Answer, Call, CallKind, Exit, InstanceProcess
+from emulator.services.fc.runtime.settings import RuntimeSettings
+
+BANNER = b"FunctionCompute python3 runtime inited.\n"
+
+OnLog = Callable[[FunctionImage, str, bytes], None]
+
+_MARKERS: Mapping[CallKind, logs.Marker] = {
+    "invoke": "Invoke",
+    "initialize": "Initialize",
+    "pre_freeze": "PreFreeze",
+    "pre_stop": "PreStop",
+}
+_END_S = 2.0
+
+
+class CallNotRead(Exception):
+    """The instance ended before it saw the call, which can be given to another one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How one run of user code ended. ``error`` is the text of the end marker, empty for success."""
+
+    body: bytes
+    error: str
+    duration_ms: float
+    too_large: bool = False
+
+
+class Worker:
+    """One instance. Calls may overlap up to the image's instance concurrency.
+
+    *on_log* gets every piece of log with the request it belongs to; *spawn* runs what goes on after a caller has left;
+    *notice* is a line for the log of the first call. ``provisioned`` and ``idle_since`` belong to the pool.
+    """
+
+    def __init__(
+        self,
+        image: FunctionImage,
+        instance_id: str,
+        settings: RuntimeSettings,
+        on_log: OnLog,
+        on_end: Callable[["Worker"], None],
+        spawn: Callable[[Coroutine[Any, Any, None], str], object],
+        notice: bytes = b"",
+    ) -> None:
+        self.image = image
+        self.instance_id = instance_id
+        self.alive = True
+        self.retired = False
+        self.provisioned = False
+        self.idle_since = 0
+        self.calls = 0
+        self._settings = settings
+        self._on_log = on_log
+        self._on_end = on_end
+        self._spawn = spawn
+        self._greeting = BANNER + notice
+        self._process: InstanceProcess | None = None
+        self._logs: dict[str, logs.CallLog] = {}
+        self._initialized: asyncio.Future[Outcome] | None = None
+        self._last: Invocation | None = None
+        self._memory_mb = 0.0
+        self._ended = asyncio.Event()
+
+    @property
+    def info(self) -> InstanceInfo:
+        """What lists show."""
+        state: Literal["starting", "idle", "busy", "stopping"] = "busy" if self.calls else "idle"
+        if self.retired and not self.calls:
+            state = "stopping"
+        elif self._process is None:
+            state = "starting"
+        return InstanceInfo(self.instance_id, self.image.version, state)
+
+    def attach(self, process: InstanceProcess) -> None:
+        """Take the process that was launched with this worker as its listener."""
+        self._process = process
+
+    async def invoke(self, invocation: Invocation, *, cold: bool) -> InvocationResult:
+        """Run the handler, after the initializer when this is the first call.
+
+        Raises: CallNotRead; ResponseTooLarge; InstanceStartFailed.
+        """
+        log = self._open_log(invocation)
+        try:
+            outcome = await self._initialize(invocation, log)
+            if outcome is not None and outcome.error:
+                return self._result(invocation, log, outcome, "InitializationError", cold=cold)
+            outcome = await self._run("invoke", invocation, log, self.image.timeout_s)
+            result = self._result(
+                invocation, log, outcome, "UnhandledInvocationError" if outcome.error else None, cold=cold
+            )
+            if outcome.too_large:
+                raise ResponseTooLarge(self._settings.response_limit)
+            return result
+        finally:
+            self._logs.pop(invocation.request_id, None)
+
+    async def prepare(self, request_id: str, credentials: Credentials | None) -> bool:
+        """Run the initializer ahead of the first call, as provisioned instances do; return whether it succeeded.
+
+        Raises: CallNotRead; InstanceStartFailed.
+        """
+        invocation = Invocation(request_id=request_id, event=b"", credentials=credentials)
+        log = self._open_log(invocation)
+        try:
+            outcome = await self._initialize(invocation, log)
+        finally:
+            self._logs.pop(request_id, None)
+        return outcome is None or not outcome.error
+
+    async def freeze(self) -> None:
+        """Run the preFreeze hook; its failure changes nothing."""
+        await self._run_hook("pre_freeze", self.image.pre_freeze_timeout_s)
+
+    async def stop(self, *, limit_s: float | None = None) -> None:
+        """Run the preStop hook, for at most *limit_s*, and end the process."""
+        self.retired = True
+        if self.image.pre_stop is not None and self._last is not None and self.alive:
+            timeout_s: float = self.image.pre_stop_timeout_s
+            await self._run_hook("pre_stop", timeout_s if limit_s is None else min(limit_s, timeout_s))
+        await self.kill()
+
+    async def kill(self) -> None:
+        """End the process and wait for that."""
+        self.retired = True
+        if self._process is not None and self.alive:
+            self._process.kill()
+            try:
+                await asyncio.wait_for(self._ended.wait(), _END_S)
+            except TimeoutError:  # a process in an uninterruptible system call: it is gone as soon as it can be
+                self.ended(0)
+
+    def output(self, data: bytes, request_id: str | None) -> None:
+        """Put output into the log of its call; what belongs to none goes out without a request id."""
+        log: logs.CallLog | None
+        if request_id is None:
+            log = next(iter(self._logs.values())) if len(self._logs) == 1 else None
+        else:
+            log = self._logs.get(request_id)
+        if log is not None:
+            log.add(data)
+        else:
+            self._on_log(self.image, "", data)
+
+    def ended(self, memory_kb: int) -> None:
+        """Take note that the process is gone."""
+        if not self.alive:
+            return
+        self._note_memory(memory_kb)
+        self.alive = False
+        self._ended.set()
+        self._on_end(self)
+
+    def _open_log(self, invocation: Invocation) -> logs.CallLog:
+        emit = partial(self._on_log, self.image, invocation.request_id)
+        log = self._logs[invocation.request_id] = logs.CallLog(self._settings.log_limit, emit)
+        self._last = invocation
+        if self._greeting:
+            log.add(self._greeting)
+            self._greeting = b""
+        return log
+
+    async def _initialize(self, invocation: Invocation, log: logs.CallLog) -> Outcome | None:
+        """Run the initializer once for all calls that wait for it; None when there is none or it is long over."""
+        if self.image.initializer is None:
+            return None
+        if self._initialized is not None:
+            return await asyncio.shield(self._initialized)
+        self._initialized = asyncio.get_running_loop().create_future()
+        try:
+            outcome = await self._run("initialize", invocation, log, self.image.initializer_timeout_s)
+        except BaseException:
+            self.retired = True
+            self._initialized.set_exception(CallNotRead())
+            self._initialized.exception()  # there may be nobody else who waits
+            raise
+        if outcome.error:
+            self._discard()
+        self._initialized.set_result(outcome)
+        return outcome
+
+    async def _run(self, kind: CallKind, invocation: Invocation, log: logs.CallLog, timeout_s: float) -> Outcome:
+        """Run user code between its markers."""
+        assert self._process is not None
+        marker, request_id = _MARKERS[kind], invocation.request_id
+        log.add_line(logs.start_marker(marker, request_id))
+        deadline = Deadline(self._process, timeout_s, self._settings.kill_grace_s)
+        try:
+            reply = await self._process.begin(_call(kind, invocation))
+        except asyncio.CancelledError:
+            self._abandon(log, marker, request_id, deadline.elapsed_ms())
+            raise
+        finally:
+            deadline.cancel()
+        outcome = self._judge(reply, deadline, timeout_s)
+        log.add_line(logs.end_marker(marker, request_id, outcome.error))
+        return outcome
+
+    def _judge(self, reply: Answer | Exit, deadline: Deadline, timeout_s: float) -> Outcome:
+        """Say how a run ended and discard the instance unless it can go on.
+
+        Raises: CallNotRead; InstanceStartFailed.
+        """
+        self._note_memory(reply.memory_kb)
+        elapsed_ms = deadline.elapsed_ms()
+        if deadline.passed:
+            message = failures.timed_out(round(timeout_s), self._memory_mb)
+        elif isinstance(reply, Exit):
+            if reply.fatal:
+                raise InstanceStartFailed(reply.fatal)
+            if reply.unread:
+                raise CallNotRead
+            message = failures.process_exited(elapsed_ms, self._memory_mb)
+        elif reply.over_memory:
+            message = failures.process_exited(elapsed_ms, self._memory_mb)
+        else:
+            return self._answered(reply, min(reply.duration_ms, elapsed_ms))
+        self._discard()
+        return Outcome(body=failures.body(message), error=message, duration_ms=elapsed_ms)
+
+    def _answered(self, answer: Answer, duration_ms: float) -> Outcome:
+        error = "" if answer.succeeded else logs.UNHANDLED
+        too_large = answer.size > len(answer.body)
+        if too_large:
+            error = str(ResponseTooLarge(self._settings.response_limit))
+        return Outcome(body=answer.body, error=error, duration_ms=duration_ms, too_large=too_large)
+
+    def _result(
+        self, invocation: Invocation, log: logs.CallLog, outcome: Outcome, error_type: ErrorType | None, *, cold: bool
+    ) -> InvocationResult:
+        log.add(logs.summary(outcome.duration_ms, self.image.memory_mb, self._memory_mb))
+        return InvocationResult(
+            body=outcome.body,
+            error_type=error_type,
+            log=log.content(),
+            duration_ms=outcome.duration_ms,
+            max_memory_mb=self._memory_mb,
+            instance_id=self.instance_id,
+            cold=cold,
+        )
+
+    async def _run_hook(self, kind: Literal["pre_freeze", "pre_stop"], timeout_s: float) -> None:
+        if self._last is None:
+            return
+        log = self._open_log(self._last)
+        try:
+            await self._run(kind, self._last, log, timeout_s)
+        except (CallNotRead, InstanceStartFailed):
+            return  # the process had ended before; there is nothing left to freeze or stop
+        finally:
+            self._logs.pop(self._last.request_id, None)
+
+    def _abandon(self, log: logs.CallLog, marker: logs.Marker, request_id: str, duration_ms: float) -> None:
+        """Close the log of a call whose caller has left, and end the instance unless other calls are in it."""
+        self.retired = True
+        self._spawn(self._close_abandoned(log, marker, request_id, duration_ms), f"abandoned {request_id}")
+
+    async def _close_abandoned(
+        self, log: logs.CallLog, marker: logs.Marker, request_id: str, duration_ms: float
+    ) -> None:
+        if self.calls == 0:
+            await self.kill()
+        log.add_line(logs.end_marker(marker, request_id, failures.canceled(duration_ms, self._memory_mb)))
+        log.add(logs.summary(duration_ms, self.image.memory_mb, self._memory_mb))
+
+    def _discard(self) -> None:
+        self.retired = True
+        if self._process is not None:
+            self._process.kill()
+
+    def _note_memory(self, memory_kb: int) -> None:
+        self._memory_mb = max(self._memory_mb, round(memory_kb / 1024, 2))
+
+
+def _call(kind: CallKind, invocation: Invocation) -> Call:
+    keys = invocation.credentials
+    return Call(
+        kind=kind,
+        request_id=invocation.request_id,
+        event=invocation.event,
+        qualifier=invocation.qualifier,
+        retry_count=invocation.retry_count,
+        keys=(keys.access_key_id, keys.access_key_secret, keys.security_token) if keys is not None else None,
+        tracing=invocation.tracing,
+    )

@@ -1,0 +1,307 @@
+"""Starting Python instances by fork: the server's end of the warm process per interpreter.
+
+The zygote is started in the background and started again when it dies. An order to fork carries the instance's ends of
+a socket pair and of a log pipe, so nothing is shared with the zygote afterwards.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from emulator.kernel.ids import Ids
+from emulator.services.fc.runtime.bootstrap.python import orders
+from emulator.services.fc.runtime.instance import FunctionImage, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
+from emulator.services.fc.runtime.logs import PipeLog
+from emulator.services.fc.runtime.python import (
+    PythonProcess,
+    bootstrap_command,
+    executable_for,
+    interpreter_environment,
+)
+from emulator.services.fc.runtime.settings import RuntimeSettings
+
+_log = logging.getLogger(__name__)
+
+_END_S = 2.0
+
+
+class ZygoteLauncher:
+    """A `Launcher` for Python on systems that can fork."""
+
+    def __init__(self, settings: RuntimeSettings, ids: Ids) -> None:
+        self._settings = settings
+        self._ids = ids
+        self._zygotes: dict[str, Zygote] = {}
+        self._ended: list[Zygote] = []
+        self._closed = False
+
+    def warm_up(self) -> None:
+        """Start the zygote of the emulator's own interpreter."""
+        self._zygote(executable_for("python3", {}))
+
+    async def launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
+        """Fork an instance; see `Launcher`."""
+        executable = executable_for(image.runtime, self._settings.interpreters)
+        try:
+            zygote = self._zygote(executable)
+        except OSError as error:
+            raise RuntimeUnavailable(image.runtime, f"{executable} does not start: {error}") from error
+        try:
+            async with asyncio.timeout(self._settings.start_timeout_s):
+                ready = await asyncio.shield(zygote.ready)
+        except TimeoutError as error:
+            raise InstanceStartFailed(f"{executable} was not ready in time") from error
+        if not ready:
+            raise RuntimeUnavailable(image.runtime, f"{executable} ended before it was ready")
+        return await self._fork(zygote, image, instance_id, listener)
+
+    async def close(self) -> None:
+        """End the zygotes, and with them every instance."""
+        self._closed = True
+        for zygote in [*self._zygotes.values(), *self._ended]:
+            await zygote.close()
+        self._zygotes.clear()
+        self._ended.clear()
+
+    async def _fork(
+        self, zygote: "Zygote", image: FunctionImage, instance_id: str, listener: Listener
+    ) -> InstanceProcess:
+        process = PythonProcess(listener, self._settings, self._ids)
+        loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        reading, writing = os.pipe()
+        source = _SettledPipe(PipeLog(loop, reading, process.output))
+        try:
+            control = zygote.fork(image, instance_id, theirs, writing, self._settings.max_processes, process)
+            await loop.create_connection(lambda: process.channel, sock=ours)
+            process.start(image, instance_id, control, source, mark_log=False)
+            await control.started
+        except BaseException:
+            source.close()
+            process.channel.close()
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+            os.close(writing)
+        return process
+
+    def _zygote(self, executable: str) -> "Zygote":
+        zygote = self._zygotes.get(executable)
+        if zygote is None:
+            zygote = self._zygotes[executable] = Zygote(executable, self._settings.redirect_hook, self._on_end)
+        return zygote
+
+    def _on_end(self, zygote: "Zygote") -> None:
+        """Start another one, unless it never worked: then the next launch tries again and reports."""
+        if self._closed or self._zygotes.get(zygote.executable) is not zygote:
+            return
+        del self._zygotes[zygote.executable]
+        self._ended.append(zygote)
+        if zygote.ready.result():
+            _log.warning("the zygote of %s has ended and is started again", zygote.executable)
+            try:
+                self._zygote(zygote.executable)
+            except OSError:
+                _log.exception("the zygote of %s does not start again", zygote.executable)
+
+
+class ZygoteControl:
+    """Reaches one forked process: through its zygote, or directly when that has died."""
+
+    def __init__(self, zygote: "Zygote", number: int, process: PythonProcess) -> None:
+        self._zygote = zygote
+        self._number = number
+        self._process = process
+        self._pid = 0
+        self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the process."""
+        if self._zygote.alive:
+            self._zygote.order(orders.TERMINATE, self._number)
+        else:
+            self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL to its session."""
+        if self._zygote.alive:
+            self._zygote.order(orders.KILL, self._number)
+        else:
+            self._signal(signal.SIGKILL)
+            asyncio.get_running_loop().call_soon(self._process.exited, 0)
+
+    def watch(self, on: bool) -> None:
+        """Have the zygote look at it."""
+        self._zygote.order(orders.WATCH if on else orders.UNWATCH, self._number)
+
+    def on_started(self, pid: int) -> None:
+        """Take note of the process id."""
+        self._pid = pid
+        if not self.started.done():
+            self.started.set_result(None)
+
+    def on_ended(self, status: int, memory_kb: int, reason: str) -> None:
+        """Take note that the process has ended, or that there never was one."""
+        if reason == "fork":
+            if not self.started.done():
+                self.started.set_exception(InstanceStartFailed(f"fork: {os.strerror(status)}"))
+            return
+        if reason:
+            _log.warning("process %s was killed: too much %s", self._pid, reason)
+        self._process.exited(memory_kb)
+
+    def on_zygote_lost(self) -> None:
+        """Take note that nobody reaps the process any more; one that runs goes on."""
+        if not self.started.done():
+            self.started.set_exception(InstanceStartFailed("the zygote ended"))
+
+    def _signal(self, number: int) -> None:
+        try:
+            os.killpg(self._pid, number)
+        except ProcessLookupError:
+            _log.debug("process %s is gone already", self._pid)
+
+
+class Zygote:
+    """One running zygote. ``ready`` becomes true when it forks, false when it ended before that.
+
+    Raises: OSError when the interpreter cannot be started.
+    """
+
+    def __init__(self, executable: str, hook: Path | None, on_end: Callable[["Zygote"], None]) -> None:
+        self.executable = executable
+        self.alive = True
+        self._loop = asyncio.get_running_loop()
+        self.ready: asyncio.Future[bool] = self._loop.create_future()
+        self._on_end = on_end
+        self._last_number = 0
+        self._instances: dict[int, ZygoteControl] = {}
+        self._unsent: list[bytes] = []
+        self._news = b""
+        self._control, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - an argument list of our own
+                bootstrap_command(executable, "zygote", str(theirs.fileno()), hook=hook),
+                env=interpreter_environment(),
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        self._control.setblocking(False)
+        self._loop.add_reader(self._control, self._readable)
+
+    def fork(
+        self,
+        image: FunctionImage,
+        instance_id: str,
+        channel: socket.socket,
+        log: int,
+        max_processes: int,
+        process: PythonProcess,
+    ) -> ZygoteControl:
+        """Order an instance; `ZygoteControl.started` tells the outcome.
+
+        Raises: InstanceStartFailed.
+        """
+        self._last_number += 1
+        number = self._last_number
+        name = instance_id.encode("ascii")
+        order = orders.ORDER.pack(orders.LAUNCH, number, image.memory_mb, max_processes, name)
+        try:
+            socket.send_fds(self._control, [order], [channel.fileno(), log])
+        except OSError as error:
+            raise InstanceStartFailed(f"the zygote takes no orders: {error}") from error
+        control = self._instances[number] = ZygoteControl(self, number, process)
+        return control
+
+    def order(self, order: int, number: int) -> None:
+        """Send an order about a running instance."""
+        if self.alive and number in self._instances:
+            self._unsent.append(orders.ORDER.pack(order, number, 0, 0, b""))
+            self._flush()
+
+    async def close(self) -> None:
+        """Close the control socket, upon which the zygote ends its instances and itself."""
+        self._end()
+        deadline = self._loop.time() + _END_S
+        while self._process.poll() is None:
+            if self._loop.time() > deadline:
+                self._process.kill()
+            await asyncio.sleep(0.005)
+
+    def _readable(self) -> None:
+        try:
+            data = self._control.recv(64 * 1024)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._end()
+            return
+        self._news += data
+        size = orders.NEWS.size
+        whole = len(self._news) // size * size
+        news, self._news = self._news[:whole], self._news[whole:]
+        for kind, number, value, memory_kb, reason in orders.NEWS.iter_unpack(news):
+            self._take(kind, number, value, memory_kb, orders.REASONS[reason])
+
+    def _take(self, kind: int, number: int, value: int, memory_kb: int, reason: str) -> None:
+        if kind == orders.READY:
+            if not self.ready.done():
+                self.ready.set_result(True)
+        elif kind == orders.STARTED:
+            self._instances[number].on_started(value)
+        else:
+            self._instances.pop(number).on_ended(value, memory_kb, reason)
+
+    def _flush(self) -> None:
+        while self._unsent:
+            try:
+                self._control.send(self._unsent[0])
+            except BlockingIOError:
+                self._loop.add_writer(self._control, self._flush)
+                return
+            except OSError:  # it has died, and reading the socket tells so
+                self._unsent.clear()
+                return
+            del self._unsent[0]
+        self._loop.remove_writer(self._control)
+
+    def _end(self) -> None:
+        if not self.alive:
+            return
+        self.alive = False
+        self._loop.remove_reader(self._control)
+        self._loop.remove_writer(self._control)
+        self._control.close()
+        if not self.ready.done():
+            self.ready.set_result(False)
+        for control in self._instances.values():
+            control.on_zygote_lost()
+        self._on_end(self)
+
+
+class _SettledPipe:
+    """A pipe as the log of a process on this machine: what was written before an answer is there when that arrives."""
+
+    def __init__(self, pipe: PipeLog) -> None:
+        self._pipe = pipe
+
+    def settle(self, sequence: str, then: Callable[[], None]) -> None:
+        """Read what is there."""
+        self._pipe.settle()
+        then()
+
+    def close(self) -> None:
+        """Read the rest and close."""
+        self._pipe.close()
