@@ -1,15 +1,15 @@
 """The conditions of a choice, compiled once and asked for each input.
 
-For the engine: ``option.condition.holds(choice_input)``.
+For the engine: ``option.condition.holds(choice_input)``. The parser and the evaluator are imported by the first call:
+every flow's nodes know this class, few flows have a condition, and an emulator without flows starts faster.
 """
 
 from collections.abc import Mapping as AbcMapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from emulator.services.workflow.expression.evaluate import evaluate
-from emulator.services.workflow.expression.parser import parse_condition
-from emulator.services.workflow.expression.terms import Term
+if TYPE_CHECKING:
+    from emulator.services.workflow.expression.terms import Term
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class Condition:
     """A compiled condition. Two are equal when their trees are; ``text`` is the form in the definition."""
 
     text: str = field(compare=False)
-    tree: Term
+    tree: "Term"
 
     @classmethod
     def parse(cls, text: str) -> "Condition":
@@ -25,6 +25,8 @@ class Condition:
 
         Raises: ExpressionError, with the position in the text.
         """
+        from emulator.services.workflow.expression.parser import parse_condition  # here: see the module's docstring
+
         return cls(text=text, tree=parse_condition(text))
 
     def holds(self, document: AbcMapping[str, Any]) -> bool:
@@ -32,6 +34,8 @@ class Condition:
 
         Raises: EvaluationError.
         """
+        from emulator.services.workflow.expression.evaluate import evaluate  # here: see the module's docstring
+
         return evaluate(self.tree, document) is True
 
     def __str__(self) -> str:

@@ -51,7 +51,6 @@ MAPPING_ROOTS: Final = ("$input", "$local", "$context")
 
 _ROOT = re.compile(r"\$[A-Za-z0-9_]*")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 _INDEX = re.compile(r"-?[0-9]{1,9}")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -176,7 +175,7 @@ def _print_segment(segment: Segment) -> str:
         return "[*]"
     if isinstance(segment, int):
         return f"[{segment}]"
-    if _PLAIN_NAME.match(segment):
+    if _NAME.fullmatch(segment):
         return f".{segment}"
     escaped = segment.replace("\\", "\\\\").replace("'", "\\'")
     return f"['{escaped}']"

@@ -6,7 +6,6 @@ them. From the tightest: unary, comparison, ``&&``, ``||``.
 
 import json
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Literal
 
 from emulator.services.workflow.expression.paths import Path
@@ -31,6 +30,8 @@ class Constant:
 
     def __str__(self) -> str:
         if isinstance(self.value, float):
+            from decimal import Decimal  # here, because only printing needs it, and it is slow to import
+
             digits = format(Decimal(repr(self.value)), "f")
             return digits if "." in digits else f"{digits}.0"
         return json.dumps(self.value)
