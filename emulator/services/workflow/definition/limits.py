@@ -38,8 +38,8 @@ DELAY_S: Final = Range(0, 604_800, 0)
 PRIORITY: Final = Range(1, 16, 8)
 """``DelaySeconds`` and ``Priority`` of a message sent to a queue."""
 
-MAX_NODES: Final = 100_000
-"""Scalars, lists and maps of one document after its aliases are expanded; assumed."""
+MAX_NODES: Final = 250_000
+"""Scalars, lists and maps of one document after its aliases are expanded; more than a request can hold. Assumed."""
 
 MAX_DEPTH: Final = 128
 """Levels of lists and maps in one document; assumed."""

@@ -62,7 +62,7 @@ DOCUMENTS = [
     ("[" * 500_000, 1, 129, None, "deep"),
     ("- " * 100_000, 1, 257, None, "deep"),
     ("{a: " * 200_000, 1, 513, None, "deep"),
-    ("[" + "1," * 200_000 + "]", 1, 200_002, "[100000]", "values"),
+    ("[" + "1," * 300_000 + "]", 1, 500_002, "[250000]", "values"),
     ("Type: StateMachine\nName: x\nSpecVersion: v1\nStates: []\n", 1, 7, "Type", "state machine language"),
 ]
 
