@@ -8,7 +8,7 @@ import contextlib
 import logging
 import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,24 @@ from emulator.auth.schemes import Authenticator
 from emulator.config import Config
 from emulator.dialect.context import Front
 from emulator.gateway.admin import AdminFront
-from emulator.gateway.hosts import EMULATED_SUFFIXES, HostPolicy
+from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.pipeline import Pipeline
 from emulator.gateway.server import LOOPBACK, Server
 from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
 from emulator.http.certificates import CertificateAuthority
-from emulator.keyfile import InstallationKeys, load_or_create
-from emulator.kernel.clock import SystemClock
+from emulator.kernel.clock import Clock, SystemClock
 from emulator.kernel.identity import AccountId, Region, World
 from emulator.kernel.ids import Ids, RandomIds
 from emulator.kernel.timers import LoopTimers
+from emulator.keyfile import InstallationKeys, load_or_create
 from emulator.oss.front import OssFront
+from emulator.services.fc.front import FcFront
+from emulator.services.fc.logbook import LogBook
+from emulator.services.fc.runtime.instance import Credentials
+from emulator.services.fc.runtime.pool import InstancePool
+from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.service import SCHEMA as FC_SCHEMA
+from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.api import MnsFront
 from emulator.services.mns.open_api import MnsOpenFront
 from emulator.services.sts.api import StsFront
@@ -42,6 +49,11 @@ from emulator.storage.migrations import migrate
 _log = logging.getLogger(__name__)
 
 STOP_GRACE_S = 5.0
+
+SERVICES = ("fc", "sts")
+
+DEFAULT_ROLE = "AliyunFcDefaultRole"
+"""The role of functions that name none."""
 
 
 class Emulator:
@@ -77,29 +89,73 @@ class Emulator:
         await self._closing.aclose()
 
     async def _start(self) -> None:
-        config, ids, clock = self.config, self._ids, self._clock
-        self._started = clock.monotonic()
-        folder = self._closing.enter_context(StateFolder(config.state))
-        self.keys = load_or_create(config, ids)
+        self._started = self._clock.monotonic()
+        folder = self._closing.enter_context(StateFolder(self.config.state))
+        self.keys = load_or_create(self.config, self._ids)
         self.world = World(AccountId(self.keys.account_id), Region(self.keys.region))
-        work = Path(self._closing.enter_context(_temporary_folder())) if config.ephemeral else folder.path
-        self._database = Database(None if config.ephemeral else work / "state.db", config.durability)
+        # an ephemeral run keeps its keys and certificates, which clients know, and nothing else
+        work = self._closing.enter_context(_temporary_folder()) if self.config.ephemeral else folder.path
+        self._database = Database(None if self.config.ephemeral else work / "state.db", self.config.durability)
         self._closing.callback(self._database.close)
-        migrate(self._database, [STS_SCHEMA])
-        timers = LoopTimers(clock, asyncio.get_running_loop())
-        self._closing.callback(timers.close)
-        self._temporary = TemporaryKeys(self._database, timers, clock, ids)
-        self._server = self._make_server(folder.path / "ca")
-        await self._server.start()
+        migrate(self._database, [STS_SCHEMA, FC_SCHEMA])
+        self._timers = LoopTimers(self._clock, asyncio.get_running_loop())
+        self._closing.callback(self._timers.close)
+        self._temporary = TemporaryKeys(self._database, self._timers, self._clock, self._ids)
+        self._build_functions(work)
+        policy = HostPolicy(self.config.allowed_hosts, wide=self.config.host is not None)
+        self._authority = CertificateAuthority(
+            folder.path / "ca", accepts=policy.allows, clock=self._clock, domains=self.config.allowed_hosts
+        )
+        self._server = self._build_server(policy)
         self._closing.push_async_callback(self._server.stop, STOP_GRACE_S)
+        await self._server.bind()  # functions are told the ports, so these are taken first
+        self._tell_functions(folder.path)
+        await self._pool.start()
+        self._closing.push_async_callback(self._pool.close)
+        await self._functions.start(self.config.functions)
+        self._closing.push_async_callback(self._functions.close)
+        await self._server.start()
 
-    def _make_server(self, ca_folder: Path) -> Server:
-        config = self.config
-        policy = HostPolicy(config.allowed_hosts, wide=config.host is not None)
+    def _build_functions(self, work: Path) -> None:
+        self._logbook = LogBook(work / "logs" / "functions")
+        self._instance_environment: dict[str, str] = {}
+        settings = RuntimeSettings(
+            interpreters={name: str(path) for name, path in self.config.runtimes.items()},
+            extra_environment=self._instance_environment,
+        )
+        self._pool = InstancePool(self._clock, self._ids, settings, self._logbook.on_log)
+        self._functions = FunctionCompute(
+            database=self._database,
+            clock=self._clock,
+            ids=self._ids,
+            timers=self._timers,
+            instances=self._pool,
+            code_folder=work / "code",
+            logbook=self._logbook,
+            account=self.world.account,
+            region=self.world.region,
+            endpoint=lambda: self.http_url,
+            credentials=RoleKeys(self._temporary, self._clock),
+        )
+
+    def _tell_functions(self, folder: Path) -> None:
+        """Fill in what instances find in their environment about this emulator."""
+        self._instance_environment.update(
+            LOCALYUN_ENDPOINT=self.http_url,
+            LOCALYUN_HTTP_PORT=str(self._server.port),
+            LOCALYUN_HTTPS_PORT=str(self._server.https_port),
+            LOCALYUN_REGION=self.world.region,
+            LOCALYUN_ACCOUNT_ID=self.world.account,
+            LOCALYUN_CA_BUNDLE=str((folder / "ca" / "ca.pem").absolute()),
+        )
+
+    def _build_server(self, policy: HostPolicy) -> Server:
         pipeline = Pipeline(
             fronts=self._fronts(),
             authenticator=Authenticator(
-                Keyring(_own_key(self.keys), self._temporary), lenient=config.auth == "lenient", nonces=NonceMemory()
+                Keyring(_own_key(self.keys), self._temporary),
+                lenient=self.config.auth == "lenient",
+                nonces=NonceMemory(),
             ),
             policy=policy,
             database=self._database,
@@ -108,22 +164,20 @@ class Emulator:
             account=self.world.account,
             region=self.world.region,
         )
-        authority = CertificateAuthority(
-            ca_folder, accepts=policy.allows, clock=self._clock, domains=config.allowed_hosts
-        )
         return Server(
             pipeline,
             clock=self._clock,
-            hosts=config.host or LOOPBACK,
-            port=config.port,
-            https_port=config.https_port,
-            authority=authority,
+            hosts=self.config.host or LOOPBACK,
+            port=self.config.port,
+            https_port=self.config.https_port,
+            authority=self._authority,
         )
 
     def _fronts(self) -> dict[str, Front]:
         ids = self._ids
         return {
             "admin": AdminFront(self, self.keys.admin_token, ids),
+            "fc": FcFront(self._functions, ids),
             "mns": MnsFront(ids),
             "mns-open": MnsOpenFront(ids),
             "oss": OssFront(ids),
@@ -149,7 +203,7 @@ class Emulator:
         return {
             "status": "ok",
             "version": __version__,
-            "services": {"sts": "available"},
+            "services": dict.fromkeys(SERVICES, "available"),
             "account": self.world.account,
             "region": self.world.region,
         }
@@ -164,29 +218,60 @@ class Emulator:
             "https": self.https_url,
             "state": str(self.config.state),
             "auth": self.config.auth,
-            "functions": [],
+            "functions": self._function_names(),
+            "counts": self._functions.counts(),
         }
+
+    def _function_names(self) -> list[str]:
+        functions = self._functions.store.keys()
+        return sorted(
+            f"{service}/{function}" if service else function
+            for world, service, function, version in functions
+            if world == self.world and not version
+        )
 
     async def reset(self) -> None:
         """Forget everything the services know; functions of the folder stay."""
+        await self._functions.reset()
 
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""
         self.stopped.set()
 
     def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
-        """Yield log lines."""
-        raise NotImplementedError
+        """Yield the last *lines* of a function's log, then new ones while following.
+
+        Raises: FunctionNotFound.
+        """
+        return self._functions.logs(function, lines, follow=follow)
 
     def code_download(self, token: str) -> bytes | None:
-        """Return a code package."""
-        del token
+        """Return the zip a GetFunctionCode answer pointed to, or None."""
+        return self._functions.code_download(token)
+
+
+class RoleKeys:
+    """Gives functions the temporary keys of their role (the port `CredentialIssuer`)."""
+
+    def __init__(self, temporary: TemporaryKeys, clock: Clock) -> None:
+        self._temporary = temporary
+        self._clock = clock
+
+    def for_role(self, account: AccountId, role_arn: str, session: str) -> Credentials:
+        """Return keys of *role_arn*; a function without a role acts as the default one."""
+        role = role_arn.rpartition("/")[2] or DEFAULT_ROLE
+        keys = self._temporary.for_role(account, role, session, self._clock.now())
+        return Credentials(
+            access_key_id=keys.access_key_id,
+            access_key_secret=keys.access_key_secret,
+            security_token=keys.security_token,
+        )
 
 
 @contextlib.contextmanager
-def _temporary_folder() -> Any:
+def _temporary_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="localyun-") as folder:
-        yield folder
+        yield Path(folder)
 
 
 def _own_key(keys: InstallationKeys) -> AccessKey:
@@ -196,8 +281,3 @@ def _own_key(keys: InstallationKeys) -> AccessKey:
         account=AccountId(keys.account_id),
         arn=f"acs:ram::{keys.account_id}:root",
     )
-
-
-def served(policy: HostPolicy, name: str) -> bool:
-    """Tell whether a certificate may be made for *name*."""
-    return policy.allows(name) and (name.endswith(EMULATED_SUFFIXES) or policy.is_loopback(name))

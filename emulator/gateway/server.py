@@ -59,6 +59,8 @@ class Server:
         self._on_stopping = on_stopping
         self._connections = Connections(application, clock=clock, limits=limits or HttpLimits())
         self._listeners: list[asyncio.Server] = []
+        self._sockets: list[socket.socket] = []
+        self._secure: list[socket.socket] = []
         self._tls: TlsListener | None = None
         self._port = 0
         self._https_port = 0
@@ -78,34 +80,48 @@ class Server:
         """How many clients are connected."""
         return len(self._connections)
 
-    async def start(self) -> None:
-        """Listen on both ports.
+    async def bind(self) -> None:
+        """Take both ports; clients that connect from now on wait until `start`.
 
         Raises: PortInUse; OSError when a host or port cannot be had for another reason.
         """
         addresses = await _addresses(self._hosts)
-        sockets = listen(addresses, self._wanted)
-        try:
-            secure = listen(addresses, self._wanted_https) if self._authority is not None else []
-        except OSError:
-            _close(sockets)
-            raise
-        self._port = sockets[0].getsockname()[1]
+        self._sockets = listen(addresses, self._wanted)
+        if self._authority is not None:
+            try:
+                self._secure = listen(addresses, self._wanted_https)
+            except OSError:
+                _close(self._sockets)
+                self._sockets = []
+                raise
+            self._https_port = self._secure[0].getsockname()[1]
+        self._port = self._sockets[0].getsockname()[1]
+
+    async def start(self) -> None:
+        """Serve on both ports, which are taken first if `bind` has not done so.
+
+        Raises: as `bind`.
+        """
+        if not self._sockets:
+            await self.bind()
         loop = asyncio.get_running_loop()
-        for sock in sockets:
+        for sock in self._sockets:
             self._listeners.append(
                 await loop.create_server(lambda: HttpProtocol(self._connections), sock=sock, backlog=_BACKLOG)
             )
+        self._sockets = []
         if self._authority is not None:
-            self._https_port = secure[0].getsockname()[1]
-            self._tls = TlsListener(secure, connections=self._connections, authority=self._authority)
+            self._tls = TlsListener(self._secure, connections=self._connections, authority=self._authority)
             self._tls.start()
+            self._secure = []
 
     async def stop(self, grace_s: float = 5) -> None:
         """Accept no more, close idle connections, and give the others *grace_s* seconds to get their answer."""
         for listener in self._listeners:
             listener.close()
         self._listeners.clear()
+        _close(self._sockets + self._secure)  # taken and never served on
+        self._sockets, self._secure = [], []
         if self._tls is not None:
             await self._tls.close()
             self._tls = None
