@@ -39,7 +39,7 @@ PRIORITY: Final = Range(1, 16, 8)
 """``DelaySeconds`` and ``Priority`` of a message sent to a queue."""
 
 MAX_NODES: Final = 250_000
-"""Scalars, lists and maps of one document after its aliases are expanded; plenty for a flow as large as a request may be. Assumed."""
+"""Scalars, lists and maps of one document, aliases expanded: plenty for a flow that fills a request. Assumed."""
 
 MAX_DEPTH: Final = 128
 """Levels of lists and maps in one document; assumed."""
