@@ -1,4 +1,4 @@
-"""Turning a fresh process into a function instance: session, descriptors, limits, environment, import path.
+"""Turning a fresh process into a function instance: descriptors, limits, environment, import path.
 
 Memory has no limit here: RLIMIT_AS and RLIMIT_DATA count what is mapped, and thread stacks, allocator arenas and shared
 libraries map far more than they use, so they would fail functions that are well within their memory. The warden
@@ -40,11 +40,10 @@ def descriptor_ceiling() -> int:
 
 
 def isolate(channel: socket.socket, log: int) -> tuple[socket.socket, int]:
-    """Start a session, connect the standard streams, and move *channel* and *log* out of user code's reach.
+    """Connect the standard streams and move *channel* and *log* out of user code's reach.
 
     Returns the moved socket and descriptor; the given ones are closed.
     """
-    os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for source, target in ((null, 0), (log, 1), (log, 2)):
         os.dup2(source, target)

@@ -7,7 +7,6 @@ ends.
 
 from __future__ import annotations
 
-import array
 import gc
 import importlib
 import os
@@ -18,8 +17,9 @@ import sys
 import time
 from types import ModuleType
 
-from . import process, warden  # noqa: TID252 - the package has another name inside an instance
+from . import process, spare, warden  # noqa: TID252 - the package has another name inside an instance
 from .agent import Agent  # noqa: TID252
+from .children import Child, Children, next_ended  # noqa: TID252
 from .orders import ENDED, KILL, LAUNCH, NEWS, ORDER, READY, REASONS, STARTED, TERMINATE, WATCH  # noqa: TID252
 
 PRELOADED = (
@@ -32,17 +32,8 @@ PRELOADED = (
 """
 
 _LOOK_S = 0.1
-
-
-class _Child:
-    def __init__(self, pid: int, number: int, instance_id: str, memory_mb: int, max_processes: int, inode: int) -> None:
-        self.pid = pid
-        self.number = number
-        self.instance_id = instance_id
-        self.memory_mb = memory_mb
-        self.max_processes = max_processes
-        self.inode = inode
-        self.reason = 0
+_SPARE_AFTER_S = 0.02
+"""How long after a launch the next spare is forked: the instance just launched shall have the processor first."""
 
 
 class Zygote:
@@ -51,18 +42,19 @@ class Zygote:
     def __init__(self, control: socket.socket, hook: ModuleType | None) -> None:
         self._control = control
         self._hook = hook
-        self._children: dict[int, _Child] = {}
-        self._watched: dict[int, _Child] = {}
-        self._ended: list[_Child] = []
+        self._children = Children()
+        self._spare: spare.Spare | None = None
         self._orders = b""
         self._descriptors: list[int] = []
         self._look_at: float | None = None
+        self._spare_at = 0.0
         self._woken, self._waker = socket.socketpair()
 
     def run(self) -> Agent:
         """Serve orders; return in a forked process only."""
         self._catch_signals()
         self._tell(READY, 0, os.getpid(), 0, 0)
+        self._spare_at = time.monotonic() + _SPARE_AFTER_S
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(self._woken, select.POLLIN)
@@ -71,21 +63,32 @@ class Zygote:
             if self._woken.fileno() in ready:
                 self._woken.recv(4096)
                 self._reap()
-            if self._control.fileno() in ready:
-                agent = self._take_orders()
-                if agent is not None:
-                    return agent
-            if self._patience_ms() == 0:
-                self._look_after()
+            agent = self._take_order() if self._control.fileno() in ready else self._do_what_is_due()
+            if agent is not None:
+                return agent
 
     def _patience_ms(self) -> int | None:
-        """Return how long to wait for something to do; None when nothing has to be looked after."""
-        if not self._watched and not self._ended:
+        """Return how long to wait for orders; None when nothing else has to be done."""
+        now = time.monotonic()
+        if not self._children.need_care():
             self._look_at = None
-            return None
-        if self._look_at is None:
-            self._look_at = time.monotonic() + _LOOK_S
-        return max(0, int((self._look_at - time.monotonic()) * 1000))
+        elif self._look_at is None:
+            self._look_at = now + _LOOK_S
+        due = [at for at in (self._look_at, self._spare_at if self._spare is None else None) if at is not None]
+        return max(0, int((min(due) - now) * 1000) + 1) if due else None
+
+    def _do_what_is_due(self) -> Agent | None:
+        now = time.monotonic()
+        if self._look_at is not None and now >= self._look_at:
+            self._look_at = None
+            self._children.look_after()
+        if self._spare is None and now >= self._spare_at:
+            self._spare_at = now + _LOOK_S
+            try:
+                return self._fork_spare()
+            except OSError:
+                return None  # no memory or no process to spare just now: a launch tries again and reports
+        return None
 
     def _catch_signals(self) -> None:
         self._waker.setblocking(False)
@@ -94,100 +97,86 @@ class Zygote:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_IGN)  # only the control socket ends a zygote, not a user's os.kill
 
-    def _take_orders(self) -> Agent | None:
-        space = socket.CMSG_SPACE(2 * array.array("i").itemsize)
-        data, ancillary, _, _ = self._control.recvmsg(ORDER.size - len(self._orders), space)
+    def _take_order(self) -> Agent | None:
+        data, descriptors = spare.receive_descriptors(self._control, ORDER.size - len(self._orders))
         if not data:
             self._leave()
-        for level, kind, content in ancillary:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                descriptors = array.array("i")
-                descriptors.frombytes(content)
-                self._descriptors += descriptors
+        self._descriptors += descriptors
         self._orders += data
         if len(self._orders) < ORDER.size:
             return None
         order, number, memory_mb, max_processes, instance_id = ORDER.unpack(self._orders)
         self._orders = b""
         if order == LAUNCH:
-            return self._fork(number, memory_mb, max_processes, instance_id.rstrip(b"\0").decode("ascii"))
+            return self._launch(number, memory_mb, max_processes, instance_id.rstrip(b"\0").decode("ascii"))
         child = self._children.get(number)
         if child is not None:
             self._obey(order, child)
         return None
 
-    def _obey(self, order: int, child: _Child) -> None:
+    def _obey(self, order: int, child: Child) -> None:
         if order == TERMINATE:
             os.kill(child.pid, signal.SIGTERM)
         elif order == KILL:
             warden.end_group(child.pid, signal.SIGKILL)
-        elif order == WATCH:
-            self._watched[child.number] = child
         else:
-            self._watched.pop(child.number, None)
+            child.watched = order == WATCH
 
-    def _fork(self, number: int, memory_mb: int, max_processes: int, instance_id: str) -> Agent | None:
+    def _launch(self, number: int, memory_mb: int, max_processes: int, instance_id: str) -> Agent | None:
         channel, log = self._descriptors[:2]
         self._descriptors.clear()
+        inode = os.fstat(channel).st_ino
         try:
-            pid = os.fork()
+            if self._spare is None:
+                agent = self._fork_spare(channel, log)
+                if agent is not None:
+                    return agent
+            assert self._spare is not None
+            pid = self._spare.pid
+            self._spare.give(channel, log)
         except OSError as error:
             self._tell(ENDED, number, error.errno or 0, 0, REASONS.index("fork"))
-            pid = -1
-        if pid == 0:
-            return self._become_instance(channel, log)
-        inode = os.fstat(channel).st_ino
-        os.close(channel)
-        os.close(log)
-        if pid > 0:
-            self._children[number] = _Child(pid, number, instance_id, memory_mb, max_processes, inode)
+        else:
+            self._children.add(Child(pid, number, instance_id, memory_mb, max_processes, inode))
             self._tell(STARTED, number, pid, 0, 0)
+        self._spare = None
+        self._spare_at = time.monotonic() + _SPARE_AFTER_S
         return None
 
-    def _become_instance(self, channel: int, log: int) -> Agent:
+    def _fork_spare(self, *not_inherited: int) -> Agent | None:
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if pid == 0:
+            ours.close()
+            for descriptor in not_inherited:
+                os.close(descriptor)
+            return self._become_instance(theirs)
+        theirs.close()
+        self._spare = spare.Spare(pid, ours)
+        return None
+
+    def _become_instance(self, link: socket.socket) -> Agent:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for own in (self._control, self._woken, self._waker):
             own.close()
+        os.setsid()
+        channel, log = spare.wait(link)
         moved, moved_log = process.isolate(socket.socket(fileno=channel), log)
         gc.enable()
         return Agent(moved, moved_log, self._hook)
 
     def _reap(self) -> None:
-        by_pid = {child.pid: child for child in self._children.values()}
-        while self._children:
-            try:
-                pid, status, usage = os.wait4(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            child = by_pid.get(pid)
-            if child is None:
-                continue
-            warden.end_group(pid, signal.SIGKILL)
-            del self._children[child.number]
-            self._watched.pop(child.number, None)
-            self._ended.append(child)
-            scale = 1024 if sys.platform == "darwin" else 1
-            self._tell(ENDED, child.number, status, usage.ru_maxrss // scale, child.reason)
-
-    def _look_after(self) -> None:
-        """Check watched instances and end what finished ones left."""
-        self._look_at = None
-        for child in list(self._watched.values()):
-            reason = warden.overrun(child.pid, child.memory_mb, child.max_processes)
-            if reason:
-                child.reason = REASONS.index(reason)
-                warden.end_group(child.pid, signal.SIGKILL)
-        self._end_strays()
-
-    def _end_strays(self) -> None:
-        if self._ended:
-            warden.end_strays({child.instance_id for child in self._ended}, {child.inode for child in self._ended})
-            self._ended.clear()
+        while (ended := next_ended()) is not None:
+            pid, status, memory_kb = ended
+            child = self._children.reap(pid)
+            if child is not None:
+                self._tell(ENDED, child.number, status, memory_kb, child.reason)
+            elif self._spare is not None and self._spare.pid == pid:
+                self._spare.close()
+                self._spare = None
 
     def _tell(self, news: int, number: int, value: int, memory_kb: int, reason: int) -> None:
         try:
@@ -196,10 +185,7 @@ class Zygote:
             self._leave()
 
     def _leave(self) -> None:
-        for child in self._children.values():
-            warden.end_group(child.pid, signal.SIGKILL)
-            self._ended.append(child)
-        self._end_strays()
+        self._children.end_all()
         os._exit(0)
 
 
