@@ -78,3 +78,47 @@ def test_links_between_pages_lead_somewhere(path):
     """Relative links name files that exist."""
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), target
+
+
+def table_rows(section):
+    """Return the cells of each table row that starts with an operation, below a heading of docs/fidelity.md."""
+    text = page("fidelity.md").split(f"## {section}\n")[1].split("\n## ")[0]
+    return [
+        [cell.strip(" `") for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:3] == "| `"
+    ]
+
+
+def test_fidelity_lists_every_operation_of_function_compute():
+    """Served and refused operations of each API version are those of the routing tables."""
+    from emulator.services.fc.dialects import v2016, v2021, v2023
+
+    tables = {"2016-08-15": v2016.ROUTES, "2021-04-06": v2021.ROUTES, "2023-03-30": v2023.ROUTES}
+    routed = {
+        (route.operation, version, "served" if route.handler else "refused")
+        for version, routes in tables.items()
+        for route in routes
+    }
+
+    listed = {
+        (operation, version, status)
+        for operation, versions, status, _ in table_rows("Function Compute")
+        for version in versions.split(", ")
+    }
+
+    assert listed == routed
+
+
+@pytest.mark.parametrize("section", ["Serverless Workflow", "Security Token Service"])
+def test_fidelity_lists_every_operation_of_an_rpc_service(section):
+    """What is listed as served exists, and everything that exists is listed."""
+    from emulator.kernel.ids import CountingIds
+    from emulator.services.sts.api import StsFront
+    from emulator.services.workflow.api import WorkflowFront
+
+    front = {"Serverless Workflow": WorkflowFront, "Security Token Service": StsFront}[section]
+    existing = {action for action, _ in front(None, CountingIds())._operations.values()}
+    rows = table_rows(section)
+
+    assert {operation for operation, status, _ in rows if status == "served"} <= existing
+    assert existing <= {operation for operation, _, _ in rows}
+    assert {status for _, status, _ in rows} <= {"served", "refused"}
