@@ -1,0 +1,248 @@
+"""The operations of API version 2019-03-15: parse, call the service, render."""
+
+import asyncio
+from collections.abc import Awaitable
+
+from emulator.dialect.context import Answer, RequestContext
+from emulator.dialect.rpc import Operation, Parameters, Reply, RpcFront, version_of
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.ids import Ids
+from emulator.services.workflow import limits, wire
+from emulator.services.workflow.errors import (
+    ActionNotSupported,
+    APIVersionNotSupported,
+    EntityTooLarge,
+    FlowVersionNotExists,
+    InvalidArgument,
+)
+from emulator.services.workflow.model import ExecutionRecord
+from emulator.services.workflow.service import Workflow
+
+VERSION = "2019-03-15"
+_LONGEST_REQUEST_ID = 128
+
+
+class WorkflowFront(RpcFront):
+    """Serverless Workflow on the wire."""
+
+    max_body = limits.REQUEST_BYTES
+
+    def __init__(self, service: Workflow, ids: Ids) -> None:
+        super().__init__("fnf", VERSION, Operations(service).table(), ids)
+
+    def unknown_action(self, action: str) -> ServiceError:
+        """Return this service's error for an operation it does not have."""
+        return ActionNotSupported(action=action)
+
+    def too_large(self, limit: int) -> ServiceError:
+        """Return this service's error for a request over the limit."""
+        return EntityTooLarge(limit=limit)
+
+    def chosen_request_id(self, context: RequestContext) -> str | None:
+        """Return the parameter ``RequestId``; the answer then carries it.
+
+        Source: API reference of Serverless Workflow, pages of 2021 to 2023.
+        """
+        for pairs in (context.request.form_pairs, context.request.query_pairs):
+            for name, value in pairs:
+                if name == "RequestId" and 0 < len(value) <= _LONGEST_REQUEST_ID and value.isprintable():
+                    return value
+        return None
+
+    def handle(self, context: RequestContext) -> Answer:
+        """Run the operation the request names.
+
+        Raises: WorkflowError; PopError for what the gateway in front refuses.
+        """
+        version = version_of(context)
+        if version and version != VERSION:
+            raise APIVersionNotSupported(version=version)
+        return super().handle(context)
+
+
+class Operations:
+    """One function per operation."""
+
+    def __init__(self, service: Workflow) -> None:
+        self._service = service
+
+    def table(self) -> dict[str, Operation]:
+        """Return the operations by name. Schedules, versions, aliases and map runs are not served."""
+        return {
+            "CreateFlow": self.create_flow,
+            "DescribeFlow": self.describe_flow,
+            "UpdateFlow": self.update_flow,
+            "DeleteFlow": self.delete_flow,
+            "ListFlows": self.list_flows,
+            "StartExecution": self.start_execution,
+            "StartSyncExecution": self.start_sync_execution,
+            "StopExecution": self.stop_execution,
+            "DescribeExecution": self.describe_execution,
+            "ListExecutions": self.list_executions,
+            "GetExecutionHistory": self.get_execution_history,
+            "ReportTaskSucceeded": self.report_task_succeeded,
+            "ReportTaskFailed": self.report_task_failed,
+            "DescribeRegions": self.describe_regions,
+        }
+
+    # --- flows ---------------------------------------------------------------------------------------------------
+
+    async def create_flow(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """CreateFlow."""
+        name = wire.required(parameters, "Name")
+        definition = wire.required(parameters, "Definition")
+        settings = wire.parse_new_settings(parameters)
+        flow = wire.render_flow(await self._service.create_flow(context.world, name, definition, settings))
+        del flow["ExternalStorageLocation"]
+        return flow
+
+    def describe_flow(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """DescribeFlow."""
+        name = wire.required(parameters, "Name")
+        flow = wire.render_flow(self._service.flow(context.world, name))
+        _refuse_version(name, wire.optional(parameters, "FlowVersion"))
+        del flow["ExternalStorageLocation"]
+        return flow
+
+    async def update_flow(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """UpdateFlow: what is absent stays."""
+        name = wire.required(parameters, "Name")
+        definition = wire.required(parameters, "Definition") if "Definition" in parameters else None
+        flow = wire.render_flow(
+            await self._service.update_flow(
+                context.world, name, definition, lambda present: wire.parse_changed_settings(parameters, present)
+            )
+        )
+        for member in ("ExecutionMode", "ResourceGroupId"):
+            del flow[member]
+        return flow
+
+    def delete_flow(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """DeleteFlow."""
+        self._service.delete_flow(context.world, wire.required(parameters, "Name"))
+        return {}
+
+    def list_flows(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """ListFlows."""
+        page = self._service.flows(
+            context.world,
+            wire.whole(parameters, "Limit", limits.LIST_FLOWS),
+            wire.optional(parameters, "NextToken"),
+            wire.optional(parameters, "ResourceGroupId"),
+        )
+        flows = [wire.render_flow(flow) for flow in page.items]
+        for flow in flows:
+            del flow["ExternalStorageLocation"]
+        return wire.render_page("Flows", flows, page.next_marker)
+
+    # --- executions ----------------------------------------------------------------------------------------------
+
+    def start_execution(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """StartExecution."""
+        flow = wire.required(parameters, "FlowName")
+        record = self._service.start_execution(
+            context.world,
+            flow,
+            wire.optional(parameters, "ExecutionName") or None,
+            wire.optional(parameters, "Input"),
+            wire.optional(parameters, "CallbackFnFTaskToken"),
+        )
+        return wire.render_execution(record)
+
+    def start_sync_execution(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """StartSyncExecution: only for express flows, which are not run here.
+
+        Source: StartSyncExecution, Serverless Workflow API reference: code and text for a standard flow.
+        """
+        flow = self._service.flow(context.world, wire.required(parameters, "FlowName"))
+        mode = "Express" if flow.settings.execution_mode == "Express" else "Standard"
+        raise ActionNotSupported(f"{mode} execution is not supported")
+
+    def stop_execution(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """StopExecution."""
+        flow, name = _execution_names(parameters)
+        error, cause = wire.parse_failure(parameters)
+        record = self._service.stop_execution(context.world, flow, name, error, cause)
+        return {**wire.render_execution(record), "RoleArn": record.role_arn}
+
+    def describe_execution(self, context: RequestContext, parameters: Parameters) -> Reply | Awaitable[Reply]:
+        """DescribeExecution: at once, or as soon as the execution ends, at the latest after WaitTimeSeconds."""
+        flow, name = _execution_names(parameters)
+        wait_s = wire.whole(parameters, "WaitTimeSeconds", limits.LONG_POLL_S)
+        record = self._service.execution(context.world, flow, name)
+        if wait_s == 0 or not record.is_open:
+            return wire.render_described_execution(record)
+        return self._described_later(context, record, wait_s)
+
+    def _described_later(self, context: RequestContext, record: ExecutionRecord, wait_s: int) -> Awaitable[Reply]:
+        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+
+        def tell() -> None:
+            if reply.done():
+                return
+            try:
+                latest = self._service.execution(context.world, record.flow_name, record.name)
+                reply.set_result(wire.render_described_execution(latest))
+            except ServiceError as error:  # the flow has been deleted meanwhile
+                reply.set_exception(error)
+
+        leave = self._service.when_ended(record.id, wait_s, tell)
+        reply.add_done_callback(lambda _: leave())
+        return reply
+
+    def list_executions(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """ListExecutions."""
+        flow = wire.required(parameters, "FlowName")
+        limit = wire.whole(parameters, "Limit", limits.LIST_EXECUTIONS)
+        metadata_only = wire.parse_flag(parameters, "MetadataOnly")
+        page = self._service.executions(
+            context.world, flow, wire.parse_filter(parameters), limit, wire.optional(parameters, "NextToken")
+        )
+        executions = [wire.render_listed_execution(record, metadata_only=metadata_only) for record in page.items]
+        return wire.render_page("Executions", executions, page.next_marker)
+
+    def get_execution_history(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """GetExecutionHistory."""
+        flow, name = _execution_names(parameters)
+        limit = wire.whole(parameters, "Limit", limits.HISTORY)
+        marker = wire.optional(parameters, "NextToken")
+        if marker and not (marker.isascii() and marker.isdigit() and len(marker) < 10):
+            raise InvalidArgument(reason="NextToken is not one that this operation has returned.")
+        page = self._service.history(context.world, flow, name, limit, int(marker or "1"))
+        return wire.render_page("Events", [wire.render_event(event) for event in page.items], page.next_marker)
+
+    # --- reports -------------------------------------------------------------------------------------------------
+
+    def report_task_succeeded(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """ReportTaskSucceeded."""
+        token = wire.required(parameters, "TaskToken")
+        output = wire.required(parameters, "Output")
+        return {"EventId": self._service.report_succeeded(context.world, token, output)}
+
+    def report_task_failed(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """ReportTaskFailed."""
+        token = wire.required(parameters, "TaskToken")
+        if not wire.required(parameters, "Error"):
+            raise InvalidArgument(reason=f"Error must have 1 to {limits.ERROR_CHARS} characters.")
+        error, cause = wire.parse_failure(parameters)
+        return {"EventId": self._service.report_failed(context.world, token, error, cause)}
+
+    def describe_regions(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """DescribeRegions: the region of the request is all there is."""
+        del parameters
+        region = context.region
+        entry = {"RegionId": region, "LocalName": region, "RegionEndpoint": f"{region}.fnf.aliyuncs.com"}
+        return {"Regions": {"Region": [entry]}}
+
+
+def _execution_names(parameters: Parameters) -> tuple[str, str]:
+    return wire.required(parameters, "FlowName"), wire.required(parameters, "ExecutionName")
+
+
+def _refuse_version(flow: str, version: str) -> None:
+    """Flows have no published versions here.
+
+    Raises: FlowVersionNotExists.
+    """
+    if version:
+        raise FlowVersionNotExists(flow=flow, version=version)

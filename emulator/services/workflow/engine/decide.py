@@ -1,0 +1,484 @@
+"""What happens next: pure, total, without clock, randomness or store.
+
+`decide` looks at the state and answers with the next events, or with `Park`: the strand has nothing to do until
+something arrives, and these commands see to it that it does. `react` (in `engine.react`) answers with the events that
+follow from an arrival. Neither changes the state: the driver applies each event and asks again.
+
+Failures of the flow are events too. Data over the limit and too many events end the execution, whatever the flow says
+about errors; what cannot be evaluated fails the step with ``FnF.RuntimeError``, and only a task can catch that.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from emulator.services.workflow.definition.nodes import (
+    ChoiceStep,
+    FailStep,
+    ForeachStep,
+    ParallelStep,
+    PassStep,
+    Step,
+    SucceedStep,
+    TaskStep,
+    WaitStep,
+)
+from emulator.services.workflow.engine import events
+from emulator.services.workflow.engine.commands import CallService, Command, Park, WakeAt
+from emulator.services.workflow.engine.events import FINAL, Event, canonical
+from emulator.services.workflow.engine.facts import Data, Facts, reads_context
+from emulator.services.workflow.engine.retry import catch_for, retry_at
+from emulator.services.workflow.engine.state import ROOT, Entry, ExecutionState, Phase, Scope, Strand
+from emulator.services.workflow.engine.waits import member, wake_instant
+from emulator.services.workflow.expression.errors import EvaluationError
+from emulator.services.workflow.expression.mappings import apply as apply_mappings
+from emulator.services.workflow.limits import EVENTS, ITERATIONS_AT_ONCE, STEP_DATA_BYTES
+
+RUNTIME_ERROR: Final = "FnF.RuntimeError"
+DATA_LIMIT: Final = "FnF.DataLimitExceeded"
+EVENTS_LIMIT: Final = "FnF.EventsLimitExceeded"
+TASK_TIMEOUT: Final = "FnF.TaskTimeout"
+TIMEOUT: Final = "FnF.Timeout"
+
+Events = tuple[Event, ...]
+
+
+class TooMuchData(Exception):
+    """A step holds more than its limit; ends the execution, caught or not."""
+
+
+def decide(facts: Facts, state: ExecutionState) -> Events | Park | None:
+    """Return the next events (apply them all), or what a strand parks with, or None when every strand is parked.
+
+    Never raises for anything a flow or its data can hold.
+    """
+    if state.outcome is not None:
+        return None
+    strand = state.next_ready()
+    if strand is None:
+        return _without_strand(facts, state)
+    scope = strand.scopes[-1]
+    entry = scope.entry
+    try:
+        if entry is not None:
+            decided = _BY_PHASE[entry.phase](facts, state, strand, scope, entry)
+        elif scope.position < len(scope.steps.steps):
+            decided = _enter(facts, state, strand, scope)
+        else:
+            decided = _end_of_strand(facts, state, strand, scope)
+    except TooMuchData:
+        decided = (data_limit_exceeded(state),)
+    except (EvaluationError, ValueError, RecursionError) as fault:
+        decided = _fault(facts, state, strand, str(fault))
+    if isinstance(decided, Park):
+        return decided
+    return bounded(state, decided)
+
+
+def bounded(state: ExecutionState, decided: Events) -> Events:
+    """Let the execution fail when *decided* would outgrow the history; its last event is always a final one."""
+    if decided and decided[-1].id >= EVENTS:
+        for index, event in enumerate(decided):
+            if event.id >= EVENTS and event.type not in FINAL:
+                cause = f"The execution has more than {EVENTS} events."
+                last = decided[index - 1].id if index else state.last
+                detail = events.failure(EVENTS_LIMIT, cause)
+                value = (EVENTS_LIMIT, cause)
+                return (*decided[:index], Event(event.id, events.EXECUTION_FAILED, ROOT, last, "", detail, None, value))
+    return decided
+
+
+def final_event(state: ExecutionState, kind: str, error: str, cause: str) -> Event:
+    """Make the event that ends an execution other than well."""
+    return Event(state.last + 1, kind, ROOT, _trigger(state), "", events.failure(error, cause), None, (error, cause))
+
+
+def data_limit_exceeded(state: ExecutionState) -> Event:
+    """Make the event for data over the limit."""
+    cause = f"The input, local and output of a step hold more than {STEP_DATA_BYTES} bytes."
+    return final_event(state, events.EXECUTION_FAILED, DATA_LIMIT, cause)
+
+
+def check_size(*texts: str) -> None:
+    """Refuse *texts* that are together longer than a step's data may be.
+
+    Raises: TooMuchData.
+    """
+    characters = 0
+    for text in texts:
+        characters += len(text)
+    if characters * 4 > STEP_DATA_BYTES and sum(len(text.encode()) for text in texts) > STEP_DATA_BYTES:
+        raise TooMuchData
+
+
+def attempt_input(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, attempt: int) -> tuple[Any, str]:
+    """Return the input of an attempt of a task and its text: the step's, but with the attempt's own ``$context``."""
+    mappings = entry.step.input_mappings
+    if mappings is None or not reads_context(mappings):
+        return entry.input, entry.input_text
+    scope = strand.scopes[-1]
+    data = Data(facts, state, entry.step.name, entry.id, attempt, scope.input, scope.local)
+    value = apply_mappings(mappings, data)
+    return value, canonical(value)
+
+
+def scheduled(state: ExecutionState, strand: Strand, entry: Entry, step: TaskStep, value: Any, retries: int) -> Events:
+    """Return the two events that open an attempt of a task; *value* is (input, text)."""
+    first = state.last + 1
+    detail = events.task_scheduled(value[1], step.resource_arn, step.pattern, step.timeout_s, retries)
+    return (
+        Event(first, events.TASK_SCHEDULED, strand.id, strand.last, step.name, detail, None, value),
+        Event(first + 1, events.TASK_STARTED, strand.id, first, step.name, "{}", None, None),
+    )
+
+
+def succeeded(
+    facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry, local: Any, default: Any
+) -> Events:
+    """Return the events that end a step well, but for tasks, which have one event less.
+
+    *default* is the output without outputMappings.
+
+    Raises: TooMuchData, EvaluationError, ValueError.
+    """
+    step = entry.step
+    output = default
+    if step.output_mappings is not None:
+        data = Data(facts, state, step.name, entry.id, 0, entry.input, local)
+        output = apply_mappings(step.output_mappings, data)
+    output_text = canonical(output)
+    check_size(entry.input_text, canonical(local) if local else "", output_text)
+    first = state.last + 1
+    detail = f'{{"output":{output_text}}}'
+    return (
+        Event(first, events.STEP_SUCCEEDED, strand.id, strand.last, step.name, detail, None, (output, output_text)),
+        _exited(first + 1, first, strand, scope, step, output, _goto(entry)),
+    )
+
+
+# --- the ends of strands and executions -----------------------------------------------------------------------------
+
+
+def _without_strand(facts: Facts, state: ExecutionState) -> Events | None:
+    if state.last == 0:
+        text = canonical(facts.input)
+        detail = f'{{"input":{text}}}'
+        return (Event(1, events.EXECUTION_STARTED, ROOT, 0, "", detail, None, (facts.input, text)),)
+    if not state.strands:
+        return bounded(state, (final_event(state, events.EXECUTION_FAILED, state.error, state.cause),))
+    return None
+
+
+def _end_of_strand(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
+    if strand.id != ROOT:
+        owner = state.strands[strand.parent].scopes[-1].entry
+        in_branch = owner is not None and isinstance(owner.step, ParallelStep)
+        kind = events.BRANCH_EXITED if in_branch else events.ITERATION_EXITED
+        detail = f'{{"index":{strand.index},"local":{scope.local_text}}}'
+        value = (scope.local, scope.local_text)
+        name = owner.step.name if owner is not None else ""
+        return (Event(state.last + 1, kind, strand.id, strand.last, name, detail, None, value),)
+    output, text = scope.local, scope.local_text
+    if facts.flow.output_mappings is not None:
+        output = apply_mappings(facts.flow.output_mappings, Data(facts, state, "", 0, 0, scope.input, scope.local))
+        text = canonical(output)
+        check_size(text)
+    detail = f'{{"output":{text}}}'
+    kind = events.EXECUTION_SUCCEEDED
+    return (Event(state.last + 1, kind, ROOT, strand.last, "", detail, None, (output, text)),)
+
+
+def _trigger(state: ExecutionState) -> int:
+    """Return the cause of an event that ends the execution from outside: the flow's own latest event."""
+    root = state.strands.get(ROOT)
+    return root.last if root is not None else state.last
+
+
+# --- entering -------------------------------------------------------------------------------------------------------
+
+
+def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
+    if facts.halted:
+        return (final_event(state, events.EXECUTION_STOPPED, "", "The flow has been deleted."),)
+    step = scope.steps.steps[scope.position]
+    entry_id = state.last + 1
+    if step.input_mappings is None:
+        value = {**scope.input, **scope.local} if scope.local else scope.input
+    else:
+        value = apply_mappings(
+            step.input_mappings, Data(facts, state, step.name, entry_id, 0, scope.input, scope.local)
+        )
+    text = canonical(value)
+    check_size(text)
+    check_size(scope.local_text)
+    if isinstance(step, TaskStep):
+        detail = events.task_entered(text, scope.local_text, step.resource_arn)
+    else:
+        detail = f'{{"input":{text},"local":{scope.local_text}}}'
+    entered = Event(entry_id, events.STEP_ENTERED, strand.id, strand.last, step.name, detail, None, (value, text))
+    if type(step) is PassStep or type(step) is SucceedStep:
+        return _at_once(facts, state, strand, scope, entered)
+    return (entered,)
+
+
+def _at_once(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entered: Event) -> Events:
+    """Return all four events of a step that does nothing but map: the common case, worth a way of its own."""
+    step = scope.steps.steps[scope.position]
+    entry_id = entered.id
+    value, text = entered.value
+    if step.output_mappings is None:
+        output: dict[str, Any] = {}
+        output_text = "{}"
+    else:
+        output = apply_mappings(step.output_mappings, Data(facts, state, step.name, entry_id, 0, value, {}))
+        output_text = canonical(output)
+    check_size(text, output_text)
+    sid, name = strand.id, step.name
+    done = f'{{"output":{output_text}}}'
+    return (
+        entered,
+        Event(entry_id + 1, events.STEP_STARTED, sid, entry_id, name, f'{{"input":{text}}}', None, None),
+        Event(entry_id + 2, events.STEP_SUCCEEDED, sid, entry_id + 1, name, done, None, (output, output_text)),
+        _exited(entry_id + 3, entry_id + 2, strand, scope, step, output, None),
+    )
+
+
+def _exited(
+    event_id: int, cause: int, strand: Strand, scope: Scope, step: Step, output: Any, goto: str | None
+) -> Event:
+    if output:
+        local = {**scope.local, **output} if scope.local else output
+        text = canonical(local)
+        check_size(text)
+    else:
+        local, text = scope.local, scope.local_text
+    detail = f'{{"local":{text}}}' if goto is None else events.exited(text, goto)
+    return Event(event_id, events.STEP_EXITED, strand.id, cause, step.name, detail, None, (local, text, goto))
+
+
+def _goto(entry: Entry) -> str | None:
+    option = entry.option()
+    return option.goto if option is not None else None
+
+
+# --- one function per phase -----------------------------------------------------------------------------------------
+
+
+def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
+    del facts, scope
+    step = entry.step
+    mark: int | None = None
+    extra = ""
+    if isinstance(step, TaskStep):
+        return scheduled(state, strand, entry, step, (entry.input, entry.input_text), 0)
+    if isinstance(step, FailStep):
+        return (_failed(state, strand, entry, step.error, step.cause),)
+    if isinstance(step, ChoiceStep):
+        mark = _choose(step, entry.input)
+    elif isinstance(step, WaitStep):
+        wake_instant(step, entry.input, state.at)
+        extra = "," + member(step, entry.input)
+    elif isinstance(step, ForeachStep) and not isinstance(step.collection.find_in(entry.input), list):
+        raise EvaluationError(f"the collection {step.collection} of the input is not an array")
+    detail = f'{{"input":{entry.input_text}{extra}}}'
+    return (Event(state.last + 1, events.STEP_STARTED, strand.id, strand.last, step.name, detail, mark, None),)
+
+
+def _choose(step: ChoiceStep, given: dict[str, Any]) -> int | None:
+    for index, option in enumerate(step.options):
+        if option.condition is None or option.condition.holds(given):
+            return index
+    return len(step.options) if step.default is not None else None
+
+
+def _after_started(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events | Park:
+    step = entry.step
+    if isinstance(step, WaitStep):
+        instant = wake_instant(step, entry.input, entry.at)
+        if instant > entry.at:
+            return Park((WakeAt(entry.id, "wait", instant),))
+    if entry.fork is not None:
+        if entry.fork.total:
+            return _open_strands(state, strand, entry)
+        return succeeded(facts, state, strand, scope, entry, [], {})
+    return succeeded(facts, state, strand, scope, entry, {}, {})
+
+
+def _open_strands(state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
+    fork = entry.fork
+    step = entry.step
+    assert fork is not None
+    room = min(fork.total - fork.opened, ITERATIONS_AT_ONCE - fork.running)
+    opened = []
+    for offset in range(room):
+        index = fork.opened + offset
+        if isinstance(step, ForeachStep) and fork.items is not None:
+            kind = events.ITERATION_ENTERED
+            value = {**entry.input, step.item: fork.items[index]}
+            if step.index_name is not None:
+                value[step.index_name] = index
+            text = canonical(value)
+            check_size(text)
+        else:
+            kind = events.BRANCH_ENTERED
+            value, text = entry.input, entry.input_text
+        detail = f'{{"index":{index},"input":{text}}}'
+        event_id = state.last + 1 + offset
+        opened.append(Event(event_id, kind, strand.id, fork.freed, step.name, detail, None, (value, text)))
+    return tuple(opened) if opened else Park()
+
+
+def _after_joined(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
+    default = entry.local if isinstance(entry.step, ChoiceStep) else {}
+    return succeeded(facts, state, strand, scope, entry, entry.local, default)
+
+
+def _after_succeeded(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
+    del facts
+    return (_exited(state.last + 1, strand.last, strand, scope, entry.step, entry.output, _goto(entry)),)
+
+
+def _after_scheduled(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
+    del facts, scope
+    return (Event(state.last + 1, events.TASK_STARTED, strand.id, strand.last, entry.step.name, "{}", None, None),)
+
+
+def _while_calling(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Park:
+    del facts, state, strand, scope
+    step = entry.step
+    assert isinstance(step, TaskStep)
+    commands: tuple[Command, ...] = (CallService(entry.id, entry.retries, step, entry.input, entry.input_text),)
+    return Park(commands + _time_out(step, entry))
+
+
+def _while_submitted(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Park:
+    del facts, state, strand, scope
+    assert isinstance(entry.step, TaskStep)
+    return Park(_time_out(entry.step, entry))
+
+
+def _time_out(step: TaskStep, entry: Entry) -> tuple[Command, ...]:
+    if step.timeout_s is None:
+        return ()
+    return (WakeAt(entry.id, "timeout", time_out_at(step.timeout_s, entry)),)
+
+
+def _after_done(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
+    step = entry.step
+    assert isinstance(step, TaskStep)
+    output = entry.local
+    if step.output_mappings is not None:
+        data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, entry.local)
+        output = apply_mappings(step.output_mappings, data)
+    output_text = canonical(output)
+    check_size(entry.input_text, canonical(entry.local), output_text)
+    plain = _exited(state.last + 1, strand.last, strand, scope, step, output, None)
+    detail = events.task_exited(entry.input_text, plain.value[1], output_text, step.resource_arn)
+    return (plain._replace(detail=detail),)
+
+
+def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events | Park:
+    step = entry.step
+    assert isinstance(step, TaskStep)
+    instant = retry_at(step.retry, entry.error, entry.retries, entry.at)
+    if instant is None:
+        return (_caught(facts, state, strand, scope, entry) or _failed(state, strand, entry, entry.error, entry.cause),)
+    if instant > entry.at:
+        return Park((WakeAt(entry.id, "retry", instant),))
+    return next_attempt(facts, state, strand, entry)
+
+
+def next_attempt(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+    """Return the events that open the next attempt of a task.
+
+    Raises: ValueError.
+    """
+    step = entry.step
+    assert isinstance(step, TaskStep)
+    value = attempt_input(facts, state, strand, entry, entry.retries + 1)
+    return scheduled(state, strand, entry, step, value, entry.retries + 1)
+
+
+def _caught(
+    facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry, fault: str | None = None
+) -> Event | None:
+    step = entry.step
+    assert isinstance(step, TaskStep)
+    error, cause = (entry.error, entry.cause) if fault is None else (RUNTIME_ERROR, fault)
+    policy = catch_for(step.catch, error)
+    if policy is None:
+        return None
+    output: dict[str, Any] = {}
+    if step.error_mappings is not None:
+        local = {"error": error, "cause": cause}
+        data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, local)
+        output = apply_mappings(step.error_mappings, data)
+        check_size(entry.input_text, canonical(output))
+    plain = _exited(state.last + 1, strand.last, strand, scope, step, output, policy.goto)
+    detail = events.task_exited_with_error(
+        entry.input_text, plain.value[1], step.resource_arn, cause, error, entry.retries, policy.goto
+    )
+    return plain._replace(detail=detail)
+
+
+def _after_failing(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
+    del facts, scope
+    return (_failed(state, strand, entry, entry.error, entry.cause),)
+
+
+def _failed(state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str) -> Event:
+    detail = events.failure(error, cause)
+    kind = events.STEP_FAILED
+    return Event(state.last + 1, kind, strand.id, strand.last, entry.step.name, detail, None, (error, cause))
+
+
+def _after_failed(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
+    del facts
+    step = entry.step
+    if isinstance(step, TaskStep):
+        detail = events.task_exited_with_error(
+            entry.input_text, scope.local_text, step.resource_arn, entry.cause, entry.error, entry.retries, None
+        )
+    else:
+        detail = events.exited_with_error(scope.local_text, entry.cause, entry.error)
+    value = (scope.local, scope.local_text, None)
+    return (Event(state.last + 1, events.STEP_EXITED, strand.id, strand.last, step.name, detail, None, value),)
+
+
+def _fault(facts: Facts, state: ExecutionState, strand: Strand, cause: str) -> Events:
+    """Answer something that cannot be evaluated: a task may catch it, any other step fails.
+
+    Outside a step (its input, the output of the flow) there is nothing to fail but the execution.
+    """
+    scope = strand.scopes[-1]
+    entry = scope.entry
+    if entry is None or entry.phase in {Phase.FAILED, Phase.SUCCEEDED}:
+        return (final_event(state, events.EXECUTION_FAILED, RUNTIME_ERROR, cause),)
+    if isinstance(entry.step, TaskStep):
+        try:
+            caught = _caught(facts, state, strand, scope, entry, fault=cause)
+        except (EvaluationError, ValueError, RecursionError, TooMuchData):
+            caught = None
+        if caught is not None:
+            return (caught,)
+    return (_failed(state, strand, entry, RUNTIME_ERROR, cause),)
+
+
+def time_out_at(timeout_s: int, entry: Entry) -> Any:
+    """Return when the attempt that *entry* is in has run for its *timeout_s* seconds."""
+    return entry.scheduled_at + timeout_s * 1000
+
+
+_BY_PHASE: tuple[Callable[[Facts, ExecutionState, Strand, Scope, Entry], Events | Park], ...] = (
+    _after_entered,
+    _after_started,
+    _after_joined,
+    _after_succeeded,
+    _after_scheduled,
+    _while_calling,
+    _while_submitted,
+    _after_done,
+    _after_trouble,
+    _after_failing,
+    _after_failed,
+)
+"""In the order of `Phase`; a tuple, because hashing a member of an Enum costs more than most of these."""

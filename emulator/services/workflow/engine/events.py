@@ -1,0 +1,266 @@
+"""History events: what the API shows of an execution, and what its state is rebuilt from.
+
+`Event` is one entry of the history. Its ``detail`` is the JSON text of the API; ``value`` is the part of it the state
+needs, already decoded (`decode` gets it back from the text). One number that the API does not show is kept beside the
+event as ``mark``: the option a choice took.
+
+The order in which each kind of step records its events is told by the one table `SEQUENCES`; the members of each
+detail, in the order they are written, by the functions below. Values inside are compact JSON with sorted keys, text is
+not escaped beyond what JSON demands.
+
+Source: viewing the execution history, Serverless Workflow guide (the events of two passes, the detail of a caught
+error); members and sequences without such a record are assumed.
+"""
+
+import json
+from json import encoder
+from typing import Any, Final, NamedTuple
+
+from emulator.services.workflow.limits import NESTING
+
+EXECUTION_STARTED: Final = "ExecutionStarted"
+EXECUTION_STOPPED: Final = "ExecutionStopped"
+EXECUTION_SUCCEEDED: Final = "ExecutionSucceeded"
+EXECUTION_FAILED: Final = "ExecutionFailed"
+EXECUTION_TIMED_OUT: Final = "ExecutionTimedOut"
+STEP_ENTERED: Final = "StepEntered"
+STEP_STARTED: Final = "StepStarted"
+STEP_SUCCEEDED: Final = "StepSucceeded"
+STEP_FAILED: Final = "StepFailed"
+STEP_EXITED: Final = "StepExited"
+BRANCH_ENTERED: Final = "BranchEntered"
+BRANCH_EXITED: Final = "BranchExited"
+ITERATION_ENTERED: Final = "IterationEntered"
+ITERATION_EXITED: Final = "IterationExited"
+TASK_SCHEDULED: Final = "TaskScheduled"
+TASK_STARTED: Final = "TaskStarted"
+TASK_SUBMITTED: Final = "TaskSubmitted"
+TASK_SUBMIT_FAILED: Final = "TaskSubmitFailed"
+TASK_SUCCEEDED: Final = "TaskSucceeded"
+TASK_FAILED: Final = "TaskFailed"
+TASK_TIMED_OUT: Final = "TaskTimedOut"
+
+FINAL: Final = frozenset({EXECUTION_STOPPED, EXECUTION_SUCCEEDED, EXECUTION_FAILED, EXECUTION_TIMED_OUT})
+"""Exactly one of these ends every history."""
+
+_PLAIN = (STEP_ENTERED, STEP_STARTED, STEP_SUCCEEDED, STEP_EXITED)
+_ATTEMPT = (TASK_SCHEDULED, TASK_STARTED)
+
+SEQUENCES: Final[dict[str, tuple[str, ...]]] = {
+    "pass": _PLAIN,
+    "succeed": _PLAIN,
+    "wait": _PLAIN,
+    "choice": _PLAIN,
+    "parallel": (STEP_ENTERED, STEP_STARTED, BRANCH_ENTERED, BRANCH_EXITED, STEP_SUCCEEDED, STEP_EXITED),
+    "foreach": (STEP_ENTERED, STEP_STARTED, ITERATION_ENTERED, ITERATION_EXITED, STEP_SUCCEEDED, STEP_EXITED),
+    "fail": (STEP_ENTERED, STEP_FAILED, STEP_EXITED),
+    "task requestResponse": (STEP_ENTERED, *_ATTEMPT, TASK_SUCCEEDED, STEP_EXITED),
+    "task sync": (STEP_ENTERED, *_ATTEMPT, TASK_SUBMITTED, TASK_SUCCEEDED, STEP_EXITED),
+    "task waitForCallback": (STEP_ENTERED, *_ATTEMPT, TASK_SUBMITTED, TASK_SUCCEEDED, STEP_EXITED),
+    "task retried": (STEP_ENTERED, *_ATTEMPT, TASK_FAILED, *_ATTEMPT, TASK_SUCCEEDED, STEP_EXITED),
+    "task caught": (STEP_ENTERED, *_ATTEMPT, TASK_FAILED, STEP_EXITED),
+    "task not caught": (STEP_ENTERED, *_ATTEMPT, TASK_FAILED, STEP_FAILED, STEP_EXITED),
+    "task refused": (STEP_ENTERED, *_ATTEMPT, TASK_SUBMIT_FAILED, STEP_FAILED, STEP_EXITED),
+    "task timed out": (STEP_ENTERED, *_ATTEMPT, TASK_TIMED_OUT, STEP_FAILED, STEP_EXITED),
+}
+"""What one entry of a step records; ``fail`` and an uncaught task take their parents along.
+
+Source: pass is recorded by the vendor; the others are assumed. The tests hold the engine to this table.
+"""
+
+
+class Event(NamedTuple):
+    """One entry of a history. A tuple and no dataclass, because forty are made for a flow of ten steps.
+
+    ``strand`` is the id of the event that opened the branch or iteration it belongs to (0: the flow itself); ``cause``
+    the id of the event that triggered it (the API's ScheduleEventId).
+    """
+
+    id: int
+    type: str
+    strand: int
+    cause: int
+    step: str
+    detail: str
+    mark: int | None
+    value: Any
+
+
+# --- JSON -----------------------------------------------------------------------------------------------------------
+
+_slow = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False).encode
+_make_encoder = getattr(encoder, "c_make_encoder", None)
+# JSONEncoder.encode builds this encoder anew for every value, which takes as long as writing a small object
+_chunks = (
+    _make_encoder(None, _slow, encoder.encode_basestring, None, ":", ",", True, False, False) if _make_encoder else None
+)
+quote = encoder.encode_basestring
+"""Return a text as a JSON string."""
+
+
+def canonical(value: Any) -> str:
+    """Return *value* as the engine writes JSON: compact, keys sorted, text unescaped.
+
+    Raises: ValueError for what JSON or UTF-8 cannot hold (NaN, half a surrogate pair, keys that are no text) or what
+    nests too deep.
+    """
+    if value == {}:
+        return "{}"
+    try:
+        text = "".join(_chunks(value, 0)) if _chunks else _slow(value)
+    except (RecursionError, TypeError) as error:
+        raise ValueError("the data nests too deep or has keys that are no text") from error
+    if not text.isascii():
+        text.encode()
+    return text
+
+
+class NotAnObject(ValueError):
+    """A text that is no JSON object."""
+
+
+def _refuse_constant(name: str) -> Any:
+    raise NotAnObject(f"{name} is no JSON")
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    """Read the text of a JSON object.
+
+    Raises: NotAnObject.
+    """
+    if text.count("[") + text.count("{") > NESTING and _depth(text) > NESTING:
+        raise NotAnObject(f"nests deeper than {NESTING} levels")
+    try:
+        value = _decoder.decode(text)
+        if isinstance(value, dict):
+            canonical(value)  # what cannot be written again (1e999, half a surrogate pair) must not come in
+            return value
+    except NotAnObject:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise NotAnObject(str(error)) from error
+    raise NotAnObject("not a JSON object")
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    quoted = escaped = False
+    for character in text:
+        if quoted:
+            if escaped:
+                escaped = False
+            elif character == "\\":
+                escaped = True
+            elif character == '"':
+                quoted = False
+        elif character == '"':
+            quoted = True
+        elif character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth -= 1
+    return deepest
+
+
+# --- details --------------------------------------------------------------------------------------------------------
+
+
+def failure(error: str, cause: str) -> str:
+    """Detail of everything that failed: ``error, cause``, leaving out what is empty."""
+    members = []
+    if error:
+        members.append(f'"error":{quote(error)}')
+    if cause:
+        members.append(f'"cause":{quote(cause)}')
+    return "{" + ",".join(members) + "}"
+
+
+def task_entered(input_text: str, local_text: str, arn: str) -> str:
+    """Detail of StepEntered of a task: ``input, local, resourceArn``."""
+    if not arn:
+        return f'{{"input":{input_text},"local":{local_text}}}'
+    return f'{{"input":{input_text},"local":{local_text},"resourceArn":{quote(arn)}}}'
+
+
+def task_scheduled(input_text: str, arn: str, pattern: str, timeout_s: int | None, retries: int) -> str:
+    """Detail of TaskScheduled: ``input, resourceArn, pattern, timeoutSeconds, retryCount``."""
+    arn_member = f',"resourceArn":{quote(arn)}' if arn else ""
+    timeout_member = f',"timeoutSeconds":{timeout_s}' if timeout_s is not None else ""
+    return f'{{"input":{input_text}{arn_member},"pattern":"{pattern}"{timeout_member},"retryCount":{retries}}}'
+
+
+def task_exited(input_text: str, local_text: str, output_text: str, arn: str) -> str:
+    """Detail of StepExited of a task that went well: ``input, local, output, resourceArn``."""
+    arn_member = f',"resourceArn":{quote(arn)}' if arn else ""
+    return f'{{"input":{input_text},"local":{local_text},"output":{output_text}{arn_member}}}'
+
+
+def task_exited_with_error(
+    input_text: str, local_text: str, arn: str, cause: str, error: str, retries: int, goto: str | None
+) -> str:
+    """Detail of StepExited of a task that failed: ``input, local, resourceArn, cause, error, retryCount, goto``.
+
+    Source: the reliable multi-step transaction, Serverless Workflow best practices.
+    """
+    members = [f'"input":{input_text}', f'"local":{local_text}']
+    if arn:
+        members.append(f'"resourceArn":{quote(arn)}')
+    if cause:
+        members.append(f'"cause":{quote(cause)}')
+    if error:
+        members.append(f'"error":{quote(error)}')
+    members.append(f'"retryCount":{retries}')
+    if goto is not None:
+        members.append(f'"goto":{quote(goto)}')
+    return "{" + ",".join(members) + "}"
+
+
+def exited(local_text: str, goto: str | None) -> str:
+    """Detail of StepExited of a step that went well: ``local, goto``."""
+    if goto is None:
+        return f'{{"local":{local_text}}}'
+    return f'{{"local":{local_text},"goto":{quote(goto)}}}'
+
+
+def exited_with_error(local_text: str, cause: str, error: str) -> str:
+    """Detail of StepExited of a step that failed: ``local, cause, error``."""
+    members = [f'"local":{local_text}']
+    if cause:
+        members.append(f'"cause":{quote(cause)}')
+    if error:
+        members.append(f'"error":{quote(error)}')
+    return "{" + ",".join(members) + "}"
+
+
+# --- reading them back ----------------------------------------------------------------------------------------------
+
+
+def decode(kind: str, detail: str) -> Any:
+    """Return the ``value`` of an event of type *kind* whose detail is *detail*.
+
+    A JSON value comes with its text: StepEntered, TaskScheduled, IterationEntered: (input, text); StepSucceeded,
+    TaskSucceeded, ExecutionSucceeded: (output, text); StepExited: (local, text, goto); failures: (error, cause).
+    """
+    match kind:
+        case "StepStarted" | "TaskStarted" | "TaskSubmitted":
+            return None
+        case "ExecutionStarted" | "StepEntered" | "TaskScheduled" | "BranchEntered" | "IterationEntered":
+            return _with_text(json.loads(detail)["input"])
+        case "StepSucceeded" | "TaskSucceeded" | "ExecutionSucceeded":
+            return _with_text(json.loads(detail)["output"])
+        case "BranchExited" | "IterationExited":
+            return _with_text(json.loads(detail)["local"])
+        case "StepExited":
+            members = json.loads(detail)
+            return (*_with_text(members["local"]), members.get("goto"))
+        case _:
+            members = json.loads(detail)
+            return members.get("error", ""), members.get("cause", "")
+
+
+def _with_text(value: Any) -> tuple[Any, str]:
+    return value, canonical(value)

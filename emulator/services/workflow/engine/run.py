@@ -1,0 +1,76 @@
+"""An execution in memory while it has something to do."""
+
+from emulator.kernel.clock import SECOND, Millis
+from emulator.kernel.identity import World
+from emulator.services.workflow.definition.nodes import Flow
+from emulator.services.workflow.engine.events import Event, decode, parse_object
+from emulator.services.workflow.engine.facts import Facts
+from emulator.services.workflow.engine.snapshot import load
+from emulator.services.workflow.engine.state import ExecutionState, fold
+from emulator.services.workflow.limits import EXECUTION_S
+from emulator.services.workflow.model import ExecutionId, LiveExecution, WorldId
+from emulator.services.workflow.store import EngineStore
+from emulator.services.workflow.tokens import Mint
+
+
+class Run:
+    """An execution's fixed facts and its state.
+
+    ``deadline`` is the instant at which it times out. ``has_rows`` tells that wake-ups or calls may be stored for it,
+    ``has_deadline`` that the one for the deadline is. ``snapshot_at`` is the id of the event its stored snapshot was
+    made after (0: none).
+    """
+
+    __slots__ = (
+        "callback_token", "deadline", "facts", "has_deadline", "has_rows", "id", "snapshot_at", "started_at", "state",
+        "world", "world_id",
+    )  # fmt: skip
+
+    def __init__(self, live: LiveExecution, facts: Facts, state: ExecutionState, snapshot_at: int) -> None:
+        self.id: ExecutionId = live.id
+        self.world: World = live.world
+        self.world_id: WorldId = live.world_id
+        self.started_at = live.started_at
+        self.callback_token = live.callback_token
+        self.facts = facts
+        self.state = state
+        timeout_s = facts.flow.timeout_s if facts.flow.timeout_s is not None else EXECUTION_S
+        self.deadline = Millis(live.started_at + min(timeout_s, EXECUTION_S) * SECOND)
+        self.has_rows = live.last_event > 0
+        self.has_deadline = False
+        self.snapshot_at = snapshot_at
+
+    def key(self, entry: int, attempt: int) -> str:
+        """Return the idempotency key of an attempt's effect; the same after a restart."""
+        return f"{self.world.account}-{self.id}-{self.started_at}-{entry}-{attempt}"
+
+
+def load_run(store: EngineStore, live: LiveExecution, flow: Flow, mint: Mint) -> Run:
+    """Bring an execution back to memory: its snapshot, and the events after it.
+
+    Raises: NotAnObject, LookupError or ValueError when what is stored makes no sense.
+    """
+
+    def token(entry: int, attempt: int) -> str:
+        return mint.make(live.world, live.flow_name, live.name, live.started_at, entry, attempt)
+
+    facts = Facts(
+        flow=flow,
+        flow_name=live.flow_name,
+        execution_name=live.name,
+        input=parse_object(live.input) if live.last_event == 0 else {},
+        token=token,
+        halted=live.halted,
+    )
+    state = load(flow, live.snapshot) if live.snapshot is not None else None
+    snapshot_at = state.last if state is not None else 0
+    state = state if state is not None else ExecutionState()
+    if live.last_event > snapshot_at:
+        rows = store.events_after(live.id, snapshot_at)
+        fold(flow, ((_event(row), Millis(row[7])) for row in rows), state)
+    return Run(live, facts, state, snapshot_at)
+
+
+def _event(row: tuple[object, ...]) -> Event:
+    event_id, kind, strand, cause, step, detail, mark, _ = row
+    return Event(event_id, kind, strand, cause, step, detail, mark, decode(kind, detail))  # type: ignore[arg-type]  # columns are typed by the schema

@@ -1,0 +1,481 @@
+"""The state of one execution: the fold of its history.
+
+An execution is a tree. A *strand* runs its steps one after the other: the flow itself, each branch, each iteration. A
+strand has a stack of *scopes* (step lists with an input and a local): its own, and one more for each choice whose
+option is being run. A scope has at most one *entry*, a step that has been entered and not exited. A parallel or
+foreach entry waits for the strands it opened.
+
+`apply` moves the state on by one event; nothing else changes it, but for `ExecutionState.park`, which only notes that
+a strand has nothing to do until something arrives. `fold` rebuilds the state from a whole history. The classes here
+are mutable, unlike the rest of the package: one state belongs to one driver, and copying it for every event would cost
+more than all other work on a step.
+"""
+
+from collections.abc import Callable, Iterable
+from enum import IntEnum
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from emulator.kernel.clock import Millis
+from emulator.services.workflow.definition.nodes import (
+    ChoiceStep,
+    Flow,
+    ForeachStep,
+    Option,
+    ParallelStep,
+    Step,
+    StepList,
+    SucceedStep,
+)
+from emulator.services.workflow.engine.events import Event
+from emulator.services.workflow.expression.mappings import apply as apply_mappings
+
+ROOT = 0
+"""The strand of the flow itself."""
+
+
+class Phase(IntEnum):
+    """How far an entered step has come."""
+
+    ENTERED = 0
+    STARTED = 1
+    JOINED = 2
+    """All that runs inside a choice, parallel or foreach has ended well; its local is known."""
+    SUCCEEDED = 3
+    SCHEDULED = 4
+    CALLING = 5
+    SUBMITTED = 6
+    DONE = 7
+    """The task has its result."""
+    TROUBLED = 8
+    """An attempt of the task has failed; retry and catch have not been asked yet, or the next attempt is waited for."""
+    FAILING = 9
+    """Something inside has failed and takes this step along."""
+    FAILED = 10
+
+
+class Fork:
+    """What a parallel or foreach knows of the strands it opened.
+
+    ``items`` are the elements of a foreach (None for a parallel), ``freed`` the id of the event that made room for the
+    next strand: the StepStarted, later the end of an earlier strand.
+    """
+
+    __slots__ = ("freed", "items", "opened", "results", "running", "total")
+
+    def __init__(self, total: int, items: list[Any] | None, freed: int) -> None:
+        self.total = total
+        self.items = items
+        self.opened = 0
+        self.running = 0
+        self.results: dict[int, Any] = {}
+        self.freed = freed
+
+
+class Entry:
+    """A step that has been entered. ``id`` is the id of its StepEntered; ``at`` the instant of its latest event."""
+
+    __slots__ = (
+        "at", "cause", "error", "fork", "id", "input", "input_text", "local", "mark", "output", "output_text",
+        "phase", "retries", "scheduled_at", "step",
+    )  # fmt: skip
+
+    def __init__(self, step: Step, entry_id: int, at: Millis, value: Any, text: str) -> None:
+        self.step = step
+        self.id = entry_id
+        self.phase = Phase.ENTERED
+        self.at = at
+        self.input = value
+        self.input_text = text
+        self.local: Any = None
+        self.output: Any = None
+        self.output_text = "{}"
+        self.error = ""
+        self.cause = ""
+        self.mark: int | None = None
+        self.retries = 0
+        self.scheduled_at = at
+        self.fork: Fork | None = None
+
+    def option(self) -> Option | None:
+        """Return the option a choice took, if it took one."""
+        if self.mark is None or not isinstance(self.step, ChoiceStep):
+            return None
+        return self.step.options[self.mark] if self.mark < len(self.step.options) else self.step.default
+
+
+class Scope:
+    """A list of serial steps being run. ``position`` is the step to enter next; past the end, the scope is over."""
+
+    __slots__ = ("entry", "input", "local", "local_text", "position", "steps")
+
+    def __init__(self, steps: StepList, value: Any) -> None:
+        self.steps = steps
+        self.input = value
+        self.local: dict[str, Any] = {}
+        self.local_text = "{}"
+        self.position = 0
+        self.entry: Entry | None = None
+
+    def is_over(self) -> bool:
+        """Tell whether no step of the list will be entered any more."""
+        return self.entry is None and self.position >= len(self.steps.steps)
+
+
+class Strand:
+    """Steps that run one after the other. ``last`` is the id of its latest event: the cause of its next one."""
+
+    __slots__ = ("id", "index", "last", "parent", "parked", "scopes")
+
+    def __init__(self, strand_id: int, parent: int, index: int, scope: Scope) -> None:
+        self.id = strand_id
+        self.parent = parent
+        self.index = index
+        self.last = strand_id
+        self.scopes = [scope]
+        self.parked = False
+
+
+class ExecutionState:
+    """Everything decisions are made from.
+
+    ``last`` and ``at`` are the id and the instant of the latest event; ``outcome`` is the type of the final one, None
+    before; ``output_text``, ``error`` and ``cause`` then tell how it ended. ``abandoned`` collects the entries that
+    were under way when a sibling failed or the execution ended; whoever holds timers and calls of them takes it and
+    empties it.
+    """
+
+    __slots__ = (
+        "abandoned", "at", "cause", "error", "last", "outcome", "output_text", "ready", "started_at", "strands",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.last = 0
+        self.at = Millis(0)
+        self.started_at = Millis(0)
+        self.strands: dict[int, Strand] = {}
+        self.ready: list[int] = []
+        self.outcome: str | None = None
+        self.output_text = ""
+        self.error = ""
+        self.cause = ""
+        self.abandoned: list[Entry] = []
+
+    def next_ready(self) -> Strand | None:
+        """Return the strand to go on with: the oldest that is not parked, so that replays take the same turns."""
+        ready = self.ready
+        while ready:
+            strand = self.strands.get(ready[0])
+            if strand is not None and not strand.parked:
+                return strand
+            heappop(ready)
+        return None
+
+    def park(self, strand: Strand) -> None:
+        """Note that *strand* has nothing to do until an event arrives from outside or from a strand it opened."""
+        strand.parked = True
+
+    def unpark(self, strand: Strand) -> None:
+        """Let *strand* be looked at again."""
+        if strand.parked:
+            strand.parked = False
+            heappush(self.ready, strand.id)
+
+    def find(self, entry_id: int) -> tuple[Strand, Entry] | None:
+        """Return the live entry of that id and its strand; None when the step has been exited."""
+        for strand in self.strands.values():
+            entry = strand.scopes[-1].entry
+            if entry is not None and entry.id == entry_id:
+                return strand, entry
+        return None
+
+    def flow_scope(self) -> Scope:
+        """Return the scope of the flow itself."""
+        return self.strands[ROOT].scopes[0]
+
+
+def fold(flow: Flow, history: Iterable[tuple[Event, Millis]], state: ExecutionState | None = None) -> ExecutionState:
+    """Return the state after *history*, or after *history* on top of *state*."""
+    state = state if state is not None else ExecutionState()
+    for event, at in history:
+        apply(flow, state, event, at)
+    return state
+
+
+def apply(flow: Flow, state: ExecutionState, event: Event, at: Millis) -> None:
+    """Move *state* on by *event*, recorded at *at*."""
+    state.last = event.id
+    state.at = at
+    kind = event.type
+    handler = _ON_ENTRY.get(kind)
+    if handler is None:
+        _ON_EXECUTION[kind](flow, state, event, at)
+        return
+    strand = state.strands[event.strand]
+    strand.last = event.id
+    if strand.parked:
+        state.unpark(strand)
+    handler(state, strand, event, at)
+
+
+# --- the execution --------------------------------------------------------------------------------------------------
+
+
+def _execution_started(flow: Flow, state: ExecutionState, event: Event, at: Millis) -> None:
+    value = event.value[0]
+    if flow.input_mappings is not None:
+        value = apply_mappings(flow.input_mappings, {"input": value, "local": {}, "context": {}})
+    state.started_at = at
+    strand = Strand(ROOT, ROOT, 0, Scope(flow.steps, value))
+    strand.last = event.id
+    state.strands[ROOT] = strand
+    state.ready.append(ROOT)
+
+
+def _execution_succeeded(flow: Flow, state: ExecutionState, event: Event, at: Millis) -> None:
+    del flow, at
+    state.outcome = event.type
+    state.output_text = event.value[1]
+    _drop_all(state)
+
+
+def _execution_ended(flow: Flow, state: ExecutionState, event: Event, at: Millis) -> None:
+    del flow, at
+    state.outcome = event.type
+    state.error, state.cause = event.value
+    _drop_all(state)
+
+
+def _drop_all(state: ExecutionState) -> None:
+    for strand in state.strands.values():
+        _abandon(state, strand)
+    state.strands.clear()
+    state.ready.clear()
+
+
+# --- steps ----------------------------------------------------------------------------------------------------------
+
+
+def _entry(strand: Strand) -> Entry:
+    entry = strand.scopes[-1].entry
+    if entry is None:
+        raise LookupError("the history has an event of a step before its StepEntered")
+    return entry
+
+
+def _step_entered(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
+    del state
+    scope = strand.scopes[-1]
+    value, text = event.value
+    scope.entry = Entry(scope.steps.steps[scope.position], event.id, at, value, text)
+
+
+def _step_started(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
+    del state
+    entry = _entry(strand)
+    entry.phase = Phase.STARTED
+    entry.at = at
+    step = entry.step
+    if isinstance(step, ChoiceStep):
+        entry.mark = event.mark
+        option = entry.option()
+        if option is not None and option.steps is not None and option.steps.steps:
+            strand.scopes.append(Scope(option.steps, entry.input))
+    elif isinstance(step, ParallelStep):
+        entry.fork = Fork(len(step.branches), None, event.id)
+    elif isinstance(step, ForeachStep):
+        items = step.collection.find_in(entry.input)
+        entry.fork = Fork(len(items), items, event.id)
+
+
+def _step_succeeded(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
+    del state, at
+    entry = _entry(strand)
+    entry.phase = Phase.SUCCEEDED
+    entry.output, entry.output_text = event.value
+
+
+def _step_failed(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
+    del state, at
+    entry = _entry(strand)
+    entry.phase = Phase.FAILED
+    entry.error, entry.cause = event.value
+
+
+def _step_exited(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
+    del at
+    scope = strand.scopes[-1]
+    entry = _entry(strand)
+    scope.entry = None
+    scope.local, scope.local_text, goto = event.value
+    if entry.phase is Phase.FAILED:
+        _scope_failed(state, strand, event.id, entry.error, entry.cause)
+        return
+    if goto is not None:
+        scope.position = scope.steps.index[goto]
+    elif entry.step.end or isinstance(entry.step, SucceedStep):
+        scope.position = len(scope.steps.steps)
+    else:
+        scope.position += 1
+    if len(strand.scopes) > 1:
+        _leave_finished_options(strand)
+
+
+def _leave_finished_options(strand: Strand) -> None:
+    scope = strand.scopes[-1]
+    if scope.is_over():
+        strand.scopes.pop()
+        choice = _entry(strand)
+        choice.phase = Phase.JOINED
+        choice.local = scope.local
+
+
+def _scope_failed(state: ExecutionState, strand: Strand, event_id: int, error: str, cause: str) -> None:
+    strand.scopes.pop()
+    if strand.scopes:
+        owner = strand
+    elif strand.id != ROOT:
+        owner = state.strands[strand.parent]
+        owner.last = event_id
+        _drop_below(state, owner.id)
+        state.unpark(owner)
+    else:
+        state.strands.clear()
+        state.error, state.cause = error, cause
+        return
+    entry = _entry(owner)
+    entry.phase = Phase.FAILING
+    entry.error, entry.cause = error, cause
+    entry.fork = None
+
+
+def _drop_below(state: ExecutionState, top: int) -> None:
+    """Abandon every strand opened, directly or not, by the entry that *top* stands at."""
+    doomed = {top}
+    for strand_id in sorted(state.strands):  # a strand's id is greater than its parent's
+        if strand_id != ROOT and state.strands[strand_id].parent in doomed:
+            doomed.add(strand_id)
+    doomed.discard(top)
+    for strand_id in sorted(doomed):
+        _abandon(state, state.strands.pop(strand_id))
+    state.ready = [strand_id for strand_id in state.ready if strand_id in state.strands]
+    heapify(state.ready)
+
+
+def _abandon(state: ExecutionState, strand: Strand) -> None:
+    if strand.scopes and strand.scopes[-1].entry is not None:
+        state.abandoned.append(strand.scopes[-1].entry)
+
+
+def steps_of_strand(step: Step, index: int) -> StepList:
+    """Return what the strand *index* of a parallel or foreach runs.
+
+    Raises: LookupError for any other step.
+    """
+    if isinstance(step, ParallelStep):
+        return step.branches[index]
+    if isinstance(step, ForeachStep):
+        return step.steps
+    raise LookupError(f"the step {step.name} opens no branches")
+
+
+# --- branches and iterations ----------------------------------------------------------------------------------------
+
+
+def _strand_entered(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
+    del at
+    entry = _entry(strand)
+    fork = entry.fork
+    if fork is None:
+        raise LookupError("the history opens a branch of a step that has none")
+    steps = steps_of_strand(entry.step, fork.opened)
+    opened = Strand(event.id, strand.id, fork.opened, Scope(steps, event.value[0]))
+    fork.opened += 1
+    fork.running += 1
+    state.strands[event.id] = opened
+    heappush(state.ready, event.id)
+
+
+def _strand_exited(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
+    del at
+    owner = state.strands[strand.parent]
+    entry = _entry(owner)
+    fork = entry.fork
+    if fork is None:
+        raise LookupError("the history ends a branch of a step that has none")
+    del state.strands[strand.id]
+    fork.results[strand.index] = event.value[0]
+    fork.running -= 1
+    fork.freed = owner.last = event.id
+    if len(fork.results) == fork.total:
+        entry.phase = Phase.JOINED
+        entry.local = [fork.results[index] for index in range(fork.total)]
+        entry.fork = None
+    state.unpark(owner)
+
+
+# --- tasks ----------------------------------------------------------------------------------------------------------
+
+
+def _task_scheduled(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
+    del state
+    entry = _entry(strand)
+    if entry.phase is Phase.TROUBLED:
+        entry.retries += 1
+    entry.phase = Phase.SCHEDULED
+    entry.scheduled_at = at
+    entry.input, entry.input_text = event.value
+    entry.error = entry.cause = ""
+
+
+def _task_started(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
+    del state, event, at
+    _entry(strand).phase = Phase.CALLING
+
+
+def _task_submitted(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
+    del state, event, at
+    _entry(strand).phase = Phase.SUBMITTED
+
+
+def _task_succeeded(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
+    del state, at
+    entry = _entry(strand)
+    entry.phase = Phase.DONE
+    entry.local = event.value[0]
+
+
+def _task_failed(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
+    del state
+    entry = _entry(strand)
+    entry.phase = Phase.TROUBLED
+    entry.at = at
+    entry.error, entry.cause = event.value
+
+
+_ON_EXECUTION: dict[str, Callable[[Flow, ExecutionState, Event, Millis], None]] = {
+    "ExecutionStarted": _execution_started,
+    "ExecutionSucceeded": _execution_succeeded,
+    "ExecutionFailed": _execution_ended,
+    "ExecutionStopped": _execution_ended,
+    "ExecutionTimedOut": _execution_ended,
+}
+
+_ON_ENTRY: dict[str, Callable[[ExecutionState, Strand, Event, Millis], None]] = {
+    "StepEntered": _step_entered,
+    "StepStarted": _step_started,
+    "StepSucceeded": _step_succeeded,
+    "StepFailed": _step_failed,
+    "StepExited": _step_exited,
+    "BranchEntered": _strand_entered,
+    "BranchExited": _strand_exited,
+    "IterationEntered": _strand_entered,
+    "IterationExited": _strand_exited,
+    "TaskScheduled": _task_scheduled,
+    "TaskStarted": _task_started,
+    "TaskSubmitted": _task_submitted,
+    "TaskSubmitFailed": _task_failed,
+    "TaskSucceeded": _task_succeeded,
+    "TaskFailed": _task_failed,
+    "TaskTimedOut": _task_failed,
+}

@@ -1,0 +1,147 @@
+"""What the service keeps of flows and executions, as frozen data."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NewType
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import World
+
+FlowId = NewType("FlowId", int)
+"""Tells a flow from a later one of the same name."""
+
+ExecutionId = NewType("ExecutionId", int)
+DefinitionId = NewType("DefinitionId", int)
+WorldId = NewType("WorldId", int)
+
+
+class Status(StrEnum):
+    """Where an execution stands; the last four are final."""
+
+    STARTING = "Starting"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    STOPPED = "Stopped"
+    TIMED_OUT = "TimedOut"
+
+
+STATUS_OF = {
+    "ExecutionSucceeded": Status.SUCCEEDED,
+    "ExecutionFailed": Status.FAILED,
+    "ExecutionStopped": Status.STOPPED,
+    "ExecutionTimedOut": Status.TIMED_OUT,
+}
+"""The status after each final event."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowSettings:
+    """What a caller chooses for a flow, beside its name and definition. ``environment`` is JSON text or ""."""
+
+    description: str = ""
+    type: str = "FDL"
+    role_arn: str = ""
+    storage_location: str = ""
+    execution_mode: str = ""
+    environment: str = ""
+    resource_group: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowRecord:
+    """A flow as it is kept."""
+
+    id: FlowId
+    name: str
+    uuid: str
+    definition: str
+    definition_id: DefinitionId
+    settings: FlowSettings
+    created_at: Millis
+    modified_at: Millis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionRecord:
+    """An execution as the API shows it. ``output``, ``error`` and ``cause`` are empty until it has ended."""
+
+    id: ExecutionId
+    flow_name: str
+    name: str
+    definition: str
+    role_arn: str
+    environment: str
+    input: str
+    output: str
+    status: Status
+    started_at: Millis
+    stopped_at: Millis | None
+    error: str = ""
+    cause: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the execution has not ended yet."""
+        return self.stopped_at is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewExecution:
+    """What is kept when an execution is accepted."""
+
+    flow: FlowRecord
+    name: str
+    input: str
+    callback_token: str
+    started_at: Millis
+
+
+@dataclass(frozen=True, slots=True)
+class LiveExecution:
+    """What the driver needs to go on with an execution."""
+
+    id: ExecutionId
+    world: World
+    world_id: WorldId
+    flow_name: str
+    name: str
+    definition_id: DefinitionId
+    input: str
+    callback_token: str
+    started_at: Millis
+    halted: bool
+    last_event: int
+    snapshot: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedExecution:
+    """What is needed to tell others of an end; ``deleted``: its flow is gone, and so should it be."""
+
+    record: ExecutionRecord
+    world: World
+    callback_token: str
+    deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEvent:
+    """One event as the API shows it."""
+
+    id: int
+    cause: int
+    step: str
+    type: str
+    at: Millis
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionFilter:
+    """Which executions a list shows. ``started_from`` is inclusive, ``started_before`` exclusive."""
+
+    status: Status | None = None
+    started_from: Millis | None = None
+    started_before: Millis | None = None
+    name_prefix: str = ""

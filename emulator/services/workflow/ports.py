@@ -1,0 +1,66 @@
+"""What the service needs from outside, named after the need. The composition root connects them."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from emulator.kernel.identity import World
+from emulator.services.workflow.definition.nodes import FunctionResource
+
+
+class Refusal(NamedTuple):
+    """A service's refusal to do what was asked: HTTP status, its own error code, its message."""
+
+    http_status: int
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionReply:
+    """What came of a function call.
+
+    ``refusal``: the function was not run. Else ``body`` is what it answered, and ``error_type`` is set when it failed
+    (the value of ``X-Fc-Error-Type``); the body then has ``errorMessage`` and, for an exception of the function's own,
+    ``errorType``.
+    """
+
+    body: bytes = b""
+    error_type: str | None = None
+    refusal: Refusal | None = None
+
+
+class FunctionInvoker(Protocol):
+    """Runs functions."""
+
+    async def invoke(
+        self, world: World, resource: FunctionResource, event: bytes, key: str, *, asynchronous: bool = False
+    ) -> FunctionReply:
+        """Run a function with *event* and wait for its answer; *asynchronous*: only until it is accepted.
+
+        *key* is the same when a call is made again after a crash. Cancelling the coroutine cancels the call.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageReply:
+    """What came of sending a message: the members of the service's reply, or its refusal."""
+
+    members: dict[str, str]
+    refusal: Refusal | None = None
+
+
+class MessageSender(Protocol):
+    """Puts messages into queues and topics. Bodies are sent as they are, without Base64."""
+
+    async def send(
+        self, world: World, queue: str, body: str, *, delay_s: int | None, priority: int | None, key: str
+    ) -> MessageReply:
+        """Send to a queue; ``None`` means the queue's own default."""
+        ...
+
+    async def publish(
+        self, world: World, topic: str, body: str, *, tag: str | None, attributes: str | None, key: str
+    ) -> MessageReply:
+        """Publish to a topic; *attributes* is JSON text."""
+        ...

@@ -1,0 +1,431 @@
+"""The store over SQLite. All SQL of the service is here and in ``schema/``."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import AccountId, Region, World
+from emulator.services.workflow.model import (
+    DefinitionId,
+    EndedExecution,
+    ExecutionFilter,
+    ExecutionId,
+    ExecutionRecord,
+    FlowId,
+    FlowRecord,
+    FlowSettings,
+    HistoryEvent,
+    LiveExecution,
+    NewExecution,
+    Status,
+    WorldId,
+)
+from emulator.services.workflow.store import Changes, Wakeup
+from emulator.storage.database import Database
+from emulator.storage.migrations import Schema
+
+SCHEMA = Schema("workflow", Path(__file__).parent / "schema")
+
+_FLOW = (
+    "SELECT f.id, f.name, f.uuid, d.text, d.id, f.description, f.type, f.role_arn, f.storage_location,"
+    " f.execution_mode, f.environment, f.resource_group, f.created_at, f.modified_at"
+    " FROM workflow_flows f JOIN workflow_definitions d ON d.id = f.definition"
+)
+_EXECUTION = (
+    "SELECT e.id, f.name, e.name, d.text, e.role_arn, e.environment, e.input, e.output, e.status, e.started_at,"
+    " e.stopped_at, e.error, e.cause FROM workflow_executions e"
+    " JOIN workflow_flows f ON f.id = e.flow JOIN workflow_definitions d ON d.id = e.definition"
+)
+_ADD_EVENT = (
+    "INSERT INTO workflow_events (execution, world, at, id, type, strand, cause, step, detail, mark)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_END = (
+    "UPDATE workflow_executions SET status = ?, stopped_at = ?, last_event = ?, output = ?, error = ?, cause = ?,"
+    " ready = 0, snapshot = NULL WHERE id = ?"
+)
+_GO_ON = (
+    "UPDATE workflow_executions SET status = 'Running', ready = ?, last_event = ?, snapshot = coalesce(?, snapshot)"
+    " WHERE id = ?"
+)
+
+
+class SqliteStore:
+    """Implements `FlowStore` and `EngineStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._worlds: dict[World, WorldId] = {}
+        self._known_worlds: dict[int, World] = {}
+        database.on_rollback(self._forget_worlds)
+
+    # --- worlds --------------------------------------------------------------------------------------------------
+
+    def _world_id(self, world: World) -> WorldId:
+        known = self._worlds.get(world)
+        if known is not None:
+            return known
+        read = self._database.read
+        where = (world.account, world.region)
+        row = read("SELECT id FROM workflow_worlds WHERE account = ? AND region = ?", where).fetchone()
+        if row is None:
+            row = self._database.write(
+                "INSERT INTO workflow_worlds (account, region) VALUES (?, ?) RETURNING id", where
+            ).fetchone()
+        self._worlds[world] = WorldId(row[0])
+        self._known_worlds[row[0]] = world
+        return self._worlds[world]
+
+    def _world(self, world_id: int) -> World:
+        known = self._known_worlds.get(world_id)
+        if known is None:
+            row = self._database.read(
+                "SELECT account, region FROM workflow_worlds WHERE id = ?", (world_id,)
+            ).fetchone()
+            known = self._known_worlds[world_id] = World(AccountId(row[0]), Region(row[1]))
+        return known
+
+    def _forget_worlds(self) -> None:
+        self._worlds.clear()
+        self._known_worlds.clear()
+
+    # --- flows ---------------------------------------------------------------------------------------------------
+
+    def add_flow(
+        self, world: World, name: str, uuid: str, definition: str, settings: FlowSettings, now: Millis
+    ) -> None:
+        """Keep a new flow."""
+        world_id = self._world_id(world)
+        flow = self._database.write(
+            "INSERT INTO workflow_flows (world, name, uuid, description, definition, type, role_arn, storage_location,"
+            " execution_mode, environment, resource_group, created_at, modified_at)"
+            " VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+            (
+                world_id, name, uuid, settings.description, settings.type, settings.role_arn,
+                settings.storage_location, settings.execution_mode, settings.environment, settings.resource_group,
+                now, now,
+            ),
+        ).fetchone()[0]  # fmt: skip
+        definition_id = self._definition_id(world_id, flow, definition)
+        self._database.write("UPDATE workflow_flows SET definition = ? WHERE id = ?", (definition_id, flow))
+
+    def _definition_id(self, world_id: int, flow: int, text: str) -> int:
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        row = self._database.read(
+            "SELECT id FROM workflow_definitions WHERE flow = ? AND digest = ?", (flow, digest)
+        ).fetchone()
+        if row is None:
+            row = self._database.write(
+                "INSERT INTO workflow_definitions (world, flow, digest, text) VALUES (?, ?, ?, ?) RETURNING id",
+                (world_id, flow, digest, text),
+            ).fetchone()
+        return int(row[0])
+
+    def change_flow(self, flow: FlowRecord, definition: str, settings: FlowSettings, now: Millis) -> None:
+        """Replace a flow's definition and settings; executions that run keep theirs."""
+        world_id = self._database.read("SELECT world FROM workflow_flows WHERE id = ?", (flow.id,)).fetchone()[0]
+        self._database.write(
+            "UPDATE workflow_flows SET description = ?, definition = ?, type = ?, role_arn = ?, environment = ?,"
+            " modified_at = ? WHERE id = ?",
+            (
+                settings.description, self._definition_id(world_id, flow.id, definition), settings.type,
+                settings.role_arn, settings.environment, now, flow.id,
+            ),
+        )  # fmt: skip
+
+    def delete_flow(self, flow: FlowRecord) -> list[ExecutionId]:
+        """Take a flow and its executions out of sight and return the open ones, which now enter no further step."""
+        self._database.write("UPDATE workflow_flows SET deleted = 1 WHERE id = ?", (flow.id,))
+        live = []
+        for status in (Status.STARTING, Status.RUNNING):
+            rows = self._database.read(
+                "SELECT id FROM workflow_executions WHERE flow = ? AND status = ?", (flow.id, status.value)
+            )
+            live += [ExecutionId(row[0]) for row in rows]
+        self._database.write_many(
+            "UPDATE workflow_executions SET halted = 1 WHERE id = ?", [(execution,) for execution in live]
+        )
+        return live
+
+    def clear_deleted(self, rows: int) -> bool:
+        """Remove about *rows* rows of deleted flows; tell whether more can go now."""
+        for (flow,) in self._database.read("SELECT id FROM workflow_flows WHERE deleted = 1").fetchall():
+            ended = self._database.read(
+                "SELECT id, last_event FROM workflow_executions WHERE flow = ? AND stopped_at IS NOT NULL LIMIT ?",
+                (flow, rows),
+            ).fetchall()
+            for execution, last_event in ended:
+                self._database.write("DELETE FROM workflow_events WHERE execution = ?", (execution,))
+                self._database.write("DELETE FROM workflow_callbacks WHERE execution = ?", (execution,))
+                self._database.write("DELETE FROM workflow_executions WHERE id = ?", (execution,))
+                rows -= last_event + 1
+                if rows <= 0:
+                    return True
+            left = self._database.read("SELECT 1 FROM workflow_executions WHERE flow = ? LIMIT 1", (flow,)).fetchone()
+            if left is None:
+                self._database.write("DELETE FROM workflow_definitions WHERE flow = ?", (flow,))
+                self._database.write("DELETE FROM workflow_flows WHERE id = ?", (flow,))
+        return False
+
+    def flow(self, world: World, name: str) -> FlowRecord | None:
+        """Return a flow."""
+        row = self._database.read(
+            f"{_FLOW} WHERE f.world = ? AND f.name = ? AND f.deleted = 0", (self._world_id(world), name)
+        ).fetchone()
+        return None if row is None else _flow(row)
+
+    def flows(self, world: World, start: str, limit: int, resource_group: str) -> list[FlowRecord]:
+        """Return up to *limit* flows by name, from *start* on."""
+        rows = self._database.read(
+            f"{_FLOW} WHERE f.world = ? AND f.deleted = 0 AND f.name >= ? AND (? = '' OR f.resource_group = ?)"
+            " ORDER BY f.name LIMIT ?",
+            (self._world_id(world), start, resource_group, resource_group, limit),
+        )
+        return [_flow(row) for row in rows]
+
+    def count_flows(self, world: World) -> int:
+        """Return how many flows there are."""
+        return int(
+            self._database.read(
+                "SELECT count(*) FROM workflow_flows WHERE world = ? AND deleted = 0", (self._world_id(world),)
+            ).fetchone()[0]
+        )
+
+    # --- executions ----------------------------------------------------------------------------------------------
+
+    def add_execution(self, world: World, new: NewExecution) -> ExecutionId:
+        """Keep an accepted execution; it is ready to run."""
+        row = self._database.write(
+            "INSERT INTO workflow_executions (world, flow, name, definition, role_arn, environment, input,"
+            " callback_token, started_at, status, ready) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
+            (
+                self._world_id(world), new.flow.id, new.name, new.flow.definition_id, new.flow.settings.role_arn,
+                new.flow.settings.environment, new.input, new.callback_token, new.started_at,
+            ),
+        ).lastrowid  # fmt: skip
+        assert row is not None
+        return ExecutionId(row)
+
+    def execution(self, flow: FlowId, name: str) -> ExecutionRecord | None:
+        """Return an execution."""
+        row = self._database.read(f"{_EXECUTION} WHERE e.flow = ? AND e.name = ?", (flow, name)).fetchone()
+        return None if row is None else _execution(row)
+
+    def executions(
+        self, flow: FlowId, criteria: ExecutionFilter, start: ExecutionRecord | None, limit: int
+    ) -> list[ExecutionRecord]:
+        """Return up to *limit* executions, newest first, from *start* on (inclusive)."""
+        where = ["e.flow = ?"]
+        values: list[Any] = [flow]
+        if criteria.status is not None:
+            where.append("e.status = ?")
+            values.append(criteria.status.value)
+        if criteria.started_from is not None:
+            where.append("e.started_at >= ?")
+            values.append(criteria.started_from)
+        if criteria.started_before is not None:
+            where.append("e.started_at < ?")
+            values.append(criteria.started_before)
+        if criteria.name_prefix:
+            where.append("substr(e.name, 1, ?) = ?")
+            values += [len(criteria.name_prefix), criteria.name_prefix]
+        if start is not None:
+            where.append("(e.started_at, e.id) <= (?, ?)")
+            values += [start.started_at, start.id]
+        rows = self._database.read(
+            f"{_EXECUTION} WHERE {' AND '.join(where)} ORDER BY e.started_at DESC, e.id DESC LIMIT ?",
+            (*values, limit),
+        )
+        return [_execution(row) for row in rows]
+
+    def history(self, execution: ExecutionId, start: int, limit: int) -> list[HistoryEvent]:
+        """Return up to *limit* events from id *start* on."""
+        rows = self._database.read(
+            "SELECT id, cause, step, type, at, detail FROM workflow_events WHERE execution = ? AND id >= ?"
+            " ORDER BY id LIMIT ?",
+            (execution, start, limit),
+        )
+        return [HistoryEvent(*row) for row in rows]
+
+    def open_executions(self) -> dict[World, int]:
+        """Return how many executions have not ended."""
+        rows = self._database.read(
+            "SELECT world, count(*) FROM workflow_executions WHERE stopped_at IS NULL GROUP BY world"
+        ).fetchall()
+        return {self._world(world): count for world, count in rows}
+
+    def clear(self) -> None:
+        """Forget all flows and executions."""
+        for table in ("callbacks", "calls", "wakeups", "events", "executions", "definitions", "flows"):
+            self._database.write(f"DELETE FROM workflow_{table}")  # noqa: S608 - names from the tuple above
+
+    # --- the engine's side ---------------------------------------------------------------------------------------
+
+    def live(self, execution: ExecutionId) -> LiveExecution | None:
+        """Return an execution that has not ended."""
+        row = self._database.read(
+            "SELECT e.id, e.world, f.name, e.name, e.definition, e.input, e.callback_token, e.started_at, e.halted,"
+            " e.last_event, e.snapshot FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
+            " WHERE e.id = ? AND e.stopped_at IS NULL",
+            (execution,),
+        ).fetchone()
+        if row is None:
+            return None
+        execution_id, world, *rest = row
+        return LiveExecution(execution_id, self._world(world), WorldId(world), *rest)
+
+    def definition(self, definition: DefinitionId) -> str:
+        """Return a definition's text."""
+        row = self._database.read("SELECT text FROM workflow_definitions WHERE id = ?", (definition,)).fetchone()
+        return str(row[0])
+
+    def events_after(self, execution: ExecutionId, event: int) -> Iterable[tuple[Any, ...]]:
+        """Return (id, type, strand, cause, step, detail, mark, at) of the events after *event*."""
+        return self._database.read(
+            "SELECT id, type, strand, cause, step, detail, mark, at FROM workflow_events"
+            " WHERE execution = ? AND id > ? ORDER BY id",
+            (execution, event),
+        )
+
+    def write(self, changes: Changes) -> None:
+        """Write a slice's changes."""
+        many = self._database.write_many
+        if changes.events:
+            many(_ADD_EVENT, changes.events)
+        if changes.progress:
+            many(_GO_ON, changes.progress)
+        if changes.endings:
+            many(_END, changes.endings)
+        if changes.wakeups:
+            self._write_wakeups(changes)
+        if changes.calls:
+            self._write_calls(changes)
+        if changes.cleared:
+            ended = [(execution,) for execution in changes.cleared]
+            many("DELETE FROM workflow_wakeups WHERE execution = ?", ended)
+            many("DELETE FROM workflow_calls WHERE execution = ?", ended)
+        if changes.callbacks:
+            many("INSERT INTO workflow_callbacks (execution, world) VALUES (?, ?)", changes.callbacks)
+        if changes.told:
+            many("DELETE FROM workflow_callbacks WHERE execution = ?", [(execution,) for execution in changes.told])
+
+    def _write_wakeups(self, changes: Changes) -> None:
+        gone = [key for key, value in changes.wakeups.items() if value is None]
+        come = [(*key, *value) for key, value in changes.wakeups.items() if value is not None]
+        if gone:
+            self._database.write_many(
+                "DELETE FROM workflow_wakeups WHERE execution = ? AND entry = ? AND kind = ?", gone
+            )
+        if come:
+            self._database.write_many(
+                "INSERT OR REPLACE INTO workflow_wakeups (execution, entry, kind, world, fire_at)"
+                " VALUES (?, ?, ?, ?, ?)",
+                come,
+            )
+
+    def _write_calls(self, changes: Changes) -> None:
+        gone = [key for key, value in changes.calls.items() if value is None]
+        come = [(*key, *value) for key, value in changes.calls.items() if value is not None]
+        if gone:
+            self._database.write_many("DELETE FROM workflow_calls WHERE execution = ? AND entry = ?", gone)
+        if come:
+            self._database.write_many(
+                "INSERT OR REPLACE INTO workflow_calls (execution, entry, world, attempt) VALUES (?, ?, ?, ?)", come
+            )
+
+    def due(self, now: Millis, limit: int) -> Sequence[Wakeup]:
+        """Return up to *limit* wake-ups whose instant has come, earliest first."""
+        rows = self._database.read(
+            "SELECT execution, entry, kind, fire_at FROM workflow_wakeups WHERE fire_at <= ? ORDER BY fire_at LIMIT ?",
+            (now, limit),
+        )
+        return [Wakeup(*row) for row in rows]
+
+    def next_wakeup(self) -> Millis | None:
+        """Return the instant of the earliest wake-up."""
+        row = self._database.read("SELECT min(fire_at) FROM workflow_wakeups").fetchone()
+        return None if row[0] is None else Millis(row[0])
+
+    def ready(self) -> list[ExecutionId]:
+        """Return the open executions that have something to do at once."""
+        rows = self._database.read(
+            "SELECT id FROM workflow_executions WHERE stopped_at IS NULL AND ready = 1 ORDER BY id"
+        )
+        return [ExecutionId(row[0]) for row in rows]
+
+    def pending_calls(self) -> list[tuple[ExecutionId, int]]:
+        """Return (execution, entry) of the calls without a recorded result."""
+        rows = self._database.read("SELECT execution, entry FROM workflow_calls")
+        return [(ExecutionId(execution), entry) for execution, entry in rows]
+
+    def pending_callbacks(self) -> list[ExecutionId]:
+        """Return the ended executions whose task token has not been told."""
+        return [ExecutionId(row[0]) for row in self._database.read("SELECT execution FROM workflow_callbacks")]
+
+    def ended(self, execution: ExecutionId) -> EndedExecution | None:
+        """Return what others are told of an ended execution."""
+        row = self._database.read(f"{_EXECUTION} WHERE e.id = ? AND e.stopped_at IS NOT NULL", (execution,)).fetchone()
+        if row is None:
+            return None
+        world, token, deleted = self._database.read(
+            "SELECT e.world, e.callback_token, f.deleted FROM workflow_executions e"
+            " JOIN workflow_flows f ON f.id = e.flow WHERE e.id = ?",
+            (execution,),
+        ).fetchone()
+        return EndedExecution(
+            record=_execution(row), world=self._world(world), callback_token=token, deleted=bool(deleted)
+        )
+
+    def secret(self, draw: bytes) -> bytes:
+        """Return the secret of this installation; *draw* becomes it when there is none."""
+        self._database.write("INSERT OR IGNORE INTO workflow_secret (id, secret) VALUES (1, ?)", (draw,))
+        return bytes(self._database.read("SELECT secret FROM workflow_secret").fetchone()[0])
+
+
+def _flow(row: tuple[Any, ...]) -> FlowRecord:
+    (
+        flow, name, uuid, definition, definition_id, description, kind, role_arn, location, mode, environment, group,
+        created_at, modified_at,
+    ) = row  # fmt: skip
+    return FlowRecord(
+        id=flow,
+        name=name,
+        uuid=uuid,
+        definition=definition,
+        definition_id=definition_id,
+        settings=FlowSettings(
+            description=description,
+            type=kind,
+            role_arn=role_arn,
+            storage_location=location,
+            execution_mode=mode,
+            environment=environment,
+            resource_group=group,
+        ),
+        created_at=created_at,
+        modified_at=modified_at,
+    )
+
+
+def _execution(row: tuple[Any, ...]) -> ExecutionRecord:
+    (
+        execution, flow_name, name, definition, role_arn, environment, given, output, status, started_at, stopped_at,
+        error, cause,
+    ) = row  # fmt: skip
+    return ExecutionRecord(
+        id=execution,
+        flow_name=flow_name,
+        name=name,
+        definition=definition,
+        role_arn=role_arn,
+        environment=environment,
+        input=given,
+        output=output,
+        status=Status(status),
+        started_at=started_at,
+        stopped_at=stopped_at,
+        error=error,
+        cause=cause,
+    )

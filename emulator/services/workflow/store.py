@@ -1,0 +1,178 @@
+"""What the service and its engine ask of the storage, in words of the domain."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import World
+from emulator.services.workflow.model import (
+    DefinitionId,
+    EndedExecution,
+    ExecutionFilter,
+    ExecutionId,
+    ExecutionRecord,
+    FlowId,
+    FlowRecord,
+    FlowSettings,
+    HistoryEvent,
+    LiveExecution,
+    NewExecution,
+    WorldId,
+)
+
+EventRow = tuple[Any, ...]
+"""Execution, world, instant, then the fields of `engine.events.Event` up to ``mark``; made in bulk, hence a tuple."""
+
+
+class Wakeup(NamedTuple):
+    """A timer of an execution."""
+
+    execution: ExecutionId
+    entry: int
+    kind: str
+    fire_at: Millis
+
+
+class Ending(NamedTuple):
+    """How an execution has ended."""
+
+    status: str
+    stopped_at: Millis
+    last_event: int
+    output: str
+    error: str
+    cause: str
+    execution: ExecutionId
+
+
+class Progress(NamedTuple):
+    """How far an open execution has come. ``snapshot`` None leaves the stored one."""
+
+    ready: bool
+    last_event: int
+    snapshot: str | None
+    execution: ExecutionId
+
+
+class Changes(Protocol):
+    """Everything one slice of the driver's work has changed; written in one transaction."""
+
+    events: list[EventRow]
+    endings: list[Ending]
+    progress: list[Progress]
+    wakeups: dict[tuple[ExecutionId, int, str], tuple[WorldId, Millis] | None]
+    """None: to be removed."""
+    calls: dict[tuple[ExecutionId, int], tuple[WorldId, int] | None]
+    """None: to be removed."""
+    cleared: list[ExecutionId]
+    """Ended executions whose wake-ups and calls go."""
+    callbacks: list[tuple[ExecutionId, WorldId]]
+    told: list[ExecutionId]
+
+
+class FlowStore(Protocol):
+    """Flows and executions as the operations see them."""
+
+    def add_flow(
+        self, world: World, name: str, uuid: str, definition: str, settings: FlowSettings, now: Millis
+    ) -> None:
+        """Keep a new flow."""
+        ...
+
+    def change_flow(self, flow: FlowRecord, definition: str, settings: FlowSettings, now: Millis) -> None:
+        """Replace a flow's definition and settings; executions that run keep theirs."""
+        ...
+
+    def delete_flow(self, flow: FlowRecord) -> list[ExecutionId]:
+        """Take a flow and its executions out of sight and return the open ones, which now enter no further step."""
+        ...
+
+    def clear_deleted(self, rows: int) -> bool:
+        """Remove about *rows* rows of deleted flows; tell whether more can go now."""
+        ...
+
+    def flow(self, world: World, name: str) -> FlowRecord | None:
+        """Return a flow."""
+        ...
+
+    def flows(self, world: World, start: str, limit: int, resource_group: str) -> list[FlowRecord]:
+        """Return up to *limit* flows by name, from *start* on."""
+        ...
+
+    def count_flows(self, world: World) -> int:
+        """Return how many flows there are."""
+        ...
+
+    def add_execution(self, world: World, new: NewExecution) -> ExecutionId:
+        """Keep an accepted execution; it is ready to run."""
+        ...
+
+    def execution(self, flow: FlowId, name: str) -> ExecutionRecord | None:
+        """Return an execution."""
+        ...
+
+    def executions(
+        self, flow: FlowId, criteria: ExecutionFilter, start: ExecutionRecord | None, limit: int
+    ) -> list[ExecutionRecord]:
+        """Return up to *limit* executions, newest first, from *start* on (inclusive)."""
+        ...
+
+    def history(self, execution: ExecutionId, start: int, limit: int) -> list[HistoryEvent]:
+        """Return up to *limit* events from id *start* on."""
+        ...
+
+    def open_executions(self) -> dict[World, int]:
+        """Return how many executions have not ended."""
+        ...
+
+    def clear(self) -> None:
+        """Forget all flows and executions."""
+        ...
+
+
+class EngineStore(Protocol):
+    """Executions as the driver sees them."""
+
+    def live(self, execution: ExecutionId) -> LiveExecution | None:
+        """Return an execution that has not ended."""
+        ...
+
+    def definition(self, definition: DefinitionId) -> str:
+        """Return a definition's text."""
+        ...
+
+    def events_after(self, execution: ExecutionId, event: int) -> Iterable[tuple[Any, ...]]:
+        """Return (id, type, strand, cause, step, detail, mark, at) of the events after *event*."""
+        ...
+
+    def write(self, changes: Changes) -> None:
+        """Write a slice's changes."""
+        ...
+
+    def due(self, now: Millis, limit: int) -> Sequence[Wakeup]:
+        """Return up to *limit* wake-ups whose instant has come, earliest first."""
+        ...
+
+    def next_wakeup(self) -> Millis | None:
+        """Return the instant of the earliest wake-up."""
+        ...
+
+    def ready(self) -> list[ExecutionId]:
+        """Return the open executions that have something to do at once."""
+        ...
+
+    def pending_calls(self) -> list[tuple[ExecutionId, int]]:
+        """Return (execution, entry) of the calls without a recorded result."""
+        ...
+
+    def pending_callbacks(self) -> list[ExecutionId]:
+        """Return the ended executions whose task token has not been told."""
+        ...
+
+    def ended(self, execution: ExecutionId) -> EndedExecution | None:
+        """Return what others are told of an ended execution."""
+        ...
+
+    def secret(self, draw: bytes) -> bytes:
+        """Return the secret of this installation; *draw* becomes it when there is none."""
+        ...

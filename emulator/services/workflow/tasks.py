@@ -1,0 +1,243 @@
+"""Task steps through the ports: parameters out, replies and error names back.
+
+Source: service integration and error handling pages, Serverless Workflow guide; that MNS errors are named
+``MNS.{Code}`` is assumed.
+"""
+
+import hashlib
+import json
+from typing import Any, Protocol
+
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.identity import World
+from emulator.services.workflow.definition.nodes import (
+    ActionResource,
+    FlowResource,
+    FunctionResource,
+    QueueResource,
+    TopicResource,
+)
+from emulator.services.workflow.engine.commands import CallService, Result
+from emulator.services.workflow.engine.events import canonical
+from emulator.services.workflow.expression.paths import MISSING, Path
+from emulator.services.workflow.limits import REPLY_CAUSE_CHARS
+from emulator.services.workflow.ports import FunctionInvoker, FunctionReply, MessageReply, MessageSender
+
+RUNTIME_ERROR = "FnF.RuntimeError"
+
+
+class FlowStarter(Protocol):
+    """Starts executions for tasks: the service itself."""
+
+    def start_child(
+        self, world: World, flow: str, execution: str, given: str, callback_token: str, *, own_name: bool
+    ) -> dict[str, Any]:
+        """Start an execution of *flow* and return the members of the reply.
+
+        *own_name* tells that the name was made for this one task: then an ended execution of it is the very one.
+
+        Raises: WorkflowError.
+        """
+        ...
+
+
+class _Unusable(Exception):
+    """A parameter the task cannot do without is missing or of the wrong kind."""
+
+
+class TaskCaller:
+    """Performs attempts of tasks. Every failure becomes a `Result`; nothing is raised but cancellation and bugs."""
+
+    def __init__(self, invoker: FunctionInvoker | None, sender: MessageSender | None, flows: FlowStarter) -> None:
+        self._invoker = invoker
+        self._sender = sender
+        self._flows = flows
+
+    async def perform(self, world: World, call: CallService, key: str, token: str) -> Result:
+        """Make the call of an attempt. *token* is the attempt's task token."""
+        try:
+            parameters = _resolve(call)
+            match call.step.resource:
+                case FunctionResource() as function:
+                    return await self._call_function(world, function, call, parameters, key)
+                case QueueResource() as target:
+                    return await self._send(world, target.queue, call, parameters, key)
+                case TopicResource() as target:
+                    return await self._publish(world, target.topic, call, parameters, key)
+                case FlowResource() as target:
+                    return self._start(world, target.flow, call, parameters, key, token)
+                case ActionResource() as action:
+                    return self._act(world, action, call, parameters, key)
+        except _Unusable as problem:
+            return Result(error=RUNTIME_ERROR, cause=str(problem), refused=True)
+
+    # --- functions -----------------------------------------------------------------------------------------------
+
+    async def _call_function(
+        self, world: World, function: FunctionResource, call: CallService, parameters: dict[str, Any], key: str
+    ) -> Result:
+        if self._invoker is None:
+            return Result(error="FC.Unknown", cause="Function Compute is not available here.", refused=True)
+        kind = parameters.get("InvocationType", "Sync")
+        if kind not in {"Sync", "Async"}:
+            raise _Unusable("InvocationType must be Sync or Async")
+        # with sync the step ends when the function does, so its whole run is waited for
+        asynchronous = kind == "Async" and call.step.pattern != "sync"
+        event = call.input_text.encode()
+        reply = await self._invoker.invoke(world, function, event, key, asynchronous=asynchronous)
+        return function_result(reply)
+
+    # --- messages ------------------------------------------------------------------------------------------------
+
+    async def _send(self, world: World, queue: str, call: CallService, parameters: dict[str, Any], key: str) -> Result:
+        if self._sender is None:
+            return _NO_MESSAGES
+        body = _text(parameters.get("MessageBody", call.input))
+        delay_s = _whole(parameters, "DelaySeconds", 0, 604_800)
+        priority = _whole(parameters, "Priority", 1, 16)
+        return _message_result(await self._sender.send(world, queue, body, delay_s=delay_s, priority=priority, key=key))
+
+    async def _publish(
+        self, world: World, topic: str, call: CallService, parameters: dict[str, Any], key: str
+    ) -> Result:
+        if self._sender is None:
+            return _NO_MESSAGES
+        body = _text(parameters.get("MessageBody", call.input))
+        tag = parameters.get("MessageTag")
+        attributes = parameters.get("MessageAttributes")
+        return _message_result(
+            await self._sender.publish(
+                world,
+                topic,
+                body,
+                tag=None if tag is None else _text(tag),
+                attributes=None if attributes is None else _text(attributes),
+                key=key,
+            )
+        )
+
+    # --- flows ---------------------------------------------------------------------------------------------------
+
+    def _start(
+        self, world: World, flow: str, call: CallService, parameters: dict[str, Any], key: str, token: str
+    ) -> Result:
+        callback = token if call.step.pattern == "sync" else ""
+        return self._start_flow(world, flow, call, parameters, key, callback, "FnF")
+
+    def _act(
+        self, world: World, action: ActionResource, call: CallService, parameters: dict[str, Any], key: str
+    ) -> Result:
+        if (action.service.lower(), action.operation) != ("fnf", "StartExecution"):
+            cause = f"The action {action.service}:{action.operation} is not available here."
+            return Result(error=f"{action.service}.ActionNotSupported", cause=cause, refused=True)
+        flow = parameters.get("FlowName")
+        if not isinstance(flow, str):
+            raise _Unusable("FlowName is missing in the input of the step")
+        return self._start_flow(world, flow, call, parameters, key, "", "fnf")
+
+    def _start_flow(
+        self,
+        world: World,
+        flow: str,
+        call: CallService,
+        parameters: dict[str, Any],
+        key: str,
+        callback: str,
+        prefix: str,
+    ) -> Result:
+        name = child_name(call, parameters, key)
+        given = _text(parameters.get("Input", call.input))
+        own_name = "ExecutionName" not in parameters
+        try:
+            members = self._flows.start_child(world, flow, name, given, callback, own_name=own_name)
+        except ServiceError as error:
+            return Result(error=f"{prefix}.{error.code}", cause=error.message, refused=True)
+        return Result(output=canonical(members))
+
+
+def child_name(call: CallService, parameters: dict[str, Any], key: str) -> str:
+    """Return the name of the execution a task starts: as given, else made from the attempt's key.
+
+    So a call repeated after a crash finds the execution the first one started.
+    """
+    name = parameters.get("ExecutionName")
+    if name is not None:
+        return _text(name)
+    digits = hashlib.sha256(key.encode()).hexdigest()
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
+
+
+def child_of(call: CallService, key: str) -> tuple[str, str] | None:
+    """Return (flow, execution) of the child that a sync task has started, None for any other task."""
+    if call.step.pattern != "sync" or not isinstance(call.step.resource, FlowResource):
+        return None
+    return call.step.resource.flow, child_name(call, _resolve(call), key)
+
+
+def function_result(reply: FunctionReply) -> Result:
+    """Turn what Function Compute answered into the task's result, with the documented error names."""
+    if reply.refusal is not None:
+        status, code, message = reply.refusal
+        cause = json.dumps({"ErrorCode": code, "ErrorMessage": message}, ensure_ascii=False, separators=(",", ":"))
+        return Result(error=_refusal_name(status, code), cause=cause[:REPLY_CAUSE_CHARS], refused=True)
+    body = reply.body.decode("utf-8", "replace")
+    if reply.error_type is None:
+        return Result(output=body if body.strip() else "{}")
+    return Result(error=_thrown(body) or "FC.Unknown", cause=body[:REPLY_CAUSE_CHARS])
+
+
+def _refusal_name(status: int, code: str) -> str:
+    if status == 503 or code == "ResourceThrottled":
+        return "FC.ResourceThrottled"
+    if status == 429:
+        return "FC.ResourceExhausted"
+    if status >= 500:
+        return "FC.InternalServerError"
+    return f"FC.{code}" if code else "FC.Unknown"
+
+
+def _thrown(body: str) -> str | None:
+    """Return the ``errorType`` of a failed function's answer: what its code threw."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    name = value.get("errorType") if isinstance(value, dict) else None
+    return name if isinstance(name, str) and name else None
+
+
+def _message_result(reply: MessageReply) -> Result:
+    if reply.refusal is not None:
+        code = reply.refusal.code or "Unknown"
+        return Result(error=f"MNS.{code}", cause=reply.refusal.message[:REPLY_CAUSE_CHARS], refused=True)
+    return Result(output=canonical(reply.members))
+
+
+_NO_MESSAGES = Result(error="MNS.Unknown", cause="The message service is not available here.", refused=True)
+
+
+def _resolve(call: CallService) -> dict[str, Any]:
+    """Return serviceParams with every path replaced by its value; what is not there is left out."""
+    resolved = {}
+    for name, source in (call.step.service_params or {}).items():
+        value = source.find_in(call.input) if isinstance(source, Path) else source
+        if value is not MISSING:
+            resolved[name] = value
+        elif name in {"MessageBody", "FlowName"}:
+            raise _Unusable(f"{name} is missing in the input of the step")
+    return resolved
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else canonical(value)
+
+
+def _whole(parameters: dict[str, Any], name: str, low: int, high: int) -> int | None:
+    value = parameters.get(name)
+    if value is None:
+        return None
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise _Unusable(f"{name} must be a whole number from {low} to {high}")
+    return value
