@@ -15,7 +15,7 @@ from emulator.http.limits import HttpLimits
 from emulator.http.message import Headers, Pairs, Request
 
 _END: Final = b"\r\n\r\n"
-_BARE_LF = re.compile(rb"(?:\A|[^\r])\n")
+_BARE_LF = re.compile(rb"(?<!\r)\n")
 _LINE_ENDS = re.compile(rb"(?:\r\n)+")
 _METHOD_START = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}(?: |\Z)")
 _VERSION = re.compile(rb".* HTTP/[0-9](?:\.[0-9])?\Z", re.DOTALL)
@@ -76,6 +76,7 @@ class RequestReader:
         "_parser",
         "_peer",
         "_scanned",
+        "_start",
         "_tail",
         "_target",
     )
@@ -90,36 +91,39 @@ class RequestReader:
         self._peer = (scheme, remote, server_name)
         self._parser: httptools.HttpRequestParser | None = None
         self._buffer = b""
-        self._scanned = 0
+        self._start = 0  # of what is held; the bytes before it have been used
+        self._scanned = 0  # up to here there is no end of a head
         self._begin()
 
     @property
     def held(self) -> int:
         """Bytes received and not yet part of a request."""
-        return len(self._buffer)
+        return len(self._buffer) - self._start
 
     def feed(self, data: bytes) -> None:
         """Take in what arrived."""
-        self._buffer = self._buffer + data if self._buffer else data
+        self._buffer = self._buffer[self._start :] + data if self.held else data
+        self._scanned -= self._start
+        self._start = 0
 
     def head(self) -> Incoming | None:
         """Return the next request's head, or None when it is not complete yet.
 
         Raises: Malformed.
         """
-        if self._buffer.startswith(b"\r") and not self._skip_line_ends():
+        start = self._skip_line_ends()
+        if start is None:
             return None
-        end = self._buffer.find(_END, max(0, self._scanned - 3))
-        line_end = self._buffer.find(b"\r\n")
-        self._check_size(line_end, end if end >= 0 else len(self._buffer))
+        end = self._buffer.find(_END, max(start, self._scanned - 3))
+        line_end = self._buffer.find(b"\r\n", start)
+        upto = end if end >= 0 else len(self._buffer)
+        self._check_size((line_end if line_end >= 0 else upto) - start, upto - start)
         if end < 0:
             self._check_beginning()
             self._scanned = len(self._buffer)
             return None
-        block = self._buffer[: end + 4]
-        self._buffer = self._buffer[end + 4 :]
-        self._scanned = 0
-        return self._parse(block, block[:line_end])
+        self._start = self._scanned = end + 4
+        return self._parse(self._buffer[start : end + 4], self._buffer[start:line_end])
 
     def body(self, limit: int) -> bytes | None:
         """Return the body of the request begun by `head`, or None when it is not complete yet.
@@ -127,19 +131,21 @@ class RequestReader:
         Raises: BodyTooLarge when it grows beyond *limit* bytes; Malformed.
         """
         if not self._done:
-            data, self._buffer = self._buffer, b""
             if self._length is None:
-                self._feed_chunked(data)
+                self._feed_chunked()
             else:
-                missing = self._length - self._body_size
-                self._buffer = data[missing:]
-                self._give(data[:missing])
+                start = self._start
+                self._start = min(start + self._length - self._body_size, len(self._buffer))
+                self._give(self._buffer[start : self._start])
             if self._body_size > limit:
                 raise BodyTooLarge
         if not self._done:
             return None
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         self._begin()
+        if not self.held:
+            self._buffer = b""
+            self._start = self._scanned = 0
         return body
 
     def close(self) -> None:
@@ -193,25 +199,29 @@ class RequestReader:
         self._tail = b""
         self._done = False
 
-    def _skip_line_ends(self) -> bool:
-        """Drop empty lines before a request, as some clients send one after a body; return whether anything is left."""
-        stray = _LINE_ENDS.match(self._buffer)
-        if stray is not None:
-            self._buffer = self._buffer[stray.end() :]
-            self._scanned = 0
-        return self._buffer not in {b"", b"\r"}
+    def _skip_line_ends(self) -> int | None:
+        """Pass over empty lines before a request, as some clients send one after a body.
 
-    def _check_size(self, line_end: int, end: int) -> None:
-        if (line_end if line_end >= 0 else end) > self._limits.target_bytes:
+        Returns where the request begins, None when nothing else has come yet.
+        """
+        if self._buffer.startswith(b"\r", self._start):
+            stray = _LINE_ENDS.match(self._buffer, self._start)
+            if stray is not None:
+                self._start = self._scanned = stray.end()
+        rest = self.held
+        return None if rest == 0 or (rest == 1 and self._buffer.endswith(b"\r")) else self._start
+
+    def _check_size(self, line: int, head: int) -> None:
+        if line > self._limits.target_bytes:
             raise Malformed(414, "the request target is too long")
-        if line_end >= 0 and end - line_end > self._limits.head_bytes:
+        if head - line > self._limits.head_bytes:
             raise Malformed(431, "the header fields are too long")
 
     def _check_beginning(self) -> None:
         """Refuse at once what cannot become a head, instead of waiting for an end that never comes."""
-        if self._buffer and not _METHOD_START.match(self._buffer):
+        if not _METHOD_START.match(self._buffer, self._start):
             raise Malformed(400, "the input does not begin with a method")
-        if _BARE_LF.search(self._buffer, max(0, self._scanned - 1)):
+        if _BARE_LF.search(self._buffer, max(self._start, self._scanned - 1)):
             raise Malformed(400, "a line does not end with CR LF")
 
     def _parse(self, block: bytes, line: bytes) -> Incoming:
@@ -303,12 +313,12 @@ class RequestReader:
                 raise Malformed(400, str(error) or "the request cannot be parsed") from None
         return False
 
-    def _feed_chunked(self, data: bytes) -> None:
+    def _feed_chunked(self) -> None:
         """Feed a chunked body up to its end, which can only be where an empty line ends.
 
         Sizes, extensions and trailers may not take much more room than the body they frame.
         """
-        window = self._tail + data
+        window = self._tail + self._buffer[self._start :]
         fed = len(self._tail)
         before = self._body_size
         while not self._done and fed < len(window):
@@ -320,7 +330,7 @@ class RequestReader:
         if self._overhead > self._limits.head_bytes + 16 * self._body_size:
             raise Malformed(400, "the chunks carry more framing than content")
         self._tail = window[max(0, fed - 3) : fed]
-        self._buffer = window[fed:]
+        self._start = self._scanned = len(self._buffer) - (len(window) - fed)
 
 
 def _split_target(method: str, target: str) -> tuple[str, str | None]:
