@@ -95,7 +95,7 @@ def _facts(path: Path) -> Facts | None:
     try:
         with path.open(encoding="ascii") as file:
             match = _FACTS.fullmatch(file.readline())
-    except (FileNotFoundError, UnicodeDecodeError):
+    except (OSError, UnicodeDecodeError):  # the child will meet the same trouble and say so
         return None
     if match is None:
         return None

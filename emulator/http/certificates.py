@@ -173,10 +173,11 @@ class CertificateAuthority:
         permits = [word for domain in self._domains for word in ("--permit", domain)]
         path = os.pathsep.join(filter(None, (str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH"))))
         # -P: a file of the user's working directory must not pass for a module
-        command = [sys.executable, "-P", "-m", "emulator.http.minting", str(self._folder), str(self._clock.now())]
+        command = [sys.executable, "-P", "-m", "emulator.http.minting", *permits]
         child = await asyncio.create_subprocess_exec(
             *command,
-            *permits,
+            str(self._folder),
+            str(self._clock.now()),
             *names,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,

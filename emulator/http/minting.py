@@ -1,6 +1,6 @@
 """Makes certificates. Run as a short-lived child of the server, which never imports ``cryptography`` itself.
 
-``python -m emulator.http.minting FOLDER NOW_MS [--permit DOMAIN]... [NAME]...`` sees to it that FOLDER has a
+``python -m emulator.http.minting [--permit DOMAIN]... FOLDER NOW_MS [NAME]...`` sees to it that FOLDER has a
 certificate authority that permits the domains, and a leaf for each name. Every file that is made begins with a line of
 facts, so that the server can tell from the text alone whether it is still good; programs that read PEM skip that line.
 

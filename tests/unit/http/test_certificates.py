@@ -1,0 +1,297 @@
+"""The private certificate authority: what it makes, what it refuses, when it renews."""
+
+import asyncio
+import ssl
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+
+from emulator.http.certificate_files import LEAF_DAYS, authority_facts, is_host_name, leaf_facts, leaf_path
+from emulator.http.certificates import CertificateAuthority, MintingFailed, NameRefused
+from emulator.kernel.clock import DAY, SystemClock, VirtualClock
+
+NAME = "123.cn-hangzhou.fc.aliyuncs.com"
+
+
+def an_authority(folder: Path, **options) -> CertificateAuthority:
+    return CertificateAuthority(folder, **{"accepts": lambda name: True, "clock": SystemClock(), **options})
+
+
+def run(scenario, *authorities: CertificateAuthority):
+    async def main():
+        try:
+            async with asyncio.timeout(60):
+                return await scenario()
+        finally:
+            for authority in authorities:
+                await authority.close()
+
+    return asyncio.run(main())
+
+
+@pytest.fixture(scope="module")
+def ca(tmp_path_factory) -> Path:
+    """A folder with an authority, and leaves for localhost and one name."""
+    folder = tmp_path_factory.mktemp("state") / "ca"
+    authority = an_authority(folder)
+    run(lambda: authority.prepare([NAME]), authority)
+    return folder
+
+
+def certificate(path: Path) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(path.read_bytes())
+
+
+def extension(cert: x509.Certificate, kind):
+    return cert.extensions.get_extension_for_class(kind)
+
+
+def handshake(ca_file: Path, leaf: Path, name: str) -> None:
+    """Verify *leaf* for *name* as the strictest client would, without sockets."""
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(leaf)
+    client = ssl.create_default_context(cafile=ca_file)
+    client.verify_flags |= ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN
+    upstream, downstream = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [
+        client.wrap_bio(downstream, upstream, server_hostname=name),
+        server.wrap_bio(upstream, downstream, server_side=True),
+    ]
+    for end in ends * 3:
+        try:
+            end.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "::1", NAME])
+def test_a_strict_client_that_trusts_the_authority_accepts_the_leaf(ca, name):
+    """Strict verification as Python 3.13 does it passes for names and loopback addresses alike."""
+    leaf = leaf_path(ca, NAME if name == NAME else "localhost")
+
+    handshake(ca / "ca.pem", leaf, name)
+
+    assert leaf.exists()
+
+
+def test_a_leaf_is_for_its_name_only(ca):
+    """A certificate made for one host does not serve another."""
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(ca / "ca.pem", leaf_path(ca, NAME), f"x{NAME}")
+
+
+def test_the_authority_is_bound_to_the_emulated_names(ca):
+    """Its constraints permit the clouds' suffixes, localhost and loopback addresses, and are critical."""
+    cert = certificate(ca / "ca.pem")
+
+    constraints = extension(cert, x509.NameConstraints)
+
+    assert constraints.critical
+    assert {str(name.value) for name in constraints.value.permitted_subtrees} == {
+        "aliyuncs.com",
+        "fcapp.run",
+        "localhost",
+        "127.0.0.0/8",
+        "::1/128",
+    }
+    assert extension(cert, x509.BasicConstraints).value == x509.BasicConstraints(ca=True, path_length=0)
+    assert extension(cert, x509.KeyUsage).value.key_cert_sign
+    assert (cert.not_valid_after_utc - datetime.now(UTC)).days <= 365
+
+
+def test_a_stolen_key_cannot_pose_as_another_site(ca, tmp_path):
+    """A leaf for a foreign name, signed by the authority's own key, is refused by clients that trust it."""
+    program = (
+        "import sys; from pathlib import Path; from emulator.http import minting; "
+        "folder = Path(sys.argv[1]); now = int(sys.argv[2]); "
+        "key, issuer = minting._authority(folder, now, []); "
+        "minting._mint_leaf(folder, 'www.example.com', now, key, issuer)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(ca), str(SystemClock().now())], check=True, timeout=60)
+
+    with pytest.raises(ssl.SSLCertVerificationError, match="permitted subtree"):
+        handshake(ca / "ca.pem", leaf_path(ca, "www.example.com"), "www.example.com")
+
+
+def test_a_leaf_has_what_clients_ask_for(ca):
+    """The exact name, server use, identifiers of both keys, and a life under 398 days."""
+    cert = certificate(leaf_path(ca, NAME))
+    authority = certificate(ca / "ca.pem")
+
+    names = extension(cert, x509.SubjectAlternativeName).value
+
+    assert names.get_values_for_type(x509.DNSName) == [NAME]
+    assert x509.oid.ExtendedKeyUsageOID.SERVER_AUTH in extension(cert, x509.ExtendedKeyUsage).value
+    assert (
+        extension(cert, x509.AuthorityKeyIdentifier).value.key_identifier
+        == extension(authority, x509.SubjectKeyIdentifier).value.digest
+    )
+    assert (cert.not_valid_after_utc - cert.not_valid_before_utc).days < 398
+
+
+def test_keys_are_readable_by_their_owner_only(ca):
+    """The authority's key and every leaf are 0600, their folders 0700."""
+    files = [ca / "ca-key.pem", leaf_path(ca, NAME)]
+
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in files}
+
+    assert modes == {0o600}
+    assert stat.S_IMODE(ca.stat().st_mode) & 0o077 == 0
+    serialization.load_pem_private_key((ca / "ca-key.pem").read_bytes(), None)
+
+
+def test_the_server_itself_never_imports_the_certificate_library(tmp_path):
+    """Making and using certificates leaves ``cryptography`` to the child."""
+    program = (
+        "import asyncio, sys; from pathlib import Path; "
+        "from emulator.http.certificates import CertificateAuthority; from emulator.kernel.clock import SystemClock; "
+        "a = CertificateAuthority(Path(sys.argv[1]), accepts=lambda name: True, clock=SystemClock()); "
+        "asyncio.run(a.context_for('localhost')); sys.exit('cryptography' in sys.modules)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "ca")], timeout=60)
+
+    assert done.returncode == 0
+
+
+def test_names_asked_for_at_once_are_made_once(tmp_path, monkeypatch):
+    """However many connections wait for a name, one certificate is made, and those for other names share a child."""
+    authority = an_authority(tmp_path / "ca")
+    batches = []
+    original = authority._run_child
+
+    async def counting(names):
+        batches.append(names)
+        return await original(names)
+
+    monkeypatch.setattr(authority, "_run_child", counting)
+    asked = ["a.fcapp.run"] * 5 + [f"{number}.fcapp.run" for number in range(10)]
+
+    contexts = run(lambda: asyncio.gather(*(authority.context_for(name) for name in asked)), authority)
+
+    assert len({id(context) for context in contexts}) == 11
+    assert sorted(name for batch in batches for name in batch) == sorted(set(asked))
+    assert len(batches) <= 2
+
+
+def test_a_leaf_on_disk_is_used_again(ca, monkeypatch):
+    """A later server finds what an earlier one made."""
+    authority = an_authority(ca)
+
+    async def no_child(names):
+        raise AssertionError(names)
+
+    monkeypatch.setattr(authority, "_run_child", no_child)
+
+    context = run(lambda: authority.context_for(NAME), authority)
+
+    assert context.get_ca_certs() == []
+    assert isinstance(context, ssl.SSLContext)
+
+
+@pytest.mark.parametrize("name", ["", "a..b", "-a.fcapp.run", "*.fcapp.run", "../x.fcapp.run", "a" * 64 + ".fcapp.run"])
+def test_what_is_no_host_name_is_refused(tmp_path, name):
+    """Nothing but letters, digits, dots and inner hyphens gets near a file name or a certificate."""
+    authority = an_authority(tmp_path / "ca")
+
+    with pytest.raises(NameRefused):
+        run(lambda: authority.context_for(name), authority)
+
+    assert not is_host_name(name)
+    assert not (tmp_path / "ca").exists()
+
+
+def test_names_outside_the_emulator_are_refused(tmp_path):
+    """Neither a name beyond the constraints nor one the emulator does not serve gets a certificate."""
+    authority = an_authority(tmp_path / "ca", accepts=lambda name: not name.startswith("evil"))
+
+    async def scenario():
+        for name in ("www.example.com", "evil.fcapp.run", "xaliyuncs.com"):
+            with pytest.raises(NameRefused):
+                await authority.context_for(name)
+
+    run(scenario, authority)
+    assert not (tmp_path / "ca").exists()
+
+
+def test_a_leaf_is_renewed_before_it_ends(tmp_path):
+    """A long-running server replaces a certificate weeks before clients would refuse it."""
+    clock = VirtualClock(SystemClock().now())
+    authority = an_authority(tmp_path / "ca", clock=clock)
+
+    async def scenario():
+        first = await authority.context_for(NAME)
+        again = await authority.context_for(NAME)
+        clock.move_to(clock.now() + (LEAF_DAYS - 10) * DAY)
+        return first, again, await authority.context_for(NAME)
+
+    first, again, renewed = run(scenario, authority)
+
+    assert first is again
+    assert renewed is not first
+    facts = leaf_facts(tmp_path / "ca", NAME)
+    assert facts is not None
+    assert facts.not_after > clock.now() + 60 * DAY
+
+
+def test_a_renewed_authority_keeps_its_key(tmp_path):
+    """Near its end the authority gets a new certificate for the same key, so its leaves stay good."""
+    clock = VirtualClock(SystemClock().now())
+    authority = an_authority(tmp_path / "ca", clock=clock)
+
+    async def scenario():
+        await authority.ensure_ca()
+        before = authority_facts(tmp_path / "ca")
+        clock.move_to(clock.now() + 320 * DAY)
+        await authority.ensure_ca()
+        return before, authority_facts(tmp_path / "ca")
+
+    before, after = run(scenario, authority)
+
+    assert before.key_id == after.key_id
+    assert after.not_after - before.not_after == 320 * DAY
+
+
+def test_a_custom_domain_widens_the_authority(tmp_path):
+    """A domain of the user's own is permitted once it is configured, and stays so."""
+    run(an_authority(tmp_path / "ca").ensure_ca)
+    authority = an_authority(tmp_path / "ca", domains=["Shop.Example"])
+
+    run(lambda: authority.context_for("api.shop.example"), authority)
+
+    handshake(tmp_path / "ca" / "ca.pem", leaf_path(tmp_path / "ca", "api.shop.example"), "api.shop.example")
+    facts = authority_facts(tmp_path / "ca")
+    assert facts is not None
+    assert "shop.example" in facts.names
+
+
+def test_a_broken_authority_is_made_anew(tmp_path):
+    """Damaged files do not keep the server from serving."""
+    folder = tmp_path / "ca"
+    authority = an_authority(folder)
+    run(authority.ensure_ca, authority)
+    (folder / "ca-key.pem").write_text("broken")
+    (folder / "ca.pem").write_text("broken")
+
+    again = an_authority(folder)
+    run(again.ensure_ca, again)
+
+    handshake(folder / "ca.pem", leaf_path(folder, "localhost"), "localhost")
+    assert authority_facts(folder) is not None
+
+
+def test_a_child_that_fails_is_an_error_of_its_own(tmp_path, caplog):
+    """When nothing can be written the caller learns it, and the log has what the child said."""
+    (tmp_path / "ca").write_text("a file where the folder should be")
+    authority = an_authority(tmp_path / "ca")
+
+    with pytest.raises(MintingFailed):
+        run(authority.ensure_ca, authority)
+
+    assert "FileExistsError" in caplog.text
