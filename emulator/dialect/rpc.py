@@ -4,6 +4,7 @@ FnF, STS, the management API of MNS and others speak it through the same gateway
 a service gives its table of operations. Parameters come from query and form alike.
 """
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -123,8 +124,31 @@ class RpcFront:
             body["Recommend"] = ""
         return _write(error.http_status, body, "Error", context)
 
-    async def _finish(self, reply: Awaitable[Reply], context: RequestContext) -> Response:
+    def _finish(self, reply: Awaitable[Reply], context: RequestContext) -> Awaitable[Response]:
+        if isinstance(reply, asyncio.Future):
+            return self._rendered(reply, context)
+        return self._awaited(reply, context)
+
+    async def _awaited(self, reply: Awaitable[Reply], context: RequestContext) -> Response:
         return self._render(await reply, context)
+
+    def _rendered(self, reply: "asyncio.Future[Reply]", context: RequestContext) -> "asyncio.Future[Response]":
+        """Chain two futures, so that a parked long poll costs no task."""
+        answer: asyncio.Future[Response] = reply.get_loop().create_future()
+
+        def replied(reply: "asyncio.Future[Reply]") -> None:
+            if answer.done():
+                return
+            if reply.cancelled():
+                answer.cancel()
+            elif (error := reply.exception()) is not None:
+                answer.set_exception(error)
+            else:
+                answer.set_result(self._render(reply.result(), context))
+
+        reply.add_done_callback(replied)
+        answer.add_done_callback(lambda _: reply.cancel())  # the client has gone; nothing happens to a reply that is in
+        return answer
 
     def _render(self, reply: Reply, context: RequestContext) -> Response:
         return _write(200, {"RequestId": context.request_id, **reply}, f"{context.operation}Response", context)
