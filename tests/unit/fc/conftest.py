@@ -1,0 +1,192 @@
+"""A Function Compute without a network: the service and its front over a database in memory, instances that only echo."""
+
+import asyncio
+import base64
+import io
+import json
+import zipfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emulator.dialect.context import RequestContext
+from emulator.http.message import Headers, Request, Response
+from emulator.kernel.clock import VirtualClock
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.identity import AccountId, Principal, Region, World
+from emulator.kernel.ids import CountingIds
+from emulator.kernel.timers import VirtualTimers
+from emulator.services.fc.front import FcFront
+from emulator.services.fc.logbook import LogBook
+from emulator.services.fc.runtime.instance import Credentials, FunctionImage, Invocation, InvocationResult
+from emulator.services.fc.service import SCHEMA, FunctionCompute
+from emulator.storage.database import Database
+from emulator.storage.migrations import migrate
+
+ACCOUNT = AccountId("123456789012")
+REGION = Region("cn-hangzhou")
+
+
+class EchoInstances:
+    """Stands for the instance pool: a call returns its event; remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.images: list[FunctionImage] = []
+        self.invocations: list[Invocation] = []
+        self.retired: list[str] = []
+        self.answer: Callable[[FunctionImage, Invocation], InvocationResult] | None = None
+
+    async def invoke(self, image: FunctionImage, invocation: Invocation) -> InvocationResult:
+        self.images.append(image)
+        self.invocations.append(invocation)
+        if self.answer is not None:
+            return self.answer(image, invocation)
+        return InvocationResult(
+            body=invocation.event,
+            error_type=None,
+            log=b"FC Invoke Start\n",
+            duration_ms=1.4,
+            max_memory_mb=12.5,
+            instance_id="c-1",
+            cold=False,
+        )
+
+    def retire_family(self, family: str) -> None:
+        self.retired.append(family)
+
+
+class FixedKeys:
+    """Issues the same keys for every role and counts how often."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def for_role(self, account: AccountId, role_arn: str, session: str) -> Credentials:
+        self.asked.append(role_arn)
+        return Credentials(access_key_id="STS.x", access_key_secret="s", security_token="t")
+
+
+class Answered:
+    """An answer, decoded."""
+
+    def __init__(self, response: Response) -> None:
+        self.status = response.status
+        self.content = response.body if isinstance(response.body, bytes) else b""
+        self.headers = {name.lower(): value for name, value in response.headers}
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.content)
+
+    @property
+    def code(self) -> str:
+        body = self.body
+        return str(body.get("ErrorCode") or body.get("Code"))
+
+
+class Site:
+    """One emulated Function Compute and a caller in front of it."""
+
+    def __init__(self, folder: Path, database: Database | None = None) -> None:
+        self.folder = folder
+        self.world = World(ACCOUNT, REGION)
+        self.clock = VirtualClock()
+        self.ids = CountingIds()
+        self.timers = VirtualTimers(self.clock)
+        self.instances = EchoInstances()
+        self.keys = FixedKeys()
+        self.database = database or Database(None)
+        migrate(self.database, [SCHEMA])
+        self.logbook = LogBook(folder / "logs")
+        self.fc = FunctionCompute(
+            database=self.database,
+            clock=self.clock,
+            ids=self.ids,
+            timers=self.timers,
+            instances=self.instances,
+            code_folder=folder / "code",
+            logbook=self.logbook,
+            account=ACCOUNT,
+            region=REGION,
+            endpoint=lambda: "http://127.0.0.1:8868",
+            credentials=self.keys,
+        )
+        self.front = FcFront(self.fc, self.ids)
+
+    async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answered:
+        """Send a request as an authenticated caller; header names take ``_`` for ``-``."""
+        content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        pairs = [(name.replace("_", "-"), value) for name, value in headers.items()]
+        context = RequestContext(Request(method, path, Headers(pairs), content), self.clock.now())
+        context.front = self.front
+        context.region = REGION
+        context.principal = Principal(ACCOUNT, "ak", f"acs:ram::{ACCOUNT}:root")
+        context.request_id = self.front.new_request_id(context)
+        try:
+            answer = self.front.handle(context)
+            response = answer if isinstance(answer, Response) else await answer
+        except ServiceError as error:
+            response = self.front.render_error(error, context)
+        await self.database.committed()
+        return Answered(response)
+
+    async def v1(self, method: str, path: str, body: Any = None, **headers: str) -> Answered:
+        return await self.ask(method, "/2016-08-15" + path, body, **headers)
+
+    async def v3(self, method: str, path: str, body: Any = None, **headers: str) -> Answered:
+        return await self.ask(method, "/2023-03-30" + path, body, **headers)
+
+    async def make_function(self, service: str = "shop", name: str = "order", **fields: Any) -> Answered:
+        """Make a service, unless there is one, and a function in it."""
+        await self.v1("POST", "/services", {"serviceName": service})
+        body = {"functionName": name, "runtime": "python3.10", "handler": "index.handler", "code": package(), **fields}
+        return await self.v1("POST", f"/services/{service}/functions", body)
+
+
+def package(**files: str) -> dict[str, str]:
+    """Return the ``code`` field for a zip of *files* (name with ``__`` for the dot -> content)."""
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        for name, content in (files or {"index__py": "def handler(event, context): return event"}).items():
+            archive.writestr(name.replace("__", "."), content)
+    return {"zipFile": base64.b64encode(sink.getvalue()).decode()}
+
+
+@pytest.fixture
+def pack() -> Callable[..., dict[str, str]]:
+    """Makes the ``code`` field out of files."""
+    return package
+
+
+@pytest.fixture
+def on_site(tmp_path: Path) -> Callable[[Callable[[Site], Awaitable[None]]], None]:
+    """Runs a scenario against a fresh site; with *functions* as its functions folder."""
+
+    def run(scenario: Callable[[Site], Awaitable[None]], functions: Path | None = None) -> None:
+        async def main() -> None:
+            async with _open(tmp_path / "state", functions) as site:
+                await scenario(site)
+
+        asyncio.run(main())
+
+    return run
+
+
+@asynccontextmanager
+async def _open(folder: Path, functions: Path | None) -> AsyncIterator[Site]:
+    site = Site(folder)
+    await site.fc.start(functions)
+    try:
+        yield site
+    finally:
+        await site.fc.close()
+        site.database.close()
+
+
+@pytest.fixture
+def site_of() -> type[Site]:
+    """The class of sites, for tests that build their own."""
+    return Site
