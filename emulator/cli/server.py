@@ -63,9 +63,9 @@ def status(arguments: Namespace, settings: Settings) -> int:
     client.health()
     found = client.admin("GET", "status")
     if wants_json(arguments):
-        say_json({"endpoint": client.endpoint.http, **found})
+        say_json(found)
         return 0
-    say_pairs({"endpoint": client.endpoint.http, **{name: _readable(value) for name, value in found.items()}})
+    say_pairs({name: _readable(value) for name, value in found.items()})
     return 0
 
 

@@ -100,6 +100,7 @@ def test_background_start_prints_what_clients_need_and_stop_ends_it(program):
 def test_background_start_leaves_its_log_in_the_state_folder(program):
     """The server's own lines go to logs/server.log."""
     assert program.run("start", "-d", "--log-format", "json").returncode == 0
+    assert program.run("stop").returncode == 0
 
     lines = (program.folder / ".localyun" / "logs" / "server.log").read_text().splitlines()
 
@@ -119,6 +120,96 @@ def test_env_points_a_shell_at_the_emulator(program):
     assert f"export LOCALYUN_ENDPOINT='{address}'" in env
     assert "no keys" not in done.stderr
     assert "no emulator answered" not in done.stderr
+
+
+@pytest.fixture
+def functions(program):
+    """A folder with one function that answers, logs and fails when told to; an emulator serves it."""
+    code = """
+import logging
+
+def handler(event, context):
+    logging.getLogger().info("got %s", event.decode())
+    if event == b"fail":
+        raise ValueError("told to")
+    return b"<" + event + b">"
+"""
+    for path in ("functions/shop/order", "functions/alone"):
+        (program.folder / path).mkdir(parents=True)
+        (program.folder / path / "index.py").write_text(code)
+    program.start()
+
+
+def test_invoke_prints_what_the_function_returns(program, functions):
+    """Functions with and without a service; the event as text or from a file."""
+    (program.folder / "event").write_bytes(b"from a file")
+
+    assert program.run("invoke", "shop/order", "--event", "a").stdout == "<a>"
+    assert program.run("invoke", "shop.LATEST/order").stdout == "<>"
+    assert program.run("invoke", "alone", "--event-file", "event").stdout == "<from a file>"
+    assert program.run("invoke", "alone", "--event-file", "-").stdout == "<>"
+
+
+def test_invoke_tells_a_failed_function_from_a_refused_call(program, functions):
+    """The function's own answer stays on standard output; both end with 1."""
+    failed = program.run("invoke", "alone", "--event", "fail")
+    refused = program.run("invoke", "nobody")
+    no_file = program.run("invoke", "alone", "--event-file", "nowhere")
+
+    assert (failed.returncode, refused.returncode, no_file.returncode) == (1, 1, 1)
+    assert json.loads(failed.stdout)["errorType"] == "ValueError"
+    assert "the function failed" in failed.stderr
+    assert refused.stdout == ""
+    assert refused.stderr.startswith("localyun: FunctionNotFound: ")
+    assert "nowhere cannot be read" in no_file.stderr
+
+
+def test_invoke_shows_the_log_of_the_call(program, functions):
+    """On standard error, or in the JSON form."""
+    text = program.run("invoke", "alone", "--event", "x", "--log")
+    shown = json.loads(program.run("invoke", "alone", "--event", "x", "--log", "--json").stdout)
+
+    assert text.stdout == "<x>"
+    assert "got x" in text.stderr
+    assert shown["result"] == "<x>"
+    assert shown["error"] is None
+    assert "got x" in shown["log"]
+
+
+def test_logs_prints_what_functions_have_written(program, functions):
+    """Of all functions or of one; an unknown one is an error."""
+    program.run("invoke", "alone", "--event", "one")
+    program.run("invoke", "shop/order", "--event", "two")
+
+    everything = program.run("logs").stdout
+    order = program.run("logs", "shop/order").stdout
+    unknown = program.run("logs", "shop/nobody")
+
+    assert "got one" in everything
+    assert "got two" in everything
+    assert "got two" in order
+    assert "got one" not in order
+    assert unknown.returncode == 1
+
+
+def test_logs_follow_shows_new_lines(program, functions):
+    """A line written after the command started arrives without asking again."""
+    program.run("invoke", "alone", "--event", "before")
+    following = subprocess.Popen(
+        [sys.executable, "-m", "emulator", "logs", "-f", "alone"],
+        cwd=program.folder,
+        env=program.env,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert any("got before" in line for line in following.stdout)
+        program.run("invoke", "alone", "--event", "after")
+        assert any("got after" in line for line in following.stdout)
+    finally:
+        following.terminate()
+        following.wait(DEADLINE_S)
+        following.stdout.close()
 
 
 def test_reset_keeps_the_keys(program):
