@@ -1,0 +1,28 @@
+"""Repeating a command line for the process in the background."""
+
+from emulator.cli.background import flags
+from emulator.cli.parser import build
+from emulator.config import OPTIONS, load
+
+
+def settings_of(words, folder, environ=None):
+    given = build().parse_args(["start", *words])
+    return load({option.name: getattr(given, option.name, None) for option in OPTIONS}, environ or {}, folder)
+
+
+def test_repeated_flags_lead_to_the_same_settings(tmp_path):
+    """Every flag arrives, with paths that no longer depend on the working directory."""
+    (tmp_path / "src").mkdir()
+    words = [
+        *("--host", "127.0.0.1,::1", "--port", "0", "--https-port", "5", "--state", "s", "--functions", "src"),
+        *("--ephemeral", "--no-enforce-ram", "--auth", "lenient", "--allowed-hosts", "a,b"),
+        *("--durability", "full", "--log-format", "json", "--log-level", "debug"),
+    ]
+    settings = settings_of(words, tmp_path)
+
+    assert settings_of(flags(settings), tmp_path / "src").config == settings.config
+
+
+def test_environment_and_file_are_not_repeated(tmp_path):
+    """The process reads them itself, so that origins stay true."""
+    assert flags(settings_of([], tmp_path, {"LOCALYUN_PORT": "7"})) == []
