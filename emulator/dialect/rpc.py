@@ -137,13 +137,12 @@ class RpcFront:
         answer: asyncio.Future[Response] = reply.get_loop().create_future()
 
         def replied(reply: "asyncio.Future[Reply]") -> None:
-            if answer.done():
-                return
             if reply.cancelled():
                 answer.cancel()
             elif (error := reply.exception()) is not None:
-                answer.set_exception(error)
-            else:
+                if not answer.done():
+                    answer.set_exception(error)
+            elif not answer.done():
                 answer.set_result(self._render(reply.result(), context))
 
         reply.add_done_callback(replied)
