@@ -1,0 +1,406 @@
+"""Ports, TLS and the end of a server, over real sockets."""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+
+import pytest
+
+from emulator.gateway import server as server_module
+from emulator.gateway.server import PortInUse, Server
+from emulator.http.certificates import CertificateAuthority
+from emulator.http.limits import HttpLimits
+from emulator.http.message import Response
+from emulator.kernel.clock import SystemClock
+
+GET = b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+class Application:
+    """Answers with what it knows of the connection; parks requests for /park."""
+
+    def __init__(self):
+        self.parked = []
+
+    def admit(self, request):
+        return 1000
+
+    def too_large(self, request, limit):
+        return Response(413)
+
+    def malformed(self, status, reason):
+        return Response(status, reason.encode())
+
+    def serve(self, request, respond):
+        if request.path == "/park":
+            self.parked.append(respond)
+        else:
+            respond(Response(200, f"{request.scheme} {request.server_name} {request.remote}".encode()))
+
+
+def run(scenario, **options):
+    """Start a server, run *scenario* on it, stop it."""
+
+    async def main():
+        application = Application()
+        server = Server(application, clock=SystemClock(), **options)
+        await server.start()
+        try:
+            async with asyncio.timeout(30):
+                return await scenario(server, application)
+        finally:
+            await server.stop(0)
+
+    return asyncio.run(main())
+
+
+async def ask(port, data=GET, host="127.0.0.1", **options):
+    reader, writer = await asyncio.open_connection(host, port, **options)
+    try:
+        writer.write(data)
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        return head, await reader.readexactly(length)
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
+def has_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as sock:
+            sock.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no ::1")
+def test_both_loopback_addresses_are_served_on_one_port():
+    """A free port is found that IPv4 and IPv6 share."""
+
+    async def scenario(server, application):
+        return [(await ask(server.port, host=host))[1] for host in ("127.0.0.1", "::1")]
+
+    assert run(scenario) == [b"http None 127.0.0.1", b"http None ::1"]
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no ::1")
+def test_a_port_taken_on_the_second_address_is_passed_over(monkeypatch):
+    """When the port IPv4 happened to get is taken on IPv6, another one is tried."""
+    original = server_module._bind
+    taken = []
+
+    def bind(family, address, port):
+        if family == socket.AF_INET6 and not taken:
+            taken.append(port)
+            raise OSError(98, "in use")
+        return original(family, address, port)
+
+    monkeypatch.setattr(server_module, "_bind", bind)
+
+    port = run(lambda server, application: asyncio.sleep(0, server.port))
+
+    assert taken
+    assert port
+
+
+def test_an_address_the_machine_does_not_have_is_skipped(monkeypatch):
+    """Without IPv6 the server listens on IPv4 alone."""
+    original = server_module._bind
+
+    def bind(family, address, port):
+        if family == socket.AF_INET6:
+            raise OSError(99, "cannot assign requested address")
+        return original(family, address, port)
+
+    monkeypatch.setattr(server_module, "_bind", bind)
+
+    head, _ = run(lambda server, application: ask(server.port))
+
+    assert head.startswith(b"HTTP/1.1 200 ")
+
+
+def test_no_address_at_all_is_an_error(monkeypatch):
+    """A server that can listen nowhere does not start."""
+    monkeypatch.setattr(server_module, "_bind", lambda *where: (_ for _ in ()).throw(OSError(99, "no such address")))
+
+    with pytest.raises(OSError, match="no such address"):
+        run(lambda server, application: asyncio.sleep(0))
+
+
+def test_a_used_port_is_named_in_the_error():
+    """The command line can tell which of the two ports is in use."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen()
+        port = sock.getsockname()[1]
+
+        with pytest.raises(PortInUse) as caught:
+            run(lambda server, application: asyncio.sleep(0), port=port)
+
+    assert caught.value.port == port
+
+
+def test_a_used_https_port_frees_the_http_port(tmp_path):
+    """A start that fails half-way leaves nothing listening."""
+
+    async def main():
+        with socket.socket() as taken, socket.socket() as probe:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+            probe.close()
+            server = Server(
+                Application(),
+                clock=SystemClock(),
+                hosts=["127.0.0.1"],
+                port=port,
+                https_port=taken.getsockname()[1],
+                authority=an_authority(tmp_path),
+            )
+            with pytest.raises(PortInUse) as caught:
+                await server.start()
+            with socket.socket() as again:
+                again.bind(("127.0.0.1", port))
+            return caught.value.port, taken.getsockname()[1]
+
+    reported, used = asyncio.run(main())
+
+    assert reported == used
+
+
+def test_a_port_can_be_used_again_at_once():
+    """A restart does not wait for the connections of the server before it to expire."""
+
+    async def main():
+        port = 0
+        for _ in range(3):
+            server = Server(Application(), clock=SystemClock(), port=port)
+            await server.start()
+            port = server.port
+            await ask(port)
+            await server.stop(0)
+        return port
+
+    assert asyncio.run(main())
+
+
+# The end.
+
+
+def test_stopping_closes_idle_connections_and_lets_busy_ones_finish():
+    """An answer under way still arrives, with ``Connection: close``; new connections are refused."""
+
+    async def scenario(server, application):
+        idle, idle_writer = await asyncio.open_connection("127.0.0.1", server.port)
+        busy, busy_writer = await asyncio.open_connection("127.0.0.1", server.port)
+        busy_writer.write(b"GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        while not application.parked:
+            await asyncio.sleep(0.005)
+
+        stopping = asyncio.create_task(server.stop(10))
+        assert await idle.read() == b""
+        assert not stopping.done()
+        with pytest.raises(ConnectionRefusedError):
+            await ask(server.port)
+        application.parked[0](Response(200, b"late"))
+        answer = await busy.read()
+        await stopping
+
+        idle_writer.close()
+        busy_writer.close()
+        return answer
+
+    answer = run(scenario)
+
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"Connection: close\r\n" in answer
+    assert answer.endswith(b"late")
+
+
+def test_stopping_cuts_what_does_not_finish_in_time():
+    """The grace period is a limit."""
+
+    async def scenario(server, application):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        while not application.parked:
+            await asyncio.sleep(0.005)
+
+        await server.stop(0.05)
+
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read() == b""
+        writer.close()
+        return server.open_connections
+
+    assert run(scenario) == 0
+
+
+def test_the_application_is_told_before_parked_requests_are_waited_for():
+    """Long polls are answered by the application when the server stops, so the grace period is not used up."""
+    told = []
+
+    async def main():
+        application = Application()
+
+        def on_stopping():
+            told.append(True)
+            for respond in application.parked:
+                respond(Response(204))
+
+        server = Server(application, clock=SystemClock(), on_stopping=on_stopping)
+        await server.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET /park HTTP/1.1\r\nHost: a\r\n\r\n")
+        while not application.parked:
+            await asyncio.sleep(0.005)
+        async with asyncio.timeout(5):
+            await server.stop(60)
+        answer = await reader.read()
+        writer.close()
+        return answer
+
+    answer = asyncio.run(main())
+
+    assert told == [True]
+    assert answer.startswith(b"HTTP/1.1 204 ")
+
+
+# TLS.
+
+
+def an_authority(folder):
+    return CertificateAuthority(folder / "ca", accepts=lambda name: "evil" not in name, clock=SystemClock())
+
+
+def run_tls(tmp_path, scenario, **options):
+    """As `run`, with an HTTPS port and a client context that trusts its authority."""
+    authority = an_authority(tmp_path)
+
+    async def prepared(server, application):
+        context = ssl.create_default_context(cafile=await authority.ensure_ca())
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        return await scenario(server, context)
+
+    return run(prepared, authority=authority, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        ("123.cn-hangzhou.fc.aliyuncs.com", b"https 123.cn-hangzhou.fc.aliyuncs.com 127.0.0.1"),
+        ("localhost", b"https localhost 127.0.0.1"),
+        ("127.0.0.1", b"https None 127.0.0.1"),
+    ],
+)
+def test_each_host_name_has_a_certificate_of_its_own(tmp_path, name, seen):
+    """A client that trusts the authority is served under any emulated name, and the application sees the name."""
+
+    async def scenario(server, context):
+        return (await ask(server.https_port, ssl=context, server_hostname=name))[1]
+
+    assert run_tls(tmp_path, scenario) == seen
+
+
+def test_only_http_1_1_is_offered(tmp_path):
+    """A client that could speak HTTP/2 is told not to."""
+
+    async def scenario(server, context):
+        _, writer = await asyncio.open_connection("localhost", server.https_port, ssl=context)
+        protocol = writer.get_extra_info("ssl_object").selected_alpn_protocol()
+        writer.close()
+        return protocol
+
+    assert run_tls(tmp_path, scenario) == "http/1.1"
+
+
+@pytest.mark.parametrize("name", ["www.example.com", "evil.fcapp.run"])
+def test_a_name_that_is_not_served_is_refused_by_an_alert(tmp_path, name):
+    """The client learns that the name is the reason."""
+
+    async def scenario(server, context):
+        with pytest.raises(ssl.SSLError, match=r"(?i)unrecognized.name"):
+            await ask(server.https_port, ssl=context, server_hostname=name)
+
+    run_tls(tmp_path, scenario)
+
+
+def test_plain_http_on_the_https_port_is_answered_in_clear(tmp_path):
+    """Whoever forgets the ``s`` reads what is wrong instead of waiting."""
+
+    async def scenario(server, context):
+        return await ask(server.https_port)
+
+    head, body = run_tls(tmp_path, scenario)
+
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"https://" in body
+
+
+def test_clients_that_do_not_finish_their_handshake_harm_nobody(tmp_path):
+    """Silence, garbage, half a greeting and distrust leave the port serving others."""
+
+    async def scenario(server, context):
+        silent = await asyncio.open_connection("127.0.0.1", server.https_port)
+        half = await asyncio.open_connection("127.0.0.1", server.https_port)
+        half[1].write(b"\x16\x03\x01\x02\x00\x01\x00")
+        gone = await asyncio.open_connection("127.0.0.1", server.https_port)
+        gone[1].close()
+        with pytest.raises(ssl.SSLError):
+            await ask(server.https_port, ssl=ssl.create_default_context(), server_hostname="localhost")
+        _, body = await ask(server.https_port, ssl=context, server_hostname="localhost")
+        for _, writer in (silent, half):
+            writer.close()
+        return body
+
+    assert run_tls(tmp_path, scenario) == b"https localhost 127.0.0.1"
+
+
+def test_a_greeting_in_many_packets_is_understood(tmp_path):
+    """The name is found however slowly the first message comes."""
+
+    async def scenario(server, context):
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = context.wrap_bio(incoming, outgoing, server_hostname="slow.fcapp.run")
+        with pytest.raises(ssl.SSLWantReadError):
+            client.do_handshake()
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.https_port)
+        hello = outgoing.read()
+        for start in range(0, len(hello), 100):
+            writer.write(hello[start : start + 100])
+            await asyncio.sleep(0.01)
+        while True:
+            try:
+                client.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                incoming.write(await reader.read(65536))
+        names = client.getpeercert()["subjectAltName"]
+        writer.close()
+        return names
+
+    assert run_tls(tmp_path, scenario) == (("DNS", "slow.fcapp.run"),)
+
+
+def test_stopping_ends_tls_connections_too(tmp_path):
+    """Neither an idle TLS connection nor one in its handshake delays the end."""
+
+    async def scenario(server, context):
+        waiting = await asyncio.open_connection("127.0.0.1", server.https_port)
+        idle = await asyncio.open_connection("127.0.0.1", server.https_port, ssl=context, server_hostname="localhost")
+        while server.open_connections == 0:
+            await asyncio.sleep(0.005)
+        async with asyncio.timeout(5):
+            await server.stop(30)
+        ends = [await idle[0].read(), await waiting[0].read()]
+        for _, writer in (waiting, idle):
+            writer.close()
+        return ends
+
+    assert run_tls(tmp_path, scenario, limits=HttpLimits()) == [b"", b""]

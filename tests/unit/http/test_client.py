@@ -1,0 +1,410 @@
+"""Outgoing calls, against servers that behave well, badly, or not at all."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from emulator.http.addresses import is_loopback, permitted_addresses
+from emulator.http.client import HttpClient
+from emulator.http.client_errors import (
+    AddressRefused,
+    AnswerTooLarge,
+    BadAnswer,
+    CallTimedOut,
+    ConnectFailed,
+    ConnectionLost,
+)
+from emulator.http.fields import Unsendable
+from emulator.http.outgoing import split_url
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+class Script:
+    """A server that answers the n-th request of the n-th connection as told, and keeps what it was sent.
+
+    Each connection has a list of answers; after the last the server closes. None stands for silence.
+    """
+
+    def __init__(self, *connections: list[bytes | None]) -> None:
+        self._connections = list(connections)
+        self.requests: list[bytes] = []
+        self.accepted = 0
+        self.port = 0
+        self._writers: list[asyncio.StreamWriter] = []
+        self._tasks: list[asyncio.Task[None] | None] = []
+
+    async def __aenter__(self) -> "Script":
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self._server.close()
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.sleep(0)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answers = self._connections[min(self.accepted, len(self._connections) - 1)]
+        self.accepted += 1
+        self._writers.append(writer)
+        self._tasks.append(asyncio.current_task())
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            for answer in answers:
+                self.requests.append(await self._request(reader))
+                if answer is None:
+                    await reader.read()
+                else:
+                    writer.write(answer)
+                    await writer.drain()
+        writer.close()
+
+    async def _request(self, reader: asyncio.StreamReader) -> bytes:
+        head = await reader.readuntil(b"\r\n\r\n")
+        lower = head.lower()
+        if b"transfer-encoding: chunked" in lower:
+            return head + await reader.readuntil(b"0\r\n\r\n")
+        if b"content-length: " in lower:
+            return head + await reader.readexactly(int(lower.split(b"content-length: ")[1].split(b"\r\n")[0]))
+        return head
+
+
+def run(scenario: Callable[[], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(20):
+            await scenario()
+
+    asyncio.run(main())
+
+
+@contextlib.asynccontextmanager
+async def a_client(**options):
+    client = HttpClient(**options)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+def test_a_call_sends_what_it_is_given_and_returns_the_answer():
+    """Only Host and the framing are added, so signed headers stay as they are."""
+
+    async def scenario():
+        async with (
+            Script([b"HTTP/1.1 201 Created\r\nX-A: b \r\nContent-Length: 3\r\n\r\nabc"]) as server,
+            a_client() as client,
+        ):
+            answer = await client.request(
+                "POST", f"{server.url}/a%2Fb?x=1", timeout_s=5, headers=[("X-One", "1"), ("x-two", "é")], body=b"hello"
+            )
+
+        assert (answer.status, answer.headers.get("x-a"), answer.body) == (201, "b", b"abc")
+        assert server.requests == [
+            f"POST /a%2Fb?x=1 HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nX-One: 1\r\nx-two: é\r\n"
+            "Content-Length: 5\r\n\r\nhello".encode()
+        ]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "status", "body"),
+    [
+        (
+            "GET",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\nX: y\r\n\r\n",
+            200,
+            b"abc",
+        ),
+        ("GET", b"HTTP/1.1 200 OK\r\n\r\nuntil the end", 200, b"until the end"),
+        ("GET", b"HTTP/1.0 200 OK\r\n\r\nold", 200, b"old"),
+        ("HEAD", b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", 200, b""),
+        ("GET", b"HTTP/1.1 204 No Content\r\n\r\n", 204, b""),
+        ("GET", b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", 304, b""),
+        ("POST", b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: a\r\n\r\n" + OK, 200, b"ok"),
+        ("GET", b"HTTP/1.1 302 Found\r\nLocation: http://example.com/\r\nContent-Length: 0\r\n\r\n", 302, b""),
+    ],
+    ids=["chunked", "until-close", "http-1.0", "head", "204", "304", "interim", "redirect"],
+)
+def test_every_kind_of_answer_is_read(method, answer, status, body):
+    """Chunks, lengths, ends of connections, interim answers; redirects are handed back, not followed."""
+
+    async def scenario():
+        async with Script([answer]) as server, a_client() as client:
+            got = await client.request(method, server.url, timeout_s=5)
+
+        assert (got.status, got.body) == (status, body)
+
+    run(scenario)
+
+
+def test_connections_are_used_again():
+    """Calls one after the other share a connection, whatever the method."""
+
+    async def scenario():
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n"
+        async with Script([OK, head, OK]) as server, a_client() as client:
+            for method in ("POST", "HEAD", "GET"):
+                await client.request(method, server.url, timeout_s=5)
+
+        assert server.accepted == 1
+        assert len(server.requests) == 3
+
+    run(scenario)
+
+
+def test_a_kept_connection_that_was_closed_is_not_used():
+    """A server that closes after its answer costs no failed call, not even of a method that may not be repeated."""
+
+    async def scenario():
+        async with Script([OK]) as server, a_client() as client:
+            for _ in range(2):
+                answer = await client.request("POST", server.url, timeout_s=5, body=b"x")
+                await asyncio.sleep(0.02)
+
+        assert answer.body == b"ok"
+        assert server.accepted == 2
+
+    run(scenario)
+
+
+def test_a_repeatable_call_is_made_again_when_the_kept_connection_breaks():
+    """A server may close just when the next request leaves; GET is then sent once more."""
+
+    async def scenario():
+        async with Script([OK, b""], [OK]) as server, a_client() as client:
+            await client.request("GET", server.url, timeout_s=5)
+            answer = await client.request("GET", server.url, timeout_s=5)
+
+        assert answer.body == b"ok"
+        assert len(server.requests) == 3
+
+    run(scenario)
+
+
+def test_a_call_with_effects_is_not_made_twice():
+    """POST may have been carried out although no answer came; the caller decides."""
+
+    async def scenario():
+        async with Script([OK, b""], [OK]) as server, a_client() as client:
+            await client.request("GET", server.url, timeout_s=5)
+            with pytest.raises(ConnectionLost):
+                await client.request("POST", server.url, timeout_s=5, body=b"x")
+
+        assert len(server.requests) == 2
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (b"", ConnectionLost),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", ConnectionLost),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", ConnectionLost),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", ConnectionLost),
+        (b"SSH-2.0-OpenSSH\r\n", BadAnswer),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 300_000, BadAnswer),
+        (b"HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", BadAnswer),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + b"a" * 2000, AnswerTooLarge),
+        (None, CallTimedOut),
+    ],
+    ids=["nothing", "half-head", "half-body", "half-chunk", "garbage", "long-head", "upgrade", "too-large", "silence"],
+)
+def test_a_bad_answer_is_an_error_that_says_so(answer, error):
+    """A truncated answer is never taken for a whole one."""
+
+    async def scenario():
+        async with Script([answer]) as server, a_client() as client:
+            with pytest.raises(error):
+                await client.request("GET", server.url, timeout_s=0.5, max_response=1000)
+
+    run(scenario)
+
+
+def test_a_refused_connection_is_an_error():
+    """Nobody listening is told apart from an answer that is lost."""
+
+    async def scenario():
+        async with Script([OK]) as server:
+            url = server.url
+        async with a_client() as client:
+            with pytest.raises(ConnectFailed):
+                await client.request("GET", url, timeout_s=5)
+            with pytest.raises(ConnectFailed, match="https"):
+                await client.request("GET", "https://localhost/", timeout_s=5)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    "host", ["169.254.169.254", "10.0.0.1", "0.0.0.0", "[::ffff:169.254.169.254]", "[fe80::1]", "2852039166"]
+)
+def test_only_this_machine_is_called_by_default(host):
+    """Metadata services and private networks are out of reach, however their address is spelled."""
+
+    async def scenario():
+        async with a_client() as client:
+            with pytest.raises(AddressRefused):
+                await client.request("GET", f"http://{host}/latest", timeout_s=5)
+
+    run(scenario)
+
+
+def test_a_name_is_resolved_once_and_its_judged_address_dialled(monkeypatch):
+    """A resolver that answers differently the second time cannot lead a call astray."""
+    answers = iter(["127.0.0.1", "10.1.2.3"])
+
+    async def scenario():
+        async with Script([OK]) as server, a_client() as client:
+            loop = asyncio.get_running_loop()
+            original = loop.getaddrinfo
+
+            async def rebinding(host, port, **options):
+                if host == "rebind.test":
+                    return [(2, 1, 6, "", (next(answers), 0))]
+                return await original(host, port, **options)
+
+            monkeypatch.setattr(loop, "getaddrinfo", rebinding)
+            answer = await client.request("GET", f"http://rebind.test:{server.port}/", timeout_s=5)
+
+        assert answer.status == 200
+        assert next(answers) == "10.1.2.3"
+
+    run(scenario)
+
+
+def test_localhost_needs_no_resolver():
+    """Names below localhost are this machine."""
+    found = asyncio.run(permitted_addresses("api.localhost", is_loopback))
+
+    assert found == ["127.0.0.1", "::1"]
+
+
+def test_a_call_can_be_sent_to_another_address():
+    """The caller may dial an address of its own choice and keep the host of the URL."""
+
+    async def scenario():
+        async with Script([OK]) as server, a_client() as client:
+            await client.request("GET", "http://1.fcapp.run/x", timeout_s=5, connect_to=("127.0.0.1", server.port))
+
+        assert server.requests[0].startswith(b"GET /x HTTP/1.1\r\nHost: 1.fcapp.run\r\n")
+
+    run(scenario)
+
+
+def test_a_body_in_pieces_is_chunked():
+    """A body of unknown length is framed, one whose length the caller tells is sent as it is."""
+
+    async def body():
+        yield b"ab"
+        yield b""
+        yield b"c"
+
+    async def scenario():
+        async with Script([OK, OK]) as server, a_client() as client:
+            await client.request("POST", server.url, timeout_s=5, body=body())
+            await client.request("POST", server.url, timeout_s=5, body=body(), headers=[("Content-Length", "3")])
+
+        assert server.requests[0].endswith(b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n")
+        assert server.requests[1].endswith(b"Content-Length: 3\r\n\r\nabc")
+        assert server.accepted == 1
+
+    run(scenario)
+
+
+def test_an_answer_can_be_read_in_pieces():
+    """The head is there before the body; a body read to its end gives the connection back."""
+
+    async def scenario():
+        chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n"
+        async with Script([chunks, OK]) as server, a_client() as client:
+            answer = await client.open("GET", server.url, timeout_s=5)
+            pieces = [piece async for piece in answer]
+            await client.request("GET", server.url, timeout_s=5)
+
+        assert (answer.status, b"".join(pieces)) == (200, b"abc")
+        assert server.accepted == 1
+
+    run(scenario)
+
+
+def test_an_answer_left_unread_holds_its_sender_back():
+    """Only a bounded part of a body waits in memory, and leaving it early closes the connection."""
+
+    async def scenario():
+        body = b"x" * 50_000_000
+        async with (
+            Script([b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body, OK], [OK]) as server,
+            a_client() as client,
+        ):
+            answer = await client.open("GET", server.url, timeout_s=5)
+            await asyncio.sleep(0.1)
+            waiting = answer._connection._unread
+            await answer.aclose()
+            await client.request("GET", server.url, timeout_s=5)
+
+        assert waiting < 1_000_000
+        assert server.accepted == 2
+
+    run(scenario)
+
+
+def test_idle_connections_are_bounded_and_closed():
+    """No more are kept than allowed, and none for longer."""
+
+    async def scenario():
+        async with Script([OK] * 3) as server, a_client(idle_per_host=2, idle_s=0.05) as client:
+            await asyncio.gather(*(client.request("GET", server.url, timeout_s=5) for _ in range(5)))
+            kept = len(client._pool)
+            await asyncio.sleep(0.15)
+
+            assert kept == 2
+            assert len(client._pool) == 0
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("url", "authority", "target"),
+    [
+        ("http://h", "h", "/"),
+        ("HTTP://H:80/a b?c=中", "h", "/a%20b?c=%E4%B8%AD"),
+        ("https://h:443/x?", "h", "/x"),
+        ("http://[::1]:8080/a%2fb#c", "[::1]:8080", "/a%2fb"),
+        ("http://bücher.example:81", "xn--bcher-kva.example:81", "/"),
+    ],
+)
+def test_urls_are_taken_apart(url, authority, target):
+    """Default ports vanish, fragments stay here, and only what cannot be sent is escaped."""
+    origin, found = split_url(url)
+
+    assert (origin.authority, found) == (authority, target)
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://h/", "h/x", "http:///x", "http://u:p@h/", "http://h:99999/", "http://[::1/", ""]
+)
+def test_what_is_no_http_url_is_refused(url):
+    """Nothing is sent to a URL that cannot be meant."""
+    with pytest.raises(Unsendable):
+        split_url(url)
+
+
+@pytest.mark.parametrize(
+    ("method", "headers"), [("GE T", []), ("GET", [("X", "a\r\nY: b")]), ("GET", [("X:", "a")]), ("GET", [("X", "\0")])]
+)
+def test_headers_cannot_smuggle_others(method, headers):
+    """A line break in a value is an error before anything is sent."""
+
+    async def scenario():
+        async with a_client() as client:
+            with pytest.raises(Unsendable):
+                await client.request(method, "http://localhost:1/", timeout_s=5, headers=headers)
+
+    run(scenario)
