@@ -36,7 +36,11 @@ class Keyring:
 
     def __init__(self, own: AccessKey, *sources: KeySource) -> None:
         self.own = own
-        self._sources = sources
+        self._sources = list(sources)
+
+    def add(self, source: KeySource) -> None:
+        """Ask *source* too from now on."""
+        self._sources.append(source)
 
     def find(self, key_id: str) -> AccessKey | None:
         """Return the key of that id, expired or not; None when there never was one."""

@@ -11,6 +11,7 @@ from emulator.dialect.context import Answer, Front, RequestContext
 from emulator.gateway import stages
 from emulator.gateway.errors import BodyTooLarge, GatewayError
 from emulator.gateway.hosts import HostPolicy
+from emulator.gateway.router import HEALTH
 from emulator.http.message import Request, Respond, Response
 from emulator.kernel.clock import Clock
 from emulator.kernel.errors import ServiceError
@@ -21,6 +22,9 @@ from emulator.storage.database import CommitFailed, Database
 _log = logging.getLogger(__name__)
 _access = logging.getLogger("emulator.access")
 
+LARGEST_BODY = 140 * 1024 * 1024
+"""Bytes read before the front is known; the front's own limit is checked again after. The largest is a code package."""
+
 _REASON_CODES = {
     400: "BadRequest", 408: "RequestTimeout", 413: "EntityTooLarge", 414: "UriTooLong", 417: "ExpectationFailed",
     431: "HeadersTooLarge", 500: "InternalError", 501: "NotImplemented", 505: "HttpVersionNotSupported",
@@ -28,12 +32,17 @@ _REASON_CODES = {
 
 
 class Pipeline:
-    """The application behind the listening sockets (`emulator.http.message.Application`)."""
+    """The application behind the listening sockets (`emulator.http.message.Application`).
+
+    The admin front must be in *fronts* from the beginning; the others are added before *loaded* is done, and calls
+    that come earlier wait for that.
+    """
 
     def __init__(
         self,
         *,
         fronts: Mapping[str, Front],
+        loaded: "asyncio.Future[None]",
         authenticator: Authenticator,
         policy: HostPolicy,
         database: Database,
@@ -45,7 +54,7 @@ class Pipeline:
         self._database = database
         self._clock = clock
         self._ids = ids
-        self._largest_body = max(front.max_body for front in fronts.values())
+        self._loaded = loaded
         self._guard = stages.refuse_strangers(policy)
         self._choose = stages.choose_service(fronts, policy, region)
         self._stages: tuple[stages.Stage, ...] = (
@@ -64,6 +73,8 @@ class Pipeline:
         context = RequestContext(request, self._clock.now())
         try:
             self._guard(context)
+            if not self._loaded.done() and request.path != HEALTH:
+                return LARGEST_BODY
             if "authorization" in request.headers or request.query is not None or request.path != "/":
                 self._choose(context)
                 return stages.front_of(context).max_body
@@ -71,7 +82,7 @@ class Pipeline:
             if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
                 return 0  # nothing to read: the ordinary way refuses it, with its log line
             return self._render(error, context)
-        return self._largest_body  # the service is named inside a form
+        return LARGEST_BODY  # the service is named inside a form
 
     def too_large(self, request: Request, limit: int) -> Response:
         """Return the answer for a body that outgrew *limit* bytes."""
@@ -95,10 +106,11 @@ class Pipeline:
         """Take a whole request through the stages; the answer leaves once what it rests on is committed."""
         context = RequestContext(request, self._clock.now())
         started = self._clock.monotonic()
-        try:
-            answer = self._run(context)
-        except Exception as error:
-            answer = self._failed(error, context)
+        answer: Answer
+        if self._loaded.done() or request.path == HEALTH:
+            answer = self._answer(context)
+        else:
+            answer = self._answer_once_loaded(context)
         if isinstance(answer, Response):
             self._finish(context, started, answer, respond)
             return None
@@ -121,6 +133,18 @@ class Pipeline:
         return future
 
     # --- inside --------------------------------------------------------------------------------------------------
+
+    def _answer(self, context: RequestContext) -> Answer:
+        try:
+            return self._run(context)
+        except Exception as error:
+            return self._failed(error, context)
+
+    async def _answer_once_loaded(self, context: RequestContext) -> Response:
+        await asyncio.shield(self._loaded)
+        context.now = self._clock.now()
+        answer = self._answer(context)
+        return answer if isinstance(answer, Response) else await answer
 
     def _run(self, context: RequestContext) -> Answer:
         for stage in self._stages:

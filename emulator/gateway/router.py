@@ -10,6 +10,7 @@ from emulator.gateway.hosts import HostFacts, facts
 from emulator.http.message import Request
 
 ADMIN_PREFIX = "/_localyun/"
+HEALTH = ADMIN_PREFIX + "health"
 
 VERSIONS: Mapping[str, str] = {
     "2019-03-15": "fnf",

@@ -1,6 +1,7 @@
 """The pipeline: refusals in the right form, answers after the commit, failures told to nobody but the log."""
 
 import asyncio
+import concurrent.futures
 import json
 
 import pytest
@@ -28,8 +29,11 @@ def pipeline_with(operations, *, lenient=True):
         "rpc": UnknownVersionFront(ids),
         **unavailable_fronts(ids),
     }
+    loaded = concurrent.futures.Future()
+    loaded.set_result(None)
     pipeline = Pipeline(
         fronts=fronts,
+        loaded=loaded,
         authenticator=Authenticator(Keyring(KEY), lenient=lenient, nonces=NonceMemory()),
         policy=HostPolicy(),
         database=database,

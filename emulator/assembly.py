@@ -1,0 +1,149 @@
+"""The services and how they are joined: built after the front door listens, because loading them takes most of a start.
+
+Every port of a service is filled here and nowhere else.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from emulator.auth.keys import KeySource
+from emulator.config import Config
+from emulator.dialect.context import Front
+from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
+from emulator.kernel.clock import Clock
+from emulator.kernel.identity import AccountId, World
+from emulator.kernel.ids import Ids
+from emulator.kernel.timers import Timers
+from emulator.oss.front import OssFront
+from emulator.services.fc.front import FcFront
+from emulator.services.fc.logbook import LogBook
+from emulator.services.fc.runtime.instance import Credentials
+from emulator.services.fc.runtime.pool import InstancePool
+from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.service import FunctionCompute
+from emulator.services.mns.api import MnsFront
+from emulator.services.mns.open_api import MnsOpenFront
+from emulator.services.sts.api import StsFront
+from emulator.services.sts.service import TemporaryKeys
+from emulator.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+DEFAULT_ROLE = "AliyunFcDefaultRole"
+"""The role of functions that name none."""
+
+
+class Assembly:
+    """All services of one emulator.
+
+    *work* is the folder for code and logs; *address* the emulator's own ``http://127.0.0.1:PORT``; *environment* what
+    function instances find in theirs.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: Config,
+        world: World,
+        database: Database,
+        clock: Clock,
+        ids: Ids,
+        timers: Timers,
+        work: Path,
+        address: str,
+        environment: dict[str, str],
+    ) -> None:
+        self._config = config
+        self._world = world
+        self._ids = ids
+        self._closing = AsyncExitStack()
+        self.temporary_keys: KeySource
+        self._temporary = self.temporary_keys = TemporaryKeys(database, timers, clock, ids)
+        logbook = LogBook(work / "logs" / "functions")
+        settings = RuntimeSettings(
+            interpreters={name: str(path) for name, path in config.runtimes.items()}, extra_environment=environment
+        )
+        self._pool = InstancePool(clock, ids, settings, logbook.on_log)
+        self._functions = FunctionCompute(
+            database=database,
+            clock=clock,
+            ids=ids,
+            timers=timers,
+            instances=self._pool,
+            code_folder=work / "code",
+            logbook=logbook,
+            account=world.account,
+            region=world.region,
+            endpoint=lambda: address,
+            credentials=RoleKeys(self._temporary, clock),
+        )
+
+    async def start(self) -> None:
+        """Load the functions folder; go on with what an earlier run left unfinished."""
+        await self._pool.start()
+        self._closing.push_async_callback(self._pool.close)
+        self._closing.push_async_callback(self._functions.close)
+        await self._functions.start(self._config.functions)
+
+    async def close(self) -> None:
+        """End what `start` began, in the opposite order."""
+        await self._closing.aclose()
+
+    async def reset(self) -> None:
+        """Forget everything the services know; functions of the folder stay."""
+        await self._functions.reset()
+
+    def fronts(self) -> dict[str, Front]:
+        """Return the services' fronts by the names the router uses."""
+        ids = self._ids
+        return {
+            "fc": FcFront(self._functions, ids),
+            "mns": MnsFront(ids),
+            "mns-open": MnsOpenFront(ids),
+            "oss": OssFront(ids),
+            "sts": StsFront(self._temporary, ids),
+            "rpc": UnknownVersionFront(ids),
+            **unavailable_fronts(ids),
+        }
+
+    def status(self) -> dict[str, Any]:
+        """Return the functions' names and how many resources there are."""
+        functions = self._functions.store.keys()
+        names = [
+            f"{service}/{function}" if service else function
+            for world, service, function, version in functions
+            if world == self._world and not version
+        ]
+        return {"functions": sorted(names), "counts": self._functions.counts()}
+
+    def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
+        """Yield the last *lines* of a function's log, then new ones while following.
+
+        Raises: FunctionNotFound.
+        """
+        return self._functions.logs(function, lines, follow=follow)
+
+    def code_download(self, token: str) -> bytes | None:
+        """Return the zip a GetFunctionCode answer pointed to, or None."""
+        return self._functions.code_download(token)
+
+
+class RoleKeys:
+    """Gives functions the temporary keys of their role (the port `CredentialIssuer`)."""
+
+    def __init__(self, temporary: TemporaryKeys, clock: Clock) -> None:
+        self._temporary = temporary
+        self._clock = clock
+
+    def for_role(self, account: AccountId, role_arn: str, session: str) -> Credentials:
+        """Return keys of *role_arn*; a function without a role acts as the default one."""
+        role = role_arn.rpartition("/")[2] or DEFAULT_ROLE
+        keys = self._temporary.for_role(account, role, session, self._clock.now())
+        return Credentials(
+            access_key_id=keys.access_key_id,
+            access_key_secret=keys.access_key_secret,
+            security_token=keys.security_token,
+        )
