@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 STOP_GRACE_S = 5.0
 
-SERVICES = ("fc", "sts")
+SERVICES = ("fc", "mns", "sts")
 """What the health page lists."""
 
-_SCHEMAS = [Schema(name, Path(__file__).parent / "services" / name / "schema") for name in ("sts", "fc")]
+_SCHEMAS = [Schema(name, Path(__file__).parent / "services" / name / "schema") for name in ("sts", "fc", "mns")]
 
 
 class Emulator:

@@ -26,6 +26,7 @@ from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.api import MnsFront
 from emulator.services.mns.open_api import MnsOpenFront
+from emulator.services.mns.service import MessageService
 from emulator.services.sts.api import StsFront
 from emulator.services.sts.service import TemporaryKeys
 from emulator.storage.database import Database
@@ -67,6 +68,7 @@ class Assembly:
             interpreters={name: str(path) for name, path in config.runtimes.items()}, extra_environment=environment
         )
         self._pool = InstancePool(clock, ids, settings, logbook.on_log)
+        self._queues = MessageService(database, clock, ids, timers)
         self._functions = FunctionCompute(
             database=database,
             clock=clock,
@@ -83,6 +85,8 @@ class Assembly:
 
     async def start(self) -> None:
         """Load the functions folder; go on with what an earlier run left unfinished."""
+        self._queues.start()
+        self._closing.callback(self._queues.close)
         await self._pool.start()
         self._closing.push_async_callback(self._pool.close)
         self._closing.push_async_callback(self._functions.close)
@@ -95,13 +99,14 @@ class Assembly:
     async def reset(self) -> None:
         """Forget everything the services know; functions of the folder stay."""
         await self._functions.reset()
+        self._queues.reset()
 
     def fronts(self) -> dict[str, Front]:
         """Return the services' fronts by the names the router uses."""
         ids = self._ids
         return {
             "fc": FcFront(self._functions, ids),
-            "mns": MnsFront(ids),
+            "mns": MnsFront(self._queues, ids),
             "mns-open": MnsOpenFront(ids),
             "oss": OssFront(ids),
             "sts": StsFront(self._temporary, ids),

@@ -8,14 +8,36 @@ from emulator.auth.failures import AuthFailure, Reason
 from emulator.dialect.context import RequestContext
 from emulator.dialect.xml import parse
 from emulator.http.message import Headers, Request
-from emulator.kernel.clock import Millis
+from emulator.kernel.clock import Millis, VirtualClock
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.ids import CountingIds, RandomIds
+from emulator.kernel.timers import VirtualTimers
 from emulator.oss.front import OssFront
 from emulator.services.mns.api import MnsFront
 from emulator.services.mns.open_api import MnsOpenFront
+from emulator.services.mns.service import SCHEMA, MessageService
+from emulator.storage.database import Database
+from emulator.storage.migrations import migrate
 
 NOW = Millis(0x6AB5CE46 * 1000)
+
+
+_databases = []
+
+
+@pytest.fixture(autouse=True)
+def closed_databases():
+    yield
+    while _databases:
+        _databases.pop().close()
+
+
+def mns_front(ids):
+    database = Database(None)
+    _databases.append(database)
+    migrate(database, [SCHEMA])
+    clock = VirtualClock()
+    return MnsFront(MessageService(database, clock, ids, VirtualTimers(clock)), ids)
 
 
 def a_context(front, method="GET", target="/queues", headers=()):
@@ -31,7 +53,7 @@ VERSIONED = [("Host", "123.mns.cn-shanghai.aliyuncs.com"), ("x-mns-version", "20
 
 def test_mns_error_document_is_the_recorded_one():
     """Layout, namespace, headers and their letters are what the live service sends."""
-    front = MnsFront(CountingIds())
+    front = mns_front(CountingIds())
     context = a_context(front, headers=VERSIONED)
 
     answer = front.render_error(front.auth_error(AuthFailure(Reason.UNKNOWN_KEY), context), context)
@@ -68,7 +90,7 @@ def test_mns_error_document_is_the_recorded_one():
 )
 def test_mns_codes(reason, status, code):
     """Each reason has the code of the service's table."""
-    front = MnsFront(CountingIds())
+    front = mns_front(CountingIds())
 
     error = front.auth_error(AuthFailure(reason), a_context(front, headers=VERSIONED))
 
@@ -76,7 +98,7 @@ def test_mns_codes(reason, status, code):
 
 
 @pytest.mark.parametrize("reason", list(Reason), ids=lambda reason: reason.name)
-@pytest.mark.parametrize("make", [MnsFront, OssFront], ids=["mns", "oss"])
+@pytest.mark.parametrize("make", [mns_front, OssFront], ids=["mns", "oss"])
 def test_every_reason_is_answered(make, reason):
     """No reason ends in an error of the emulator's own, or without text."""
     front = make(RandomIds())
@@ -96,15 +118,12 @@ def test_every_reason_is_answered(make, reason):
         ("/queues/a/b", VERSIONED, "InvalidRequestURL"),
         ("/queues", [], "MissingVersionHeader"),
         ("/queues", [("x-mns-version", "2014-01-01")], "InvalidVersionHeader"),
-        ("/queues/q/messages?waitseconds=3", VERSIONED, "ActionNotSupported"),
-        ("/queues/", VERSIONED, "ActionNotSupported"),
-        ("/?accountmeta=true", VERSIONED, "ActionNotSupported"),
         ("/topics/t/subscriptions/s", VERSIONED, "ActionNotSupported"),
     ],
 )
 def test_mns_looks_at_url_and_version(target, headers, code):
     """URL and version are checked, also before a failed signature is reported."""
-    front = MnsFront(CountingIds())
+    front = mns_front(CountingIds())
     context = a_context(front, target=target, headers=headers)
 
     with pytest.raises(ServiceError) as caught:
@@ -117,7 +136,7 @@ def test_mns_looks_at_url_and_version(target, headers, code):
 
 def test_mns_host_id_of_a_client_that_sends_a_scheme():
     """A Host header with a scheme in it is not given a second one."""
-    front = MnsFront(CountingIds())
+    front = mns_front(CountingIds())
     context = a_context(front, headers=[("Host", "http://127.0.0.1:8868")])
 
     answer = front.render_error(front.too_large(10), context)

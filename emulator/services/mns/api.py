@@ -1,38 +1,38 @@
-"""The message service as the gateway sees it: versions, URLs, authentication errors."""
-
-import re
+"""The message service as the gateway sees it: versions, URLs, errors, and the table of operations."""
 
 from emulator.auth.failures import AuthFailure
 from emulator.dialect.context import Answer, RequestContext
-from emulator.http.message import Request, Response
+from emulator.http.message import Response
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.ids import Ids
+from emulator.services.mns.call import Call, Handler
 from emulator.services.mns.errors import (
     ActionNotSupported,
     InvalidArgument,
-    InvalidRequestURL,
     InvalidVersionHeader,
     MissingVersionHeader,
     MnsError,
     mns_auth_error,
 )
-from emulator.services.mns.wire import VERSION, render_error
-
-_PATH = re.compile(
-    r"/|/commonbuy/openservice"
-    r"|/queues(?:/[^/]+(?:/messages)?)?"
-    r"|/topics(?:/[^/]+(?:/messages|/subscriptions(?:/[^/]+)?)?)?"
-)
+from emulator.services.mns.message_api import MessageApi
+from emulator.services.mns.queue_api import QueueApi
+from emulator.services.mns.routing import Route, route
+from emulator.services.mns.service import MessageService
+from emulator.services.mns.wire import VERSION, Query, check_digest, read_query, render_error
 
 
 class MnsFront:
-    """Checks what every request must have and tells that the operations are not served."""
+    """The XML API, version 2015-06-06."""
 
     name = "mns"
     max_body = 512 * 1024
 
-    def __init__(self, ids: Ids) -> None:
+    def __init__(self, service: MessageService, ids: Ids) -> None:
         self._ids = ids
+        self._operations: dict[str, Handler] = {
+            **QueueApi(service).operations,
+            **MessageApi(service).operations,
+        }
 
     def new_request_id(self, context: RequestContext) -> str:
         """Return 24 upper-case hexadecimal digits, the first eight the second of the request."""
@@ -45,35 +45,46 @@ class MnsFront:
 
     def auth_error(self, failure: AuthFailure, context: RequestContext) -> ServiceError:
         """Turn a reason into this service's code; a wrong URL or version is complained about first."""
-        return _head_error(context.request) or mns_auth_error(failure)
+        try:
+            _head(context)
+        except MnsError as error:
+            return error
+        return mns_auth_error(failure)
 
     def too_large(self, limit: int) -> ServiceError:
         """Return the error for a body over *limit* bytes."""
-        return InvalidArgument(name="Content-Length", low=0, high=limit, unit="bytes")
+        return InvalidArgument(name="Content-Length", low=0, high=limit, unit=" bytes")
 
     def handle(self, context: RequestContext) -> Answer:
-        """Refuse the operation.
+        """Run the operation the request names; a long poll is answered with a future.
 
-        Raises: MissingVersionHeader, InvalidVersionHeader, InvalidRequestURL, ActionNotSupported.
+        Raises: MissingVersionHeader, InvalidVersionHeader, InvalidRequestURL, InvalidDegist, ActionNotSupported, and
+        what the operation raises.
         """
-        request = context.request
-        error = _head_error(request)
-        if error is not None:
-            raise error
-        context.operation = f"{request.method} {request.path}"
-        raise ActionNotSupported(operation=context.operation)
+        found, query = _head(context)
+        context.operation = found.operation
+        handler = self._operations.get(found.operation)
+        if handler is None:
+            raise ActionNotSupported(operation=found.operation)
+        check_digest(context.request)
+        return handler(Call(context, query, found.name, found.subscription))
 
     def render_error(self, error: ServiceError, context: RequestContext) -> Response:
         """Write *error* as the service's XML."""
         return render_error(error, context.request, context.request_id)
 
 
-def _head_error(request: Request) -> MnsError | None:
-    """Return what is wrong with URL or version header, or None."""
-    path = request.path.removesuffix("/") or "/"
-    if _PATH.fullmatch(path) is None:
-        return InvalidRequestURL()
+def _head(context: RequestContext) -> tuple[Route, Query]:
+    """Read the URL and the version header.
+
+    Raises: InvalidRequestURL, MissingVersionHeader, InvalidVersionHeader.
+    """
+    request = context.request
+    query = read_query(request.query)
+    found = route(request.method, request.path, query)
     version = request.headers.get("x-mns-version")
     if not version:
-        return MissingVersionHeader()
-    return None if version == VERSION else InvalidVersionHeader()
+        raise MissingVersionHeader
+    if version != VERSION:
+        raise InvalidVersionHeader
+    return found, query

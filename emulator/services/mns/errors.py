@@ -7,8 +7,12 @@
     |-- MissingAuthorizationHeader, InvalidAuthorizationHeader, MissingDateHeader, InvalidDateHeader, TimeExpired
     |-- MissingVersionHeader, InvalidVersionHeader
     |-- InvalidAccessKeyId, SignatureDoesNotMatch, AccessDenied, InvalidSecurityToken, SecurityTokenExpired
-    |-- InvalidDegist
-    `-- InvalidRequestURL, InvalidArgument
+    |-- InvalidDegist, InvalidRequestURL, MalformedXML
+    |-- InvalidArgument
+    |   `-- SchemaViolation
+    |-- InvalidQueueName, QueueNameLengthError, QueueNotExist, QueueAlreadyExist
+    |-- MessageNotExist, FifoMissingMessageGroupId
+    `-- MissingReceiptHandle, MissingVisibilityTimeout, ReceiptHandleError
 
 Source: MNS "Error codes"; texts marked "assumed" are ours.
 """
@@ -152,12 +156,100 @@ class InvalidRequestURL(MnsError):
     template = "Http request URL format invalid."
 
 
+class MalformedXML(MnsError):
+    """The body is not well-formed XML."""
+
+    code = "MalformedXML"
+    http_status = 400
+    template = "The XML you provided was not well-formed."
+
+
 class InvalidArgument(MnsError):
-    """A value is out of its range. Fields: ``name``, ``low``, ``high`` and ``unit``."""
+    """A value is out of its range. Fields: ``name``, ``low``, ``high``, ``unit`` (``" bytes"`` or the like)."""
 
     code = "InvalidArgument"
     http_status = 400
-    template = "The value of {name} should between {low} and {high} {unit}."
+    template = "The value of {name} should between {low} and {high}{unit}."
+
+
+class SchemaViolation(InvalidArgument):
+    """An element is missing, unknown as a root, or not of its type. Field: ``name``."""
+
+    template = "The XML you provided did not validate against our published schema, cause by {name}."
+
+
+class InvalidQueueName(MnsError):
+    """A queue's name has other characters than letters, digits and hyphens, or starts with a hyphen."""
+
+    code = "InvalidQueueName"
+    http_status = 400
+    template = (
+        "The queue name you provided is invalid. QueueName should start with alpha and contain only alpha, digit or -."
+    )
+
+
+class QueueNameLengthError(MnsError):
+    """A queue's name is too long. The text is the service's, whatever the length allowed here."""
+
+    code = "QueueNameLengthError"
+    http_status = 400
+    template = "Queue name length should between 1 and 256."
+
+
+class QueueNotExist(MnsError):
+    """No queue of this name in the caller's account and region."""
+
+    code = "QueueNotExist"
+    http_status = 404
+    template = "The queue name you provided is not exist."
+
+
+class QueueAlreadyExist(MnsError):
+    """A queue of this name exists with other attributes."""
+
+    code = "QueueAlreadyExist"
+    http_status = 409
+    template = "The queue you want to create is already exist."
+
+
+class MessageNotExist(MnsError):
+    """Nothing to receive or to look at, or the message of a handle is not there any more."""
+
+    code = "MessageNotExist"
+    http_status = 404
+    template = "Message not exist."
+
+
+class MissingReceiptHandle(MnsError):
+    """Neither query nor body names a message."""
+
+    code = "MissingReceiptHandle"
+    http_status = 400
+    template = "ReceiptHandle is required."
+
+
+class MissingVisibilityTimeout(MnsError):
+    """A change of visibility without the new timeout."""
+
+    code = "MissingVisibilityTimeout"
+    http_status = 400
+    template = "VisibilityTimeout is required."
+
+
+class ReceiptHandleError(MnsError):
+    """A text that is no receipt handle, or another queue's."""
+
+    code = "ReceiptHandleError"
+    http_status = 400
+    template = "The receipt handle you provide is not valid."
+
+
+class FifoMissingMessageGroupId(MnsError):
+    """A message without a group was sent to a FIFO queue. Source: code documented, status and text assumed."""
+
+    code = "FifoMissingMessageGroupId"
+    http_status = 400
+    template = "MessageGroupId is required for a message of a fifo queue."
 
 
 _BY_REASON: dict[Reason, type[MnsError]] = {

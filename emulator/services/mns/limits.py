@@ -1,0 +1,63 @@
+"""Every number of the message service.
+
+Source: MNS limits page, parameter tables of the API reference; what is marked "assumed" is not documented.
+"""
+
+from dataclasses import dataclass
+
+from emulator.kernel.limits import Range
+
+# --- queues ------------------------------------------------------------------------------------------------------
+
+DELAY_S = Range(0, 604_800, 0)
+MESSAGE_SIZE = Range(1_024, 65_536, 65_536)
+RETENTION_S = Range(60, 604_800, 345_600)
+VISIBILITY_TIMEOUT_S = Range(1, 43_200, 30)
+POLLING_WAIT_S = Range(0, 30, 0)
+LIST_PAGE = Range(1, 1_000, 1_000)
+
+MAX_RECEIVES = Range(1, 1_000, 16)
+"""How often a message is received before it goes to the dead-letter queue. Source: assumed."""
+
+# --- messages ----------------------------------------------------------------------------------------------------
+
+PRIORITY = Range(1, 16, 8)
+BATCH = Range(1, 16, 1)
+BATCH_BYTES = 65_536
+USER_PROPERTIES = 50
+PROPERTY_NAME_LENGTH = 256
+PROPERTY_VALUE_LENGTH = 4_096
+GROUP_ID_LENGTH = 256
+"""Source: assumed."""
+
+# --- waiting -----------------------------------------------------------------------------------------------------
+
+POLL_MARGIN_MS = 120
+"""An empty poll is answered this much before its time is over, never after. Source: observed, 0.87-0.88 s for 1 s."""
+
+PARKED_POLLS = 10_000
+"""More receivers than this waiting at one queue are answered at once. Source: documented without the number."""
+
+# --- sweeping (ours) ---------------------------------------------------------------------------------------------
+
+SWEEP_ROWS = 200
+"""Rows removed in one go, so that other requests never wait long behind a sweep."""
+
+SWEEP_PAUSE_MS = 5
+SWEEP_GRAIN_MS = 1_000
+"""Expired messages leave the file at the next full second; no answer shows them from their last millisecond on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Where documents and clients disagree: how long a queue's name may be, and whether priority 0 means "not given".
+
+    The Go client always sends a priority, 0 when the caller gave none.
+    """
+
+    queue_name_length: int
+    zero_priority_is_default: bool
+
+
+RELAXED = Profile(queue_name_length=256, zero_priority_is_default=True)
+STRICT = Profile(queue_name_length=120, zero_priority_is_default=False)

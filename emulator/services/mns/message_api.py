@@ -1,0 +1,93 @@
+"""Operations on the messages of a queue."""
+
+from collections.abc import Mapping, Sequence
+
+from emulator.dialect.context import Answer
+from emulator.http.message import Response
+from emulator.services.mns.call import Call, Handler
+from emulator.services.mns.errors import MissingReceiptHandle, MissingVisibilityTimeout
+from emulator.services.mns.message_wire import (
+    read_drafts,
+    read_handles,
+    render_batch,
+    render_changed,
+    render_message,
+    render_messages,
+    render_receipt,
+    render_refused_handles,
+)
+from emulator.services.mns.model import Message, Refused
+from emulator.services.mns.registry import LiveQueue
+from emulator.services.mns.service import MessageService
+from emulator.services.mns.wire import read_query_int
+
+
+class MessageApi:
+    """Handlers that parse, call the service and render. A long poll is answered with a future."""
+
+    def __init__(self, service: MessageService) -> None:
+        self._service = service
+        self._messages = service.messages
+        self.operations: Mapping[str, Handler] = {
+            "SendMessage": self._send,
+            "ReceiveMessage": self._receive,
+            "DeleteMessage": self._delete,
+            "ChangeMessageVisibility": self._change_visibility,
+        }
+
+    def _send(self, call: Call) -> Answer:
+        queue = self._service.find(call.world, call.name)
+        drafts = read_drafts(call.request.body)
+        if not isinstance(drafts, list):
+            return call.answer(201, render_receipt(self._messages.send(queue, drafts)))
+        call.context.operation = "BatchSendMessage"
+        entries = self._messages.send_batch(queue, drafts)
+        failed = any(isinstance(entry, Refused) for entry in entries)
+        return call.answer(500 if failed else 201, render_batch(entries))
+
+    def _receive(self, call: Call) -> Answer:
+        queue = self._service.find(call.world, call.name)
+        number = call.query.get("numofmessages")
+        count = 1 if number is None else read_query_int(number, "numOfMessages")
+        if call.query.get("peekonly", "").lower() == "true":
+            return self._peek(call, queue, count, many=number is not None)
+        if number is not None:
+            call.context.operation = "BatchReceiveMessage"
+        wait = call.query.get("waitseconds")
+        wait_s = None if wait is None else read_query_int(wait, "waitseconds")
+
+        def shape(messages: Sequence[Message]) -> Response:
+            # one message asked for with a number comes in a list too
+            body = render_message(messages[0]) if number is None else render_messages(messages)
+            return call.answer(200, body)
+
+        return self._messages.receive(queue, count, wait_s, shape)
+
+    def _peek(self, call: Call, queue: LiveQueue, count: int, *, many: bool) -> Answer:
+        call.context.operation = "BatchPeekMessage" if many else "PeekMessage"
+        messages = self._messages.peek(queue, count)
+        if many:
+            return call.answer(200, render_messages(messages, peeked=True))
+        return call.answer(200, render_message(messages[0], peeked=True))
+
+    def _delete(self, call: Call) -> Answer:
+        queue = self._service.find(call.world, call.name)
+        handle = call.query.get("receipthandle")
+        if handle is not None:
+            if not handle:
+                raise MissingReceiptHandle
+            self._messages.delete(queue, handle)
+            return call.answer(204)
+        call.context.operation = "BatchDeleteMessage"
+        refused = self._messages.delete_batch(queue, read_handles(call.request.body))
+        return call.answer(404, render_refused_handles(refused)) if refused else call.answer(204)
+
+    def _change_visibility(self, call: Call) -> Answer:
+        queue = self._service.find(call.world, call.name)
+        handle, timeout = call.query.get("receipthandle"), call.query.get("visibilitytimeout")
+        if not handle:
+            raise MissingReceiptHandle
+        if not timeout:
+            raise MissingVisibilityTimeout
+        timeout_s = read_query_int(timeout, "VisibilityTimeout")
+        return call.answer(200, render_changed(self._messages.change_visibility(queue, handle, timeout_s)))

@@ -1,0 +1,180 @@
+"""XML of messages: drafts and receipt handles in, receipts, messages and failures of batches out."""
+
+from collections.abc import Sequence
+
+from emulator.dialect.xml import Element
+from emulator.services.mns.errors import MissingReceiptHandle, SchemaViolation
+from emulator.services.mns.messages import ChangedVisibility
+from emulator.services.mns.model import BatchEntry, Draft, Message, MessageReceipt, Properties, Property, Refused
+from emulator.services.mns.properties import restored
+from emulator.services.mns.receipts import write_handle
+from emulator.services.mns.wire import document, leaf, read_document, read_int
+
+# --- requests ----------------------------------------------------------------------------------------------------
+
+
+def read_drafts(body: bytes) -> Draft | list[Draft]:
+    """Read the body of a send: one message, or the list of a batch.
+
+    Raises: MalformedXML, SchemaViolation.
+    """
+    root = read_document(body, "Message", "Messages")
+    if root.name == "Message":
+        return _draft(root)
+    return [_draft(element) for element in root.children if element.name == "Message"]
+
+
+def _draft(element: Element) -> Draft:
+    found = {child.name: child for child in reversed(element.children)}
+    body = found.get("MessageBody")
+    if body is None or body.children:
+        raise SchemaViolation(name="MessageBody")
+    delay, priority, group = found.get("DelaySeconds"), found.get("Priority"), found.get("MessageGroupId")
+    return Draft(
+        body=body.text,
+        delay_s=None if delay is None else read_int(delay.text, "DelaySeconds"),
+        priority=None if priority is None else read_int(priority.text, "Priority"),
+        group_id=None if group is None else group.text,
+        user_properties=read_properties(found.get("UserProperties"), "PropertyValue"),
+        system_properties=read_properties(found.get("SystemProperties"), "SystemPropertyValue"),
+    )
+
+
+def read_properties(element: Element | None, entry: str) -> Properties:
+    """Read the entries of a property list.
+
+    Raises: SchemaViolation for an entry without a name, value or type.
+    """
+    if element is None:
+        return ()
+    return tuple(
+        Property(_part(item, "Name").strip(), _part(item, "Value"), _part(item, "Type").strip())
+        for item in element.children
+        if item.name == entry
+    )
+
+
+def _part(item: Element, name: str) -> str:
+    text = item.text_of(name)
+    if text is None:
+        raise SchemaViolation(name=name)
+    return text
+
+
+def read_handles(body: bytes) -> list[str]:
+    """Read the receipt handles of a batch.
+
+    Raises: MalformedXML, SchemaViolation; MissingReceiptHandle when there are none or one is empty.
+    """
+    if not body.strip():
+        raise MissingReceiptHandle
+    root = read_document(body, "ReceiptHandles")
+    handles = [element.text.strip() for element in root.children if element.name == "ReceiptHandle"]
+    if not handles or not all(handles):
+        raise MissingReceiptHandle
+    return handles
+
+
+# --- answers -----------------------------------------------------------------------------------------------------
+
+
+def render_receipt(receipt: MessageReceipt) -> bytes:
+    """Write the answer to a send; the handle is there for a delayed message only."""
+    return document("Message", _receipt(receipt, "  "))
+
+
+def render_batch(entries: Sequence[BatchEntry]) -> bytes:
+    """Write the answer to a batch of sends, in request order.
+
+    When one failed, the entries have exactly the two documented elements: the Python client compares the sets of names.
+    """
+    partial = any(isinstance(entry, Refused) for entry in entries)
+    lines = []
+    for entry in entries:
+        if isinstance(entry, Refused):
+            inner = leaf("ErrorCode", entry.code, "    ") + leaf("ErrorMessage", entry.message, "    ")
+        else:
+            inner = _receipt(entry._replace(handle=None, group_id=None) if partial else entry, "    ")
+        lines.append(f"\n  <Message>{inner}\n  </Message>")
+    return document("Messages", "".join(lines))
+
+
+def render_refused_handles(refused: Sequence[Refused]) -> bytes:
+    """Write the failures of a batch of deletes: exactly three elements each."""
+    lines = [
+        "\n  <Error>"
+        + leaf("ErrorCode", entry.code, "    ")
+        + leaf("ErrorMessage", entry.message, "    ")
+        + leaf("ReceiptHandle", entry.handle, "    ")
+        + "\n  </Error>"
+        for entry in refused
+    ]
+    return document("Errors", "".join(lines))
+
+
+def render_message(message: Message, *, peeked: bool = False) -> bytes:
+    """Write one message."""
+    return document("Message", _message(message, "  ", peeked=peeked))
+
+
+def render_messages(messages: Sequence[Message], *, peeked: bool = False) -> bytes:
+    """Write several messages, or one that a batch operation got."""
+    lines = [f"\n  <Message>{_message(message, '    ', peeked=peeked)}\n  </Message>" for message in messages]
+    return document("Messages", "".join(lines))
+
+
+def render_changed(changed: ChangedVisibility) -> bytes:
+    """Write the answer to a change of visibility."""
+    content = leaf("ReceiptHandle", changed.handle) + leaf("NextVisibleTime", changed.next_visible_at)
+    return document("ChangeVisibility", content)
+
+
+def _receipt(receipt: MessageReceipt, indent: str) -> str:
+    content = leaf("MessageId", receipt.message_id, indent) + leaf("MessageBodyMD5", receipt.body_md5, indent)
+    if receipt.handle is not None:
+        content += leaf("ReceiptHandle", receipt.handle, indent)
+    if receipt.group_id is not None:
+        content += leaf("MessageGroupId", receipt.group_id, indent)
+    return content
+
+
+def _message(message: Message, indent: str, *, peeked: bool) -> str:
+    """Return the elements of a message, in the order of the live service. A peek has no handle and no next instant."""
+    handle = next_visible = ""
+    if not peeked:
+        text = write_handle(message.message_id, message.queue_id, message.seq, message.revision, message.visible_from)
+        handle = leaf("ReceiptHandle", text, indent)
+        next_visible = leaf("NextVisibleTime", message.visible_from, indent)
+    content = (
+        leaf("MessageId", message.message_id, indent)
+        + leaf("MessageBodyMD5", message.body_md5, indent)
+        + leaf("MessageBody", message.body, indent)
+        + handle
+        + leaf("EnqueueTime", message.enqueued_at, indent)
+        + leaf("FirstDequeueTime", message.first_dequeued_at, indent)
+        + next_visible
+        + leaf("DequeueCount", message.dequeue_count, indent)
+        + leaf("Priority", message.priority, indent)
+    )
+    if message.group_id is not None:
+        content += leaf("MessageGroupId", message.group_id, indent)
+    if message.user_properties is not None:
+        content += render_properties("UserProperties", "PropertyValue", restored(message.user_properties), indent)
+    if message.system_properties is not None:
+        properties = restored(message.system_properties)
+        content += render_properties("SystemProperties", "SystemPropertyValue", properties, indent)
+    return content
+
+
+def render_properties(name: str, entry: str, properties: Properties, indent: str) -> str:
+    """Return a property list, in the order it was sent."""
+    inner, innermost = indent + "  ", indent + "    "
+    lines = [
+        f"\n{inner}<{entry}>"
+        + leaf("Name", item.name, innermost)
+        + leaf("Value", item.value, innermost)
+        + leaf("Type", item.type, innermost)
+        + f"\n{inner}</{entry}>"
+        for item in properties
+    ]
+    return f"\n{indent}<{name}>{''.join(lines)}\n{indent}</{name}>"

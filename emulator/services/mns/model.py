@@ -1,0 +1,199 @@
+"""What queues and messages are made of: plain values, no rules."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, NamedTuple, NewType, TypedDict
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import World
+from emulator.services.mns import limits
+
+QueueId = NewType("QueueId", int)
+"""Number of a queue in the state file; never used again after the queue is deleted."""
+
+
+# --- queues ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterPolicy:
+    """Where a message goes when it has been received *max_receives* times and would be received once more."""
+
+    enabled: bool
+    target: str
+    max_receives: int = limits.MAX_RECEIVES.default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimit:
+    """Tenant rate limit; kept, not enforced."""
+
+    enabled: bool
+    max_receives_per_second: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encryption:
+    """Server-side encryption; kept, without effect."""
+
+    enabled: bool = False
+    kind: str = ""
+    algorithm: str = ""
+    key_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueSettings:
+    """What a caller can choose about a queue.
+
+    The first six are the attributes of the XML API; the others exist only in the management API.
+    """
+
+    delay_s: int = limits.DELAY_S.default
+    maximum_message_size: int = limits.MESSAGE_SIZE.default
+    retention_s: int = limits.RETENTION_S.default
+    visibility_timeout_s: int = limits.VISIBILITY_TIMEOUT_S.default
+    polling_wait_s: int = limits.POLLING_WAIT_S.default
+    logging_enabled: bool = False
+    fifo: bool = False
+    dead_letter: DeadLetterPolicy | None = None
+    rate_limit: RateLimit | None = None
+    encryption: Encryption = Encryption()
+    tags: tuple[tuple[str, str], ...] = ()
+
+
+class SettingsChange(TypedDict, total=False):
+    """The settings a request names; what is absent stays, or takes its default in a new queue."""
+
+    delay_s: int
+    maximum_message_size: int
+    retention_s: int
+    visibility_timeout_s: int
+    polling_wait_s: int
+    logging_enabled: bool
+    fifo: bool
+    dead_letter: DeadLetterPolicy | None
+    rate_limit: RateLimit | None
+    encryption: Encryption
+    tags: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """A queue as it is stored."""
+
+    queue_id: QueueId
+    world: World
+    name: str
+    settings: QueueSettings
+    created_at: Millis
+    modified_at: Millis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """How many messages are receivable, received and hidden, and not yet due."""
+
+    active: int
+    inactive: int
+    delayed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueView:
+    """A queue and its counters at one instant."""
+
+    queue: Queue
+    counters: Counters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountAttributes:
+    """What an account chose for all its queues; kept, without effect."""
+
+    logging_bucket: str = ""
+    trace_enabled: bool = False
+
+
+# --- messages ----------------------------------------------------------------------------------------------------
+
+
+class PropertyType(Enum):
+    """Types of a message property; the value is text in each of them."""
+
+    STRING = "STRING"
+    NUMBER = "NUMBER"
+    BOOLEAN = "BOOLEAN"
+    BINARY = "BINARY"
+
+
+class Property(NamedTuple):
+    """A user or system property as it was sent; a BINARY value stays Base64 text."""
+
+    name: str
+    value: str
+    type: str
+
+
+Properties = tuple[Property, ...]
+
+SYSTEM_PROPERTY_NAMES = frozenset(
+    {"traceparent", "tracestate", "baggage", "DLQMessageType", "DLQSourceArn", "DLQOriginMessageId"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A message to be sent; None means the queue's or the service's default."""
+
+    body: str
+    delay_s: int | None = None
+    priority: int | None = None
+    group_id: str | None = None
+    user_properties: Properties = ()
+    system_properties: Properties = ()
+
+
+class Message(NamedTuple):
+    """A stored message, fields in the order of the table's columns.
+
+    A named tuple, because rows become messages on every receive and this costs a fifth of a dataclass. Instants are
+    milliseconds; ``visible_from`` is explained in `emulator.services.mns.queue`. ``first_dequeued_at`` is 0 before the
+    first receive. ``revision`` grows with every change and makes earlier receipt handles stale.
+    """
+
+    seq: int
+    queue_id: int
+    priority: int
+    visible_from: int
+    dequeue_count: int
+    revision: int
+    enqueued_at: int
+    first_dequeued_at: int
+    message_id: str
+    body_md5: str
+    group_id: str | None
+    user_properties: str | None
+    system_properties: str | None
+    body: str
+
+
+class MessageReceipt(NamedTuple):
+    """What the sender learns. ``handle`` is there only while the message is delayed."""
+
+    message_id: str
+    body_md5: str
+    handle: str | None = None
+    group_id: str | None = None
+
+
+class Refused(NamedTuple):
+    """An entry of a batch that failed; ``handle`` is the one it was about, "" for a send."""
+
+    code: str
+    message: str
+    handle: str = ""
+
+
+BatchEntry = MessageReceipt | Refused
+MessageState = Literal["active", "inactive", "delayed"]

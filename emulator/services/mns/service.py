@@ -1,0 +1,126 @@
+"""The message service as one object: queues, messages and accounts of every world, over one database."""
+
+from collections.abc import Sequence
+
+from emulator.kernel.clock import Clock
+from emulator.kernel.identity import World
+from emulator.kernel.ids import Ids
+from emulator.kernel.timers import Timers
+from emulator.services.mns.contents import Contents
+from emulator.services.mns.dead_letters import DeadLetters
+from emulator.services.mns.errors import MessageNotExist, QueueNotExist
+from emulator.services.mns.limits import RELAXED, Profile
+from emulator.services.mns.messages import Messages
+from emulator.services.mns.model import AccountAttributes, Draft, Message, MessageReceipt
+from emulator.services.mns.queues import Queues
+from emulator.services.mns.receipts import write_handle
+from emulator.services.mns.registry import LiveQueue, Registry
+from emulator.services.mns.sqlite import SCHEMA, SqliteStore
+from emulator.services.mns.waiting import Lobby
+from emulator.storage.database import Database
+
+__all__ = ["SCHEMA", "MessageService"]
+
+
+class MessageService:
+    """Everything the fronts and other services ask of MNS.
+
+    ``queues`` and ``messages`` have one method per operation; `send`, `receive` and `delete` are the short forms other
+    services use. Nothing is committed here: answers wait for the commit of their tick.
+    """
+
+    def __init__(
+        self, database: Database, clock: Clock, ids: Ids, timers: Timers, *, profile: Profile = RELAXED
+    ) -> None:
+        self._store = SqliteStore(database)
+        self._registry = Registry(database, self._store, clock)
+        self._lobby = Lobby(database, timers, clock)
+        self._contents = Contents(self._registry, database, self._store, self._lobby, timers, clock)
+        self._dead_letters = DeadLetters(self._registry, self._store, self._contents, timers, clock, ids)
+        self.messages = Messages(
+            self._registry, self._store, self._contents, self._dead_letters, self._lobby, clock, ids, profile
+        )
+        self.queues = Queues(
+            self._registry, self._store, self._contents.sweeper, self._dead_letters, self._lobby, clock, profile
+        )
+
+    # --- life ----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Take up what the tables hold: expiry, moves to dead-letter queues, remains of deleted queues."""
+        self._contents.sweeper.start()
+        self._dead_letters.start()
+
+    def close(self) -> None:
+        """Send parked receivers away with nothing and set no more timers."""
+        self._lobby.dismiss_all(MessageNotExist())
+        self._contents.sweeper.close()
+        self._dead_letters.close()
+
+    def reset(self) -> None:
+        """Forget every queue, message and account attribute."""
+        self._lobby.dismiss_all(QueueNotExist())
+        self._contents.sweeper.close()
+        self._dead_letters.close()
+        self._registry.forget()
+        self._store.clear()
+
+    @property
+    def parked(self) -> int:
+        """How many receivers are waiting for a message."""
+        return len(self._lobby)
+
+    # --- accounts ------------------------------------------------------------------------------------------------
+
+    def account(self, world: World) -> AccountAttributes:
+        """Return the attributes of an account."""
+        return self._store.account(world)
+
+    def set_account(self, world: World, attributes: AccountAttributes) -> None:
+        """Store the attributes of an account."""
+        self._store.put_account(world, attributes)
+
+    # --- for other services ----------------------------------------------------------------------------------------
+
+    def find(self, world: World, queue: str) -> LiveQueue:
+        """Return a queue for the methods of `messages`.
+
+        Raises: QueueNotExist.
+        """
+        return self._registry.find(world, queue)
+
+    def send(
+        self,
+        world: World,
+        queue: str,
+        body: bytes | str,
+        delay_s: int | None = None,
+        priority: int | None = None,
+        group_id: str | None = None,
+    ) -> MessageReceipt:
+        """Send a message as text; bytes are read as UTF-8.
+
+        Raises: QueueNotExist; InvalidArgument, SchemaViolation, FifoMissingMessageGroupId as `Messages.send`.
+        """
+        text = body if isinstance(body, str) else body.decode("utf-8", "replace")
+        draft = Draft(body=text, delay_s=delay_s, priority=priority, group_id=group_id)
+        return self.messages.send(self._registry.find(world, queue), draft)
+
+    async def receive(self, world: World, queue: str, count: int = 1, wait_s: int | None = None) -> Sequence[Message]:
+        """Receive up to *count* messages, waiting as asked; empty when there was nothing in time.
+
+        Raises: QueueNotExist, InvalidArgument.
+        """
+        try:
+            found = self.messages.receive(self._registry.find(world, queue), count, wait_s, tuple)
+            return found if isinstance(found, tuple) else await found
+        except MessageNotExist:
+            return ()
+
+    def delete(self, world: World, queue: str, message: Message) -> None:
+        """Delete a message that was received, while it is hidden.
+
+        Raises: QueueNotExist, MessageNotExist.
+        """
+        handle = write_handle(message.message_id, message.queue_id, message.seq, message.revision, message.visible_from)
+        self.messages.delete(self._registry.find(world, queue), handle)
