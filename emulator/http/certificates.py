@@ -156,17 +156,22 @@ class CertificateAuthority:
                 raise MintingFailed(error)
 
     async def _work(self) -> None:
+        batch: list[str] = []
         try:
             while self._queue:
                 batch, self._queue = self._queue[:_BATCH], self._queue[_BATCH:]
-                error: str | None = "the server stops"
-                try:
-                    error = await self._run_child(batch)
-                finally:
-                    for name in batch:
-                        self._wanted.pop(name).set_result(error)
+                error = await self._run_child(batch)
+                self._settle(batch, error)
+        except asyncio.CancelledError:
+            self._settle([*batch, *self._queue], "the server stops")
+            raise
         finally:
             self._minting = False
+
+    def _settle(self, names: list[str], error: str | None) -> None:
+        for name in names:
+            if (waiting := self._wanted.pop(name, None)) is not None:
+                waiting.set_result(error)
 
     async def _run_child(self, names: list[str]) -> str | None:
         """Run the child for *names*; return None, or why it failed."""
@@ -174,16 +179,19 @@ class CertificateAuthority:
         path = os.pathsep.join(filter(None, (str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH"))))
         # -P: a file of the user's working directory must not pass for a module
         command = [sys.executable, "-P", "-m", "emulator.http.minting", *permits]
-        child = await asyncio.create_subprocess_exec(
-            *command,
-            str(self._folder),
-            str(self._clock.now()),
-            *names,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
-        )
+        try:
+            child = await asyncio.create_subprocess_exec(
+                *command,
+                str(self._folder),
+                str(self._clock.now()),
+                *names,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": path},
+            )
+        except OSError as error:
+            return f"no process can be started: {error}"
         try:
             async with asyncio.timeout(_CHILD_S):
                 _, complaint = await child.communicate()

@@ -75,11 +75,6 @@ class ClientConnection(asyncio.Protocol):
         """Whether another request may be sent: the answer is complete and both sides keep the connection."""
         return self._complete and self._keep_alive and self._error is None and not self._transport.is_closing()
 
-    @property
-    def received(self) -> bool:
-        """Whether any byte of the present answer has come."""
-        return self._received
-
     async def send(self, method: str, head: bytes, body: bytes | AsyncIterator[bytes], *, chunked: bool) -> Answer:
         """Send one request and return the head of its answer.
 
@@ -172,8 +167,11 @@ class ClientConnection(asyncio.Protocol):
     # What httptools tells.
 
     def on_message_begin(self) -> None:
-        """Begin a head; one that follows another belongs to the answer after an interim one."""
-        self._fields = []
+        """Begin a head. Another after an interim one is the answer's; another after the answer was not asked for."""
+        if self._complete:
+            self._keep_alive = False
+        else:
+            self._fields = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take one header field; those of a trailer are dropped."""
@@ -183,6 +181,8 @@ class ClientConnection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """Take the head, unless it is an interim one."""
+        if self._complete:
+            return
         status = self._parser.get_status_code()
         self._informal = 100 <= status < 200
         if self._informal:
@@ -197,7 +197,7 @@ class ClientConnection(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         """Take a piece of the body; stop reading when too much waits."""
-        if not self._body_allowed:  # the parser does not know what the request was
+        if self._complete:  # a body after HEAD, of which the parser knows nothing
             self._keep_alive = False
             return
         self._pieces.append(data)

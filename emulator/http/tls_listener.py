@@ -22,6 +22,7 @@ _log = logging.getLogger(__name__)
 _HELLO_S: Final = 10
 _HANDSHAKE_S: Final = 20
 _POLL_S: Final = 0.005
+_EXHAUSTED_S: Final = 1
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 _PLAIN_HTTP: Final = (400, "this port speaks HTTPS; use https:// or the HTTP port")
@@ -68,9 +69,8 @@ class TlsListener:
                 sock, _ = await loop.sock_accept(listening)
             except OSError as error:
                 self._handshakes.release()
-                if error.errno in _EXHAUSTED:
-                    _log.warning("cannot accept a connection: %s", error.strerror)
-                    await asyncio.sleep(1)
+                _log.warning("cannot accept a connection: %s", error)
+                await asyncio.sleep(_EXHAUSTED_S if error.errno in _EXHAUSTED else 0)
                 continue
             except BaseException:
                 self._handshakes.release()

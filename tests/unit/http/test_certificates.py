@@ -12,6 +12,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
+from emulator.http import certificates
 from emulator.http.certificate_files import LEAF_DAYS, authority_facts, is_host_name, leaf_facts, leaf_path
 from emulator.http.certificates import CertificateAuthority, MintingFailed, NameRefused
 from emulator.kernel.clock import DAY, SystemClock, VirtualClock
@@ -296,3 +297,27 @@ def test_a_child_that_fails_is_an_error_of_its_own(tmp_path, caplog):
         run(authority.ensure_ca, authority)
 
     assert "FileExistsError" in caplog.text
+
+
+def test_a_child_that_hangs_is_ended(tmp_path, monkeypatch):
+    """Connections do not wait for ever for a certificate."""
+    monkeypatch.setattr(certificates, "_CHILD_S", 0)
+    authority = an_authority(tmp_path / "ca")
+
+    with pytest.raises(MintingFailed, match="within 0 s"):
+        run(authority.ensure_ca, authority)
+
+
+def test_closing_ends_those_who_wait(tmp_path):
+    """A server that stops leaves nobody waiting for a certificate."""
+    authority = an_authority(tmp_path / "ca")
+
+    async def scenario():
+        waiting = [asyncio.create_task(authority.context_for(f"{number}.fcapp.run")) for number in range(100)]
+        await asyncio.sleep(0.01)
+        await authority.close()
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    outcomes = run(scenario, authority)
+
+    assert {type(outcome) for outcome in outcomes} == {MintingFailed}

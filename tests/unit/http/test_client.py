@@ -355,6 +355,115 @@ def test_an_answer_left_unread_holds_its_sender_back():
     run(scenario)
 
 
+def test_a_long_answer_read_slowly_arrives_whole():
+    """Reading goes on as the waiting part is taken."""
+
+    async def scenario():
+        body = bytes(range(256)) * 20_000
+        script = Script([b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body])
+        async with script as server, a_client() as client:
+            received = b""
+            async for piece in await client.open("GET", server.url, timeout_s=5):
+                received += piece
+                await asyncio.sleep(0.001)
+
+        assert received == body
+
+    run(scenario)
+
+
+def test_a_long_body_in_pieces_is_sent_at_the_servers_pace():
+    """Pieces are asked for only as fast as the server takes them."""
+    produced = []
+
+    async def body():
+        for _ in range(100):
+            produced.append(1)
+            yield b"x" * 200_000
+
+    async def scenario():
+        gate = asyncio.Event()
+
+        async def serve(reader, writer):
+            await gate.wait()
+            received = 0
+            piece = b""
+            while not piece.endswith(b"\r\n0\r\n\r\n"):
+                piece = piece[-6:] + await reader.read(1 << 16)
+                received += len(piece) - 6
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n%08d" % received)
+            writer.close()
+            await writer.wait_closed()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with a_client() as client:
+            call = asyncio.create_task(client.request("POST", url, timeout_s=10, body=body()))
+            await asyncio.sleep(0.1)
+            early = len(produced)
+            gate.set()
+            answer = await call
+        server.close()
+        await asyncio.sleep(0.01)
+
+        assert early < 100
+        assert int(answer.body) > 20_000_000
+
+    run(scenario)
+
+
+def test_an_answer_before_the_body_is_sent_ends_the_sending():
+    """A server that refuses early need not be fed the rest; the connection is not used again."""
+    closed = asyncio.Event()
+
+    async def endless():
+        try:
+            while True:
+                yield b"x" * 1000
+                await asyncio.sleep(0.001)
+        finally:
+            closed.set()
+
+    async def scenario():
+        async def serve(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+            await reader.read()
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with a_client() as client:
+            answer = await client.request("POST", url, timeout_s=10, body=endless())
+            kept = len(client._pool)
+        server.close()
+        await asyncio.sleep(0.01)
+
+        assert (answer.status, kept) == (413, 0)
+        assert closed.is_set()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [("GET", OK + b"HTTP/1.1 500 Evil\r\nContent-Length: 0\r\n\r\n"), ("HEAD", OK), ("GET", OK + b"junk")],
+    ids=["second-answer", "body-of-head", "junk"],
+)
+def test_what_follows_an_answer_does_not_become_the_next(method, answer):
+    """A connection on which more came than was asked for is not used again."""
+
+    async def scenario():
+        async with Script([answer, OK], [OK]) as server, a_client() as client:
+            first = await client.request(method, server.url, timeout_s=5)
+            second = await client.request("POST", server.url, timeout_s=5)
+
+        assert (first.status, second.status, second.body) == (200, 200, b"ok")
+        assert server.accepted == 2
+
+    run(scenario)
+
+
 def test_idle_connections_are_bounded_and_closed():
     """No more are kept than allowed, and none for longer."""
 

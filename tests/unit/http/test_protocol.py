@@ -820,6 +820,58 @@ def test_a_long_answer_arrives_whole(serving, application):
     serving(scenario)
 
 
+def test_pipelined_answers_wait_for_a_client_that_reads_late(serving, application):
+    """Requests stop being served while their answers are not taken, and go on after."""
+    application.handler = lambda request, respond: respond(Response(200, b"x" * 200_000))
+
+    async def scenario(site):
+        peer = await site.peer()
+        peer.writer.transport.pause_reading()
+        peer.writer.write(b"".join(GET % number for number in range(200)))
+        await site.until(lambda: application.served)
+        await asyncio.sleep(0.1)
+        served = len(application.served)
+        peer.writer.transport.resume_reading()
+
+        answers = [await peer.answer() for _ in range(200)]
+
+        assert served < 150
+        assert {len(answer.body) for answer in answers} == {200_000}
+
+    serving(scenario)
+
+
+def test_a_refused_client_that_never_stops_sending_is_cut_off(serving, application):
+    """Dropping what follows a refusal is bounded."""
+    application.admits = 10
+
+    async def scenario(site):
+        peer = await site.peer()
+        peer.writer.write(HEAD_OF_POST + b"Content-Length: 100000000\r\n\r\n")
+
+        with pytest.raises(ConnectionError):
+            while True:
+                await peer.send(b"x" * 100_000)
+
+        await site.until(lambda: len(site.connections) == 0)
+        assert application.served == []
+
+    serving(scenario, limits=HttpLimits(linger_bytes=1_000_000))
+
+
+def test_a_refused_client_that_stays_silent_is_let_go(serving, application):
+    """A client that neither sends nor closes after a refusal does not hold its connection."""
+
+    async def scenario(site):
+        peer = await site.peer()
+        await peer.send(b"garbage\r\n\r\n")
+
+        assert (await peer.answer()).status == 400
+        await site.until(lambda: len(site.connections) == 0)
+
+    serving(scenario, limits=HttpLimits(linger_s=0.05, **QUICK))
+
+
 # Fuzzing.
 
 
