@@ -17,6 +17,7 @@ blame. A snapshot is a plain value, so "has anything changed?" is a comparison. 
 needs it.
 """
 
+import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -148,6 +149,7 @@ class FolderReader:
             problem = f"{_yaml_path(path, 'service')}: {error.message}"
         if problem:
             self._warnings.append(problem)
+        self._warn_unknown(content, fields.SERVICE, {"aliases"}, _yaml_path(path, "service"))
         numbers = tuple(number for number, _ in versions)
         self._services.append(FileService(name=name, folder=path, config=config, versions=numbers, aliases=aliases))
         heads = {}
@@ -194,8 +196,10 @@ class FolderReader:
                     aliases = _aliases(settings.content.get("aliases"), _yaml_path(path, "function"))
             except InvalidArgument as error:
                 problem = problem or f"{_yaml_path(path, 'function')}: {error.message}"
-            if settings.problem or problem:
+            if problem:
                 self._warnings.append(problem)
+            known, more = (fields.FUNCTION_2, set()) if service else (fields.FUNCTION_3, {"aliases"})
+            self._warn_unknown(settings.content, known, {"triggers", *more}, _yaml_path(path, "function"))
         return FileFunction(
             service=service, name=name, version=version, folder=path, config=config, checksum=checksum, size=size,
             problem=problem, triggers=triggers, aliases=aliases,
@@ -212,6 +216,15 @@ class FolderReader:
             self._warnings.append(f"{path} is left out: {error.message}")
             return False
         return True
+
+    def _warn_unknown(
+        self, content: Mapping[str, Any], known: tuple[fields.Field, ...], more: set[str], place: str
+    ) -> None:
+        """Say which names mean nothing here: a typing mistake would otherwise pass in silence."""
+        names = {field.wire.lower() for field in known} | more
+        for name in content:
+            if name.lower() not in names:
+                self._warnings.append(f"{place}: the field '{name}' is not known and ignored")
 
     def _version_folders(self, path: str) -> list[tuple[int, str]]:
         found = []
@@ -251,7 +264,11 @@ def _parse(file: str, stamp: tuple[int, int]) -> _Yaml:
         return _Yaml(stamp, {}, "")
     if not isinstance(content, dict):
         return _Yaml(stamp, {}, f"{file}: it must hold fields with values")
-    return _Yaml(stamp, {str(key): value for key, value in content.items()}, "")
+    try:  # what goes into the store is JSON: dates become texts, keys too, and nothing contains itself
+        content = json.loads(json.dumps(content, default=str))
+    except (ValueError, TypeError, RecursionError) as error:
+        return _Yaml(stamp, {}, f"{file}: {error}")
+    return _Yaml(stamp, content, "")
 
 
 def _yaml_path(path: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""A Function Compute without a network: the service and its front over a database in memory, instances that only echo."""
+"""A Function Compute without a network: service and front over a database in memory; instances only echo."""
 
 import asyncio
 import base64
