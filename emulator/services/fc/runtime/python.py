@@ -68,19 +68,24 @@ class PythonProcess:
         self._watchers = 0
         self._lost = self._exited = self._over = False
         self._unread = False
+        self._marks = False
+        self._began: set[str] = set()
         self._fatal = ""
         self._memory_kb = 0
         self.channel = Channel(self._on_frame, self._on_lost, settings.response_limit)
 
-    def start(
-        self, image: FunctionImage, instance_id: str, control: Control, source: LogSource, *, mark_log: bool
-    ) -> None:
-        """Tell the agent over the connected channel what it is; with *mark_log* it marks the log before each answer."""
+    def start(self, image: FunctionImage, instance_id: str, control: Control, source: LogSource, *, mark: bool) -> None:
+        """Tell the agent over the connected channel what it is.
+
+        With *mark* it says when it has read a call and marks the log before each answer: for transports that do not
+        tell either.
+        """
+        self._marks = mark
         self._control = control
         self._log_source = source
         environment = instance_environment(image, instance_id, self._settings)
         boot = boot_frame(image, environment, log_level(image))
-        self.channel.send(boot | {"response_limit": self._settings.response_limit, "mark_log": mark_log})
+        self.channel.send(boot | {"response_limit": self._settings.response_limit, "mark": mark})
 
     def begin(self, call: Call) -> asyncio.Future[Answer | Exit]:
         """Hand over a call; see `InstanceProcess`."""
@@ -147,6 +152,8 @@ class PythonProcess:
         try:
             if "done" in header:
                 self._on_answer(header, payload)
+            elif "began" in header:
+                self._began.add(str(header["began"]))
             elif "log" in header:
                 self._listener.output(payload, str(header["log"]))
                 self._hold_back(len(payload))
@@ -173,6 +180,7 @@ class PythonProcess:
         self._log_source.settle(sequence, lambda: self._resolve(sequence, answer))
 
     def _resolve(self, sequence: str, outcome: Answer | Exit) -> None:
+        self._began.discard(sequence)
         future = self._pending.pop(sequence, None)
         if future is not None and not future.done():
             future.set_result(outcome)
@@ -206,9 +214,10 @@ class PythonProcess:
         if self._log_source is not None:
             self._log_source.close()
         unread = self._unread and len(self._pending) == 1  # of several calls some have been read
-        outcome = Exit(memory_kb=self._memory_kb, unread=unread, fatal=self._fatal)
         for sequence in list(self._pending):
-            self._resolve(sequence, outcome)
+            if self._marks:
+                unread = sequence not in self._began
+            self._resolve(sequence, Exit(memory_kb=self._memory_kb, unread=unread, fatal=self._fatal))
         self._listener.ended(self._memory_kb)
 
 

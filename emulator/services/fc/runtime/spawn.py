@@ -47,11 +47,11 @@ class SpawnLauncher:
         """Start an interpreter for one instance; see `Launcher`."""
         loop = asyncio.get_running_loop()
         process = PythonProcess(listener, self._settings, self._ids)
-        source = MarkedLog(process)
         executable = executable_for(image.runtime, self._settings.interpreters)
         secret = self._ids.secret(_SECRET_DIGITS // 2).hex()
         connected = self._expected[secret] = loop.create_future()
-        control = SpawnedControl(process, source, connected, self._running.discard)
+        control = SpawnedControl(process, connected, self._running.discard)
+        source = control.log
         try:
             port = await self._listen()
             await loop.subprocess_exec(
@@ -74,7 +74,7 @@ class SpawnLauncher:
             self._expected.pop(secret, None)
         transport.set_protocol(process.channel)
         process.channel.connection_made(transport)
-        process.start(image, instance_id, control, source, mark_log=True)
+        process.start(image, instance_id, control, source, mark=True)
         if rest:
             process.channel.data_received(rest)
         return process
@@ -87,6 +87,7 @@ class SpawnLauncher:
             control.kill()
         for control in list(self._running):
             await control.gone
+            control.release()
 
     async def _listen(self) -> int:
         if self._server is None:
@@ -127,14 +128,13 @@ class SpawnedControl(asyncio.SubprocessProtocol):
     def __init__(
         self,
         process: PythonProcess,
-        source: "MarkedLog",
         connected: "asyncio.Future[tuple[asyncio.Transport, bytes]]",
-        on_exit: Callable[["SpawnedControl"], None],
+        on_release: Callable[["SpawnedControl"], None],
     ) -> None:
         self._process = process
-        self._source = source
+        self.log = MarkedLog(process, self.release)
         self._connected = connected
-        self._on_exit = on_exit
+        self._on_release = on_release
         self._transport: asyncio.SubprocessTransport | None = None
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -145,16 +145,21 @@ class SpawnedControl(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Pass output on."""
-        self._source.feed(data)
+        self.log.feed(data)
 
     def process_exited(self) -> None:
         """Report the end."""
         if not self._connected.done():
             self._connected.set_exception(InstanceStartFailed("the interpreter ended before it connected"))
-        self._on_exit(self)
         if not self.gone.done():
             self.gone.set_result(None)
         self._process.exited(0)
+
+    def release(self) -> None:
+        """Close the pipes of a process that has ended, which what it left behind may hold open."""
+        if self._transport is not None:
+            self._transport.close()
+        self._on_release(self)
 
     def instruct(self, order: dict[str, object]) -> None:
         """Write the one line that the process waits for."""
@@ -195,8 +200,9 @@ class MarkedLog:
     A mark is NUL, the call's sequence, newline. Any other NUL is output.
     """
 
-    def __init__(self, process: PythonProcess) -> None:
+    def __init__(self, process: PythonProcess, release: Callable[[], None]) -> None:
         self._process = process
+        self._release = release
         self._held = bytearray()
         self._marked: set[str] = set()
         self._waiting: dict[str, Callable[[], None]] = {}
@@ -223,9 +229,10 @@ class MarkedLog:
             asyncio.get_running_loop().call_later(_MARK_S, self._go_on, sequence)
 
     def close(self) -> None:
-        """Pass on what is held back."""
+        """Pass on what is held back and close."""
         if self._held:
             self._pass_on(len(self._held))
+        self._release()
 
     def _pass_on(self, size: int) -> None:
         data = bytes(self._held[:size])

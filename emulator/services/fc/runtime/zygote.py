@@ -80,7 +80,7 @@ class ZygoteLauncher:
         try:
             control = zygote.fork(image, instance_id, theirs, writing, self._settings.max_processes, process)
             await loop.create_connection(lambda: process.channel, sock=ours)
-            process.start(image, instance_id, control, source, mark_log=False)
+            process.start(image, instance_id, control, source, mark=False)
             await control.started
         except BaseException:
             source.close()
@@ -186,7 +186,7 @@ class Zygote:
         self._unsent: list[bytes] = []
         self._news = b""
         self._control, theirs = socket.socketpair()
-        with theirs:
+        try:
             self._process = subprocess.Popen(  # noqa: S603 - an argument list of our own
                 bootstrap_command(executable, "zygote", str(theirs.fileno()), hook=hook),
                 env=interpreter_environment(),
@@ -196,6 +196,11 @@ class Zygote:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
+        except OSError:
+            self._control.close()
+            raise
+        finally:
+            theirs.close()
         self._control.setblocking(False)
         self._loop.add_reader(self._control, self._readable)
 

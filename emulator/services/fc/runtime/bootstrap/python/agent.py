@@ -74,6 +74,8 @@ class Agent:
                 self._answer(call, payload)
 
     def _answer(self, call: dict[str, Any], payload: bytes) -> None:
+        if self._boot["mark"]:
+            self._send({"began": call["seq"]})
         self._request_ids.enter(call["rid"])
         self._publish_keys(call["keys"])
         began = _clock()
@@ -90,7 +92,7 @@ class Agent:
             answer["size"] = len(body)
             body = b""
         logs.flush_streams()
-        if self._boot["mark_log"]:
+        if self._boot["mark"]:
             os.write(self._log, b"\0" + call["seq"].encode("ascii") + b"\n")
         self._send(answer, body)
 

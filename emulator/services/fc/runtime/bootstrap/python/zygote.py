@@ -21,6 +21,7 @@ from . import process, spare, warden  # noqa: TID252 - the package has another n
 from .agent import Agent  # noqa: TID252
 from .children import Child, Children, next_ended  # noqa: TID252
 from .orders import ENDED, KILL, LAUNCH, NEWS, ORDER, READY, REASONS, STARTED, TERMINATE, WATCH  # noqa: TID252
+from .rehearsal import rehearse  # noqa: TID252
 
 PRELOADED = (
     "base64", "collections.abc", "contextlib", "copy", "dataclasses", "datetime", "decimal", "functools", "json",
@@ -163,6 +164,7 @@ class Zygote:
         for own in (self._control, self._woken, self._waker):
             own.close()
         os.setsid()
+        rehearse()
         channel, log = spare.wait(link)
         moved, moved_log = process.isolate(socket.socket(fileno=channel), log)
         gc.enable()

@@ -1,0 +1,34 @@
+"""How code that names the cloud's own hosts reaches the emulator: a hook per language, and what it is told.
+
+The hooks are files that run in other people's processes, inside function instances and under ``localyun exec``; they
+import nothing from here.
+"""
+
+from pathlib import Path
+
+__all__ = ["hook_environment", "python_hook", "python_site"]
+
+_PYTHON = Path(__file__).parent / "python"
+
+
+def python_hook() -> Path:
+    """Return the Python hook: a file whose ``install()`` redirects the process that loads it."""
+    return _PYTHON / "localyun_redirect.py"
+
+
+def python_site() -> Path:
+    """Return the folder that installs the Python hook in every interpreter with it at the front of ``PYTHONPATH``."""
+    return _PYTHON
+
+
+def hook_environment(http_port: int, https_port: int | None, ca_bundle: Path | None) -> dict[str, str]:
+    """Return the variables that tell a hook where the emulator is.
+
+    *ca_bundle* must hold the usual authorities besides the emulator's own, or other https calls of the process fail.
+    """
+    environment = {"LOCALYUN_HTTP_PORT": str(http_port)}
+    if https_port is not None:
+        environment["LOCALYUN_HTTPS_PORT"] = str(https_port)
+    if ca_bundle is not None:
+        environment["LOCALYUN_CA_BUNDLE"] = str(ca_bundle)
+    return environment

@@ -1,0 +1,125 @@
+"""Sends connections to the cloud's host names to an emulator on this machine, in any Python program.
+
+Names under ``aliyuncs.com`` and ``fcapp.run`` resolve to the loopback address, and the ports 80 and 443 become the
+emulator's: a resolved address carries the port, and clients connect to what was resolved. The emulator's certificate
+authority is made known to the TLS libraries in use. Nothing else changes, and without the variables nothing at all.
+
+This file stands alone: it runs inside users' programs under any Python from 3.9 on. Variables read:
+``LOCALYUN_HTTP_PORT``, ``LOCALYUN_HTTPS_PORT``, ``LOCALYUN_CA_BUNDLE``.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+SUFFIXES = (".aliyuncs.com", ".fcapp.run")
+
+CA_VARIABLES = ("ALIBABA_CLOUD_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+"""Between them these are read by the official SDKs' own bundle, the `ssl` module, requests and curl."""
+
+
+def install() -> bool:
+    """Redirect this process as its environment says; return whether there is anything to redirect to.
+
+    Installing again follows the environment as it is then.
+    """
+    ports = {
+        usual: int(os.environ[name])
+        for usual, name in ((80, "LOCALYUN_HTTP_PORT"), (443, "LOCALYUN_HTTPS_PORT"))
+        if os.environ.get(name, "").isdigit()
+    }
+    bundle = os.environ.get("LOCALYUN_CA_BUNDLE")
+    if ports:
+        original = getattr(socket.getaddrinfo, "original", socket.getaddrinfo)
+        socket.getaddrinfo = _redirected(original, ports)
+    if bundle:
+        _trust(bundle)
+    return bool(ports)
+
+
+def _redirected(original: Callable[..., Any], ports: dict[int, int]) -> Callable[..., Any]:
+    def getaddrinfo(
+        host: Any,
+        port: Any,
+        family: int = 0,
+        type: int = 0,
+        proto: int = 0,
+        flags: int = 0,
+    ) -> Any:
+        if not _is_cloud(host):
+            return original(host, port, family, type, proto, flags)
+        address = "::1" if family == socket.AF_INET6 else "127.0.0.1"
+        number = {"http": 80, "https": 443}.get(port, port)
+        number = int(number) if isinstance(number, str) and number.isdigit() else number
+        return original(address, ports.get(number, number), family, type, proto, flags)
+
+    getaddrinfo.original = original  # type: ignore[attr-defined]  # how a second install finds the system's function
+    return getaddrinfo
+
+
+def _is_cloud(host: Any) -> bool:
+    name = host.decode("ascii", "replace") if isinstance(host, (bytes, bytearray)) else host
+    return isinstance(name, str) and name.rstrip(".").lower().endswith(SUFFIXES)
+
+
+def _trust(bundle: str) -> None:
+    """Make *bundle* the authorities of every TLS client: by variables, and in place of certifi's own file."""
+    os.environ.update(dict.fromkeys(CA_VARIABLES, bundle))
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _CertifiFinder)]
+    sys.meta_path.insert(0, _CertifiFinder(bundle))
+    for name, module in list(sys.modules.items()):
+        if name.rpartition(".")[2] == "certifi" or name.endswith("certifi.core"):
+            _replace_bundle(module, bundle)
+
+
+def _replace_bundle(module: ModuleType, bundle: str) -> None:
+    def where() -> str:
+        return bundle
+
+    def contents() -> str:
+        with open(bundle, encoding="ascii", errors="replace") as file:  # noqa: PTH123 - loaded in every process
+            return file.read()
+
+    for function in (where, contents):
+        if hasattr(module, function.__name__):
+            setattr(module, function.__name__, function)
+
+
+class _CertifiFinder:
+    """Changes ``certifi.core`` as it is imported, whichever copy that is: importing it early would cost every start."""
+
+    def __init__(self, bundle: str) -> None:
+        self._bundle = bundle
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+        if not name.endswith("certifi.core"):
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(name, path, target)
+            if spec is not None and spec.loader is not None:
+                spec.loader = _CertifiLoader(spec.loader, self._bundle)  # type: ignore[assignment]  # has what is used
+                return spec
+        return None
+
+
+class _CertifiLoader:
+    def __init__(self, loader: Any, bundle: str) -> None:
+        self._loader = loader
+        self._bundle = bundle
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self._loader.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        _replace_bundle(module, self._bundle)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)

@@ -1,0 +1,94 @@
+"""A pool of real instances for functions that a test writes as text."""
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Any, TypeVar
+
+import pytest
+
+from emulator.kernel.clock import Clock, SystemClock
+from emulator.kernel.ids import RandomIds
+from emulator.services.fc.runtime.instance import FunctionImage, Invocation, InvocationResult
+from emulator.services.fc.runtime.pool import InstancePool
+from emulator.services.fc.runtime.settings import RuntimeSettings
+
+T = TypeVar("T")
+
+
+class Functions:
+    """Writes functions into a folder and runs scenarios against a pool."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log: list[tuple[str, bytes]] = []
+        self._keys = itertools.count(1)
+        self._requests = itertools.count(1)
+
+    def image(self, code: str, **changes: Any) -> FunctionImage:
+        """Write *code* as index.py of a function of its own."""
+        number = next(self._keys)
+        code_dir = self.folder / f"code{number}"
+        code_dir.mkdir()
+        (code_dir / "index.py").write_text(dedent(code).lstrip("\n"))
+        fields: dict[str, Any] = {
+            "key": f"key{number}",
+            "family": "world/service/function/LATEST",
+            "generation": "2.0",
+            "account": "1234567890123456",
+            "region": "cn-hangzhou",
+            "service": "service",
+            "function": "function",
+            "version": "LATEST",
+            "runtime": "python3",
+            "handler": "index.handler",
+            "code_dir": code_dir,
+        }
+        return FunctionImage(**(fields | changes))
+
+    def invocation(self, event: bytes = b"", **changes: Any) -> Invocation:
+        """Return a call with a request id of its own."""
+        return Invocation(**({"request_id": f"request-{next(self._requests)}", "event": event} | changes))
+
+    def run(self, scenario: Callable[[InstancePool], Awaitable[T]], clock: Clock | None = None, **settings: Any) -> T:
+        """Run *scenario* with a pool that exists for it alone."""
+
+        async def with_pool() -> T:
+            pool = InstancePool(
+                clock or SystemClock(),
+                RandomIds(),
+                RuntimeSettings(**settings),
+                lambda image, request_id, data: self.log.append((request_id, data)),
+            )
+            await pool.start()
+            try:
+                async with asyncio.timeout(60):
+                    return await scenario(pool)
+            finally:
+                await pool.close()
+
+        return asyncio.run(with_pool())
+
+    def calls(self, image: FunctionImage, *events: bytes, **settings: Any) -> list[InvocationResult]:
+        """Call a function once per event, one after the other."""
+
+        async def scenario(pool: InstancePool) -> list[InvocationResult]:
+            return [await pool.invoke(image, self.invocation(event)) for event in events]
+
+        return self.run(scenario, **settings)
+
+    def call(self, code: str, event: bytes = b"", **changes: Any) -> InvocationResult:
+        """Call a function once."""
+        return self.calls(self.image(code, **changes), event)[0]
+
+    def logged(self, request_id: str) -> bytes:
+        """Return everything that was logged under *request_id*."""
+        return b"".join(data for request, data in self.log if request == request_id)
+
+
+@pytest.fixture
+def functions(tmp_path: Path) -> Functions:
+    """Functions in a folder of the test's own."""
+    return Functions(tmp_path)

@@ -1,0 +1,331 @@
+"""Calls that end without an answer: time-outs, exits, crashes, too much memory, clients that leave."""
+
+import asyncio
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from emulator.services.fc.runtime.instance import InstanceStartFailed, ResponseTooLarge, RuntimeUnavailable
+
+EXITED = (
+    r'\{"errorMessage":"Process exited unexpectedly before completing request '
+    r'\(duration: \d+ms, maxMemoryUsage: \d+(\.\d+)?MB\)"\}'
+)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "sys.exit()",
+        "exit(3)",
+        "raise SystemExit('bye')",
+        "os._exit(0)",
+        "os.abort()",
+        "os.kill(os.getpid(), signal.SIGKILL)",
+        "ctypes.string_at(0)",
+        "raise KeyboardInterrupt",
+    ],
+)
+def test_process_that_ends_answers_with_the_exit_body(functions, statement):
+    """The caller gets the compact platform body, the log says the same, and the next call has a fresh instance."""
+    image = functions.image(
+        f"""
+        import ctypes, os, signal, sys
+        def handler(event, context):
+            if event:
+                print("last words")
+                {statement}
+            return "alive"
+        """
+    )
+
+    before, ended, after = functions.calls(image, b"", b"x", b"")
+
+    assert ended.error_type == "UnhandledInvocationError"
+    assert re.fullmatch(EXITED, ended.body.decode())
+    message = json.loads(ended.body)["errorMessage"]
+    assert b"last words\n" in ended.log
+    assert f"FC Invoke End RequestId: request-2, Error: {message}\n\nDuration: ".encode() in ended.log
+    assert (before.body, after.body) == (b"alive", b"alive")
+    assert before.instance_id == ended.instance_id != after.instance_id
+    assert ended.max_memory_mb > 1
+
+
+def test_exit_while_importing_is_an_exit(functions):
+    """sys.exit at module level ends the process like anywhere."""
+    result = functions.call("import sys\nsys.exit(1)")
+
+    assert re.fullmatch(EXITED, result.body.decode())
+
+
+def test_time_out_answers_and_logs_what_the_function_was_doing(functions):
+    """The body names the seconds; the stacks of all threads are in the log; the instance is gone."""
+    image = functions.image(
+        """
+        import time
+        def handler(event, context):
+            if event:
+                waiting_for_nothing()
+            return "quick"
+        def waiting_for_nothing():
+            time.sleep(30)
+        """,
+        timeout_s=1,
+    )
+
+    late, after = functions.calls(image, b"x", b"")
+
+    message = json.loads(late.body)["errorMessage"]
+    assert re.fullmatch(r"Function timed out after 1 seconds \(maxMemoryUsage: \d+(\.\d+)?MB\)", message)
+    assert late.body == json.dumps({"errorMessage": message}, separators=(",", ":")).encode()
+    assert late.error_type == "UnhandledInvocationError"
+    assert b"[ERROR] Dumping stack trace after function timeout\n" in late.log
+    assert b"waiting_for_nothing" in late.log
+    assert f"FC Invoke End RequestId: request-1, Error: {message}\n".encode() in late.log
+    assert after.body == b"quick"
+    assert after.instance_id != late.instance_id
+
+
+@pytest.mark.parametrize(
+    "obstinate",
+    [
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
+        "signal.signal(signal.SIGTERM, lambda *_: None)",
+        "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))",
+    ],
+)
+def test_function_that_ignores_the_signal_is_killed(functions, obstinate):
+    """An endless loop with SIGTERM out of the way ends shortly after its time."""
+    result = functions.call(
+        f"""
+        import signal
+        def handler(event, context):
+            {obstinate}
+            while True:
+                pass
+        """,
+        timeout_s=1,
+    )
+
+    assert b"timed out after 1 seconds" in result.body
+    assert 1000 <= result.duration_ms < 5000
+
+
+def test_time_out_ends_everything_the_function_started(functions, tmp_path):
+    """Subprocesses and daemons in sessions of their own do not outlive the instance."""
+    image = functions.image(
+        f"""
+        import os, subprocess, time
+        def handler(event, context):
+            direct = subprocess.Popen(["sleep", "300"])
+            elsewhere = subprocess.Popen(["sleep", "300"], start_new_session=True)
+            reading, writing = os.pipe()
+            if os.fork() == 0:
+                os.setsid()
+                if os.fork() == 0:
+                    os.write(writing, str(os.getpid()).encode())
+                    time.sleep(300)
+                os._exit(0)
+            daemon = os.read(reading, 20).decode()
+            with open({str(tmp_path / "pids")!r}, "w") as file:
+                file.write(f"{{direct.pid}} {{elsewhere.pid}} {{daemon}}")
+            time.sleep(300)
+        """,
+        timeout_s=1,
+    )
+
+    async def scenario(pool):
+        await pool.invoke(image, functions.invocation())
+        pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+        async with asyncio.timeout(10):
+            while any(is_running(pid) for pid in pids):
+                await asyncio.sleep(0.02)
+        return pids
+
+    assert len(functions.run(scenario)) == 3
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_too_much_memory_ends_like_an_exit(functions):
+    """A function that grows beyond its memory is killed while it runs, and small ones are not."""
+    image = functions.image(
+        """
+        import time
+        def handler(event, context):
+            if event:
+                ballast = [bytearray(1024 * 1024) for _ in range(int(event))]
+                time.sleep(20)
+            return "fits"
+        """
+    )
+
+    fits, killed = functions.calls(image, b"", b"300")
+
+    assert fits.body == b"fits"
+    assert re.fullmatch(EXITED, killed.body.decode())
+    assert killed.duration_ms < 10_000
+
+
+def test_short_peak_of_memory_is_noticed_at_the_end(functions):
+    """A peak between two looks is seen in what the process has used at most."""
+    result = functions.call("def handler(event, context): return len(bytearray(300 * 1024 * 1024))")
+
+    assert re.fullmatch(EXITED, result.body.decode())
+    assert result.max_memory_mb > 300
+
+
+def test_mapped_but_unused_memory_is_no_memory(functions):
+    """Reserving address space, as allocators and threads do, does not fail a function."""
+    result = functions.call(
+        """
+        import mmap, threading
+        def handler(event, context):
+            space = mmap.mmap(-1, 2 * 1024**3, flags=mmap.MAP_PRIVATE | 0x4000)  # MAP_NORESERVE
+            threads = [threading.Thread(target=lambda: None) for _ in range(50)]
+            for thread in threads: thread.start()
+            for thread in threads: thread.join()
+            return "fine"
+        """
+    )
+
+    assert result.body == b"fine"
+
+
+def test_memory_of_a_small_function_is_its_own(functions):
+    """The figure is that of the instance, not inherited from a bigger process that started it."""
+    ballast = bytearray(b"x") * (200 * 1024 * 1024)
+
+    forked = functions.call("def handler(event, context): return 1")
+    started = functions.calls(functions.image("def handler(event, context): return 1"), b"", start_method="exec")[0]
+
+    assert len(ballast) > 0
+    assert 1 < forked.max_memory_mb < 60
+    assert 1 < started.max_memory_mb < 60
+
+
+def test_client_that_gives_up_ends_the_instance_and_is_logged(functions):
+    """Cancelling leaves the marker of a cancelled invocation in the log."""
+    image = functions.image(
+        """
+        import time
+        def handler(event, context):
+            if event:
+                print("begun", flush=True)
+                time.sleep(60)
+            return "ok"
+        """,
+        timeout_s=60,
+    )
+
+    async def scenario(pool):
+        first = await pool.invoke(image, functions.invocation())
+        call = asyncio.create_task(pool.invoke(image, functions.invocation(b"x", request_id="left")))
+        await until(lambda: b"begun" in functions.logged("left"))
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await until(lambda: b"Duration: " in functions.logged("left"))
+        gone = all(info.instance_id != first.instance_id for info in pool.instances(image.family))
+        return gone, await pool.invoke(image, functions.invocation())
+
+    gone, after = functions.run(scenario)
+
+    assert gone
+    assert after.body == b"ok"
+    assert re.search(
+        rb"FC Invoke End RequestId: left, Error: Invocation canceled by client "
+        rb"\(duration: \d+ms, maxMemoryUsage: [\d.]+MB\)\n\nDuration: ",
+        functions.logged("left"),
+    )
+
+
+async def until(condition):
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def test_result_beyond_the_limit_is_a_platform_error(functions):
+    """The body is not sent at all, and the instance goes on."""
+    image = functions.image("def handler(event, context): return b'x' * int(event)")
+
+    async def scenario(pool):
+        small = await pool.invoke(image, functions.invocation(b"1000"))
+        with pytest.raises(ResponseTooLarge, match=r"payload size exceeds maximum allowed size \(1000 bytes\)"):
+            await pool.invoke(image, functions.invocation(b"1001"))
+        return small, await pool.invoke(image, functions.invocation(b"10"))
+
+    small, after = functions.run(scenario, response_limit=1000)
+
+    assert len(small.body) == 1000
+    assert after.instance_id == small.instance_id
+
+
+@pytest.mark.parametrize("runtime", ["cobol", "nodejs18", "custom"])
+def test_runtime_without_a_launcher_is_unavailable(functions, runtime):
+    """A clear exception, no instance."""
+    image = functions.image("", runtime=runtime)
+
+    async def scenario(pool):
+        with pytest.raises(RuntimeUnavailable) as caught:
+            await pool.invoke(image, functions.invocation())
+        return caught.value.runtime, pool.instances(image.family)
+
+    assert functions.run(scenario) == (runtime, [])
+
+
+@pytest.mark.parametrize("executable", ["/nowhere/python9", "/bin/false"])
+@pytest.mark.parametrize("method", ["fork", "exec"])
+def test_interpreter_that_does_not_work_is_reported(functions, executable, method):
+    """Whether it is missing or ends at once; calls on other interpreters go on."""
+    image = functions.image("", runtime="python3.9")
+    good = functions.image("def handler(event, context): return 'ok'")
+
+    async def scenario(pool):
+        for _ in range(2):
+            with pytest.raises((RuntimeUnavailable, InstanceStartFailed)):
+                await pool.invoke(image, functions.invocation())
+        return await pool.invoke(good, functions.invocation())
+
+    result = functions.run(scenario, interpreters={"python3.9": executable}, start_method=method)
+
+    assert result.body == b"ok"
+
+
+@pytest.mark.parametrize("method", ["fork", "exec"])
+def test_missing_code_folder_fails_the_start(functions, method):
+    """The exception says what is missing, and no instance is left."""
+    image = functions.image("", code_dir=functions.folder / "nowhere")
+
+    async def scenario(pool):
+        with pytest.raises(InstanceStartFailed, match="nowhere"):
+            await pool.invoke(image, functions.invocation())
+        await until(lambda: not pool.instances(image.family))
+        return True
+
+    assert functions.run(scenario, start_method=method)
+
+
+@pytest.mark.parametrize("method", ["fork", "exec"])
+def test_instance_that_died_while_idle_costs_no_call(functions, method):
+    """A call that the dead process never read is given to a fresh one."""
+    image = functions.image("import os\ndef handler(event, context): return os.getpid()")
+
+    async def scenario(pool):
+        first = await pool.invoke(image, functions.invocation())
+        os.kill(int(first.body), 9)
+        return first, await pool.invoke(image, functions.invocation())
+
+    first, second = functions.run(scenario, start_method=method)
+
+    assert second.error_type is None
+    assert second.body != first.body
