@@ -15,7 +15,7 @@ import os
 import ssl
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -42,9 +42,8 @@ class CertificateAuthority:
     """Keeps ``ca.pem``, its key and the leaves in *folder*; hands out server contexts.
 
     *accepts* tells whether the emulator serves a host name. *clock* has to be real time, since clients judge the
-    certificates by theirs. At most *contexts* names are kept ready in memory.
-
-    Raises: ValueError when *domains* has something that is no domain name.
+    certificates by theirs. Of *domains* those that are addresses or no host names are passed over; they are served over
+    plain HTTP all the same. At most *contexts* names are kept ready in memory.
     """
 
     def __init__(
@@ -59,9 +58,7 @@ class CertificateAuthority:
         self._folder = folder
         self._accepts = accepts
         self._clock = clock
-        self._domains = tuple(sorted(domain.lower() for domain in domains))
-        if not all(files.is_host_name(domain) for domain in self._domains):
-            raise ValueError(f"not all of {self._domains} are domain names")
+        self._domains = tuple(sorted(_domain_names(domains)))
         self._most = contexts
         self._contexts: OrderedDict[str, tuple[Millis, ssl.SSLContext]] = OrderedDict()
         self._queue: list[str] = []
@@ -214,6 +211,14 @@ def _server_context(leaf: Path) -> ssl.SSLContext:
     context.set_alpn_protocols(["http/1.1"])
     context.load_cert_chain(leaf)
     return context
+
+
+def _domain_names(domains: Iterable[str]) -> Iterator[str]:
+    for domain in domains:
+        if files.is_host_name(domain.lower()) and not _is_address(domain):
+            yield domain.lower()
+        else:
+            _log.warning("%s is not served over HTTPS: no certificate can be made for it", domain)
 
 
 def _is_address(text: str) -> bool:

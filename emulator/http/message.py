@@ -164,7 +164,10 @@ class Application(Protocol):
         ...
 
     def malformed(self, status: int, reason: str) -> Response:
-        """Return the answer for input that is no HTTP request (400, 408, 414, 431, 501, 505)."""
+        """Return the answer for input that is no HTTP request (400, 408, 414, 417, 431, 501, 505).
+
+        Status 500 comes after a failure of the application itself, with a reason that tells the client nothing of it.
+        """
         ...
 
     def serve(self, request: Request, respond: Respond) -> "asyncio.Future[Any] | None":

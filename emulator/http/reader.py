@@ -111,6 +111,8 @@ class RequestReader:
 
         Raises: Malformed.
         """
+        if self._start == len(self._buffer):
+            return None
         start = self._skip_line_ends()
         if start is None:
             return None
@@ -169,7 +171,7 @@ class RequestReader:
             self._length = int(value)  # the parser has checked that it is a number, and the only one
         elif size == 17 and name.lower() == b"transfer-encoding":
             self._codings.append(value.strip(b" \t").lower())
-        self._fields.append((name.decode("ascii"), value.strip(b" \t").decode("utf-8", "surrogateescape")))
+        self._fields.append((name.decode("ascii"), value.decode("utf-8", "surrogateescape").strip(" \t")))
 
     def on_headers_complete(self) -> None:
         """Note whether the connection can go on after this request."""

@@ -273,6 +273,18 @@ def test_a_custom_domain_widens_the_authority(tmp_path):
     assert "shop.example" in facts.names
 
 
+def test_hosts_without_certificates_do_not_keep_the_server_from_starting(tmp_path, caplog):
+    """An address or an odd name among the user's hosts is served over plain HTTP only, and the log says so."""
+    authority = an_authority(tmp_path / "ca", domains=["192.168.1.5", "my_box", "::1"])
+
+    run(authority.ensure_ca, authority)
+
+    facts = authority_facts(tmp_path / "ca")
+    assert facts is not None
+    assert facts.names == ("aliyuncs.com", "fcapp.run", "localhost")
+    assert caplog.text.count("is not served over HTTPS") == 3
+
+
 def test_a_broken_authority_is_made_anew(tmp_path):
     """Damaged files do not keep the server from serving."""
     folder = tmp_path / "ca"
