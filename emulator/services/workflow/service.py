@@ -116,6 +116,11 @@ class Workflow:
         if self._driver is not None:
             await self._driver.close()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether every execution waits for a timer, a call or a report, or has ended, and all of it is stored."""
+        return not self._sweeping and not self._database.dirty and self._engine.is_idle
+
     def reset(self) -> None:
         """Forget every flow and execution of every account."""
         self._store.clear()

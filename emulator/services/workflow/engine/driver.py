@@ -123,6 +123,11 @@ class Driver:
         self._closed = False
         database.on_rollback(self._transaction_lost)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether every execution waits for a timer, a call or a report, or has ended."""
+        return not self._scheduled and not self._queue and not self._loading
+
     # --- what others ask -----------------------------------------------------------------------------------------
 
     def recover(self) -> None:

@@ -1,0 +1,185 @@
+"""An engine without a driver: decisions applied one event at a time, time that jumps, replies from a script."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+import pytest
+
+from emulator.kernel.clock import Millis
+from emulator.services.workflow.definition.parse import parse_flow
+from emulator.services.workflow.engine.commands import (
+    Arrival,
+    CallService,
+    Park,
+    Replied,
+    Reported,
+    Result,
+    TimerFired,
+    WakeAt,
+)
+from emulator.services.workflow.engine.decide import Events, decide
+from emulator.services.workflow.engine.events import Event, decode, parse_object
+from emulator.services.workflow.engine.facts import Facts
+from emulator.services.workflow.engine.react import react
+from emulator.services.workflow.engine.snapshot import dump, load
+from emulator.services.workflow.engine.state import ExecutionState, apply, fold
+
+START = 1_700_000_000_000
+HOUR_MS = 3_600_000
+
+
+def token(entry: int, attempt: int) -> str:
+    return f"token-{entry}-{attempt}"
+
+
+@dataclass
+class Play:
+    """One execution, played to its end or until nothing is left to happen.
+
+    ``script`` gives the result of each attempt by step name; the last one is repeated. ``reports`` gives, by step name,
+    what is reported a second after the attempt was called. ``crash_at`` are event ids after which the state is lost
+    and rebuilt, from the history alone or from a snapshot of it.
+    """
+
+    definition: str
+    given: str = "{}"
+    script: dict[str, list[Result]] = field(default_factory=dict)
+    reports: dict[str, list[Result]] = field(default_factory=dict)
+    crash_at: frozenset[int] = frozenset()
+    crash_with_snapshot: bool = False
+    call_ms: int = 10
+    until: int = START + 1000 * HOUR_MS
+    check: Callable[[Facts, ExecutionState], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.flow = parse_flow(self.definition)
+        self.facts = Facts(
+            flow=self.flow, flow_name="f", execution_name="e", input=parse_object(self.given), token=token
+        )
+        self.state = ExecutionState()
+        self.history: list[tuple[Event, Millis]] = []
+        self.now = START
+        self._agenda: list[tuple[int, int, int, Arrival]] = []
+        self._wished: set[Any] = set()
+        self._number = 0
+
+    # --- what happened -----------------------------------------------------------------------------------------------
+
+    @property
+    def types(self) -> list[str]:
+        return [event.type for event, _ in self.history]
+
+    def steps(self, name: str) -> list[str]:
+        return [event.type for event, _ in self.history if event.step == name]
+
+    def details(self, name: str, kind: str) -> list[dict[str, Any]]:
+        return [parse_object(event.detail) for event, _ in self.history if event.step == name and event.type == kind]
+
+    @property
+    def shown(self) -> list[tuple[int, int, str, str, str, int]]:
+        """The history as the API shows it."""
+        return [(event.id, event.cause, event.step, event.type, event.detail, at) for event, at in self.history]
+
+    # --- playing -----------------------------------------------------------------------------------------------------
+
+    def run(self) -> "Play":
+        while True:
+            self._advance()
+            if self.state.outcome is not None or not self._agenda or self._agenda[0][0] > self.until:
+                return self
+            instant, _, _, arrival = heappop(self._agenda)
+            self.now = max(self.now, instant)
+            if isinstance(arrival, TimerFired):
+                arrival = arrival._replace(now=Millis(self.now))
+            self.arrive(arrival)
+
+    def arrive(self, arrival: Arrival) -> Events:
+        recorded = react(self.facts, self.state, arrival)
+        self._record(recorded)
+        if isinstance(arrival, Reported) and recorded and self.history[-1][0].id < recorded[-1].id:
+            self._plan(self.now, arrival.entry, arrival)  # it was never acknowledged, so it is reported again
+        return recorded
+
+    def _advance(self) -> None:
+        while (decided := decide(self.facts, self.state)) is not None:
+            if isinstance(decided, Park):
+                strand = self.state.next_ready()
+                assert strand is not None
+                self.state.park(strand)
+                for command in decided.commands:
+                    self._wish(command)
+            else:
+                self._record(decided)
+            assert len(self.history) < 10_000, "the engine does not come to an end"
+
+    def _record(self, events: Events) -> None:
+        """Append the events one by one; a crash in between loses the rest of them, as a torn batch would."""
+        for event in events:
+            assert event.id == self.state.last + 1
+            assert event.cause < event.id
+            assert event.value == decode(event.type, event.detail) or event.type in {"StepExited"}
+            apply(self.flow, self.state, event, Millis(self.now))
+            self.state.abandoned.clear()
+            self.history.append((event, Millis(self.now)))
+            if self.check is not None:
+                self.check(self.facts, self.state)
+            if event.id in self.crash_at and self.state.outcome is None:
+                self._crash()
+                return
+
+    def _crash(self) -> None:
+        """Lose the state, the timers and the calls; what was wished for will be wished for again."""
+        if self.crash_with_snapshot:
+            restored = load(self.flow, dump(self.state))
+            assert restored is not None
+            for strand in restored.strands.values():
+                restored.unpark(strand)
+            self.state = restored
+        else:
+            self.state = replayed(self)
+        self._agenda = [item for item in self._agenda if isinstance(item[3], Reported)]  # others hold these tokens
+        heapify(self._agenda)
+        self._wished.clear()
+
+    def _wish(self, command: WakeAt | CallService) -> None:
+        if isinstance(command, WakeAt):
+            if (command.entry, command.kind, command.instant) not in self._wished:
+                self._wished.add((command.entry, command.kind, command.instant))
+                self._plan(command.instant, command.entry, TimerFired(command.entry, command.kind, Millis(0)))
+            return
+        found = self.state.find(command.entry)
+        assert found is not None
+        called_at = found[1].scheduled_at
+        name, attempt = command.step.name, command.attempt
+        if (results := self.script.get(name)) is not None:
+            result = results[min(attempt, len(results) - 1)]
+            self._plan(called_at + self.call_ms, command.entry, Replied(command.entry, attempt, result))
+        reports = self.reports.get(name, [])
+        if attempt < len(reports) and ("report", command.entry, attempt) not in self._planned_reports():
+            self._plan(called_at + 1000, command.entry, Reported(command.entry, attempt, reports[attempt]))
+
+    def _planned_reports(self) -> set[Any]:
+        return {("report", item[3].entry, item[3].attempt) for item in self._agenda if isinstance(item[3], Reported)}
+
+    def _plan(self, instant: int, entry: int, arrival: Arrival) -> None:
+        self._number += 1
+        order = {TimerFired: 0, Replied: 1, Reported: 2}[type(arrival)]
+        heappush(self._agenda, (instant, entry, order, arrival))
+
+
+def replayed(play: Play) -> ExecutionState:
+    """Fold the history as it would be read from the store: the values decoded from the details."""
+    stored = [(event._replace(value=decode(event.type, event.detail)), at) for event, at in play.history]
+    return fold(play.flow, stored)
+
+
+@pytest.fixture(scope="session")  # not per test: hypothesis runs many examples with one
+def play() -> type[Play]:
+    return Play
+
+
+@pytest.fixture(scope="session")
+def replay() -> Callable[[Play], ExecutionState]:
+    return replayed
