@@ -82,7 +82,7 @@ class TlsListener:
             await self._hand_over(sock)
         except (OSError, ssl.SSLError, TimeoutError) as error:
             # Clients that do not trust ca.pem end up here, as do port scanners.
-            _log.info("a TLS handshake failed: %s", error)
+            _log.info("a TLS handshake failed: %s", str(error) or type(error).__name__)
             sock.close()
         except BaseException:
             sock.close()
