@@ -39,10 +39,12 @@ if TYPE_CHECKING:
 
 STOP_GRACE_S = 5.0
 
-SERVICES = ("fc", "mns", "sts")
+SERVICES = ("fc", "fnf", "mns", "sts")
 """What the health page lists."""
 
-_SCHEMAS = [Schema(name, Path(__file__).parent / "services" / name / "schema") for name in ("sts", "fc", "mns")]
+_SCHEMAS = [
+    Schema(name, Path(__file__).parent / "services" / name / "schema") for name in ("sts", "fc", "mns", "workflow")
+]
 
 
 class Emulator:

@@ -18,6 +18,7 @@ from emulator.kernel.identity import AccountId, World
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
+from emulator.services.fc.errors import FcError
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.logbook import LogBook
 from emulator.services.fc.runtime.instance import Credentials
@@ -29,6 +30,10 @@ from emulator.services.mns.open_api import MnsOpenFront
 from emulator.services.mns.service import MessageService
 from emulator.services.sts.api import StsFront
 from emulator.services.sts.service import TemporaryKeys
+from emulator.services.workflow.api import WorkflowFront
+from emulator.services.workflow.definition.nodes import FunctionResource
+from emulator.services.workflow.ports import FunctionReply, Refusal
+from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -82,6 +87,9 @@ class Assembly:
             endpoint=lambda: address,
             credentials=RoleKeys(self._temporary, clock),
         )
+        self._workflow = Workflow(
+            database=database, clock=clock, ids=ids, timers=timers, functions=FunctionCalls(self._functions)
+        )
 
     async def start(self) -> None:
         """Load the functions folder; go on with what an earlier run left unfinished."""
@@ -91,6 +99,8 @@ class Assembly:
         self._closing.push_async_callback(self._pool.close)
         self._closing.push_async_callback(self._functions.close)
         await self._functions.start(self._config.functions)
+        self._closing.push_async_callback(self._workflow.close)
+        await self._workflow.start()
 
     async def close(self) -> None:
         """End what `start` began, in the opposite order."""
@@ -98,6 +108,7 @@ class Assembly:
 
     async def reset(self) -> None:
         """Forget everything the services know; functions of the folder stay."""
+        self._workflow.reset()  # first: its executions call the others
         await self._functions.reset()
         self._queues.reset()
 
@@ -106,6 +117,7 @@ class Assembly:
         ids = self._ids
         return {
             "fc": FcFront(self._functions, ids),
+            "fnf": WorkflowFront(self._workflow, ids),
             "mns": MnsFront(self._queues, ids),
             "mns-open": MnsOpenFront(ids),
             "oss": OssFront(ids),
@@ -134,6 +146,24 @@ class Assembly:
     def code_download(self, token: str) -> bytes | None:
         """Return the zip a GetFunctionCode answer pointed to, or None."""
         return self._functions.code_download(token)
+
+
+class FunctionCalls:
+    """Lets flows run functions (the port `FunctionInvoker` of the workflow service)."""
+
+    def __init__(self, functions: FunctionCompute) -> None:
+        self._functions = functions
+
+    async def invoke(
+        self, world: World, resource: FunctionResource, event: bytes, key: str, *, asynchronous: bool = False
+    ) -> FunctionReply:
+        """Run a function and wait for its answer; a refusal keeps its HTTP status and code."""
+        del key, asynchronous
+        try:
+            call = await self._functions.invoke(world, resource.service, resource.function, resource.qualifier, event)
+        except FcError as error:
+            return FunctionReply(refusal=Refusal(error.http_status, error.code, error.message))
+        return FunctionReply(body=call.result.body, error_type=call.result.error_type)
 
 
 class RoleKeys:

@@ -57,10 +57,10 @@ class Request:
     """
 
     __slots__ = (
+        "_body",
         "_form_pairs",
         "_query_pairs",
         "authority",
-        "body",
         "headers",
         "method",
         "path",
@@ -86,7 +86,7 @@ class Request:
         self.method = method
         self.target = target
         self.headers = headers
-        self.body = body
+        self._body = body
         self.scheme = scheme
         self.remote = remote
         self.authority = authority
@@ -96,6 +96,16 @@ class Request:
         self.query = query if mark else None
         self._query_pairs: Pairs | None = None
         self._form_pairs: Pairs | None = None
+
+    @property
+    def body(self) -> bytes:
+        """The body, decoded from its transfer coding; empty until it has arrived whole."""
+        return self._body
+
+    @body.setter
+    def body(self, content: bytes) -> None:
+        self._body = content
+        self._form_pairs = None  # the head may have been judged before the body came
 
     @property
     def decoded_path(self) -> str:
