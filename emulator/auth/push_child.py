@@ -1,0 +1,105 @@
+"""Signs pushes. Run as a child of the server, which never imports ``cryptography`` itself.
+
+``python -m emulator.auth.push_child FOLDER NOW_MS`` sees to it that FOLDER has ``key.pem`` and ``certificate.pem``,
+writes the certificate as its first frame, and then answers every frame on its standard input with one that has the
+signature. A frame is four bytes of length and that many bytes. It ends with its input.
+"""
+
+import datetime
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.x509.oid import NameOID
+
+from emulator.kernel.clock import DAY
+
+KEY_BITS: Final = 2048
+CERTIFICATE_DAYS: Final = 3650
+RENEWAL_DAYS: Final = 30
+_FRAME_HEAD: Final = 4
+
+
+def main(folder: Path, now: int, source: BinaryIO, sink: BinaryIO) -> None:
+    """Sign until the input ends.
+
+    Raises: OSError.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    key = _key(folder / "key.pem")
+    _write_frame(sink, _certificate(folder / "certificate.pem", key, now))
+    while len(head := source.read(_FRAME_HEAD)) == _FRAME_HEAD:
+        text = source.read(int.from_bytes(head, "big"))
+        _write_frame(sink, key.sign(text, padding.PKCS1v15(), hashes.SHA1()))  # noqa: S303 - what receivers verify
+
+
+def _key(path: Path) -> rsa.RSAPrivateKey:
+    """Load the key, or make one; a broken file is replaced."""
+    try:
+        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    except (FileNotFoundError, ValueError):
+        key = None
+    if isinstance(key, rsa.RSAPrivateKey):
+        return key
+    made = rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
+    form = serialization.PrivateFormat.PKCS8
+    _write_file(path, made.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+    return made
+
+
+def _certificate(path: Path, key: rsa.RSAPrivateKey, now: int) -> bytes:
+    """Return the certificate of *key*, made or renewed if need be: version 3, nothing before its first line."""
+    try:
+        content = path.read_bytes()
+        found = x509.load_pem_x509_certificate(content)
+        is_good = found.public_key() == key.public_key() and found.not_valid_after_utc > _instant(
+            now + RENEWAL_DAYS * DAY
+        )
+    except (FileNotFoundError, ValueError):
+        content, is_good = b"", False
+    if is_good:
+        return content
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localyun notifications")])
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(_instant(now - DAY))  # receivers in containers and virtual machines may be behind
+        .not_valid_after(_instant(now + CERTIFICATE_DAYS * DAY))
+        .sign(key, hashes.SHA256())
+    )
+    content = made.public_bytes(serialization.Encoding.PEM)
+    _write_file(path, content)
+    return content
+
+
+def _instant(millis: int) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(millis // 1000, datetime.UTC)
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    """Write *content* so that only the owner can read it, whole or not at all."""
+    draft = path.with_name(path.name + ".new")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def _write_frame(sink: BinaryIO, content: bytes) -> None:
+    sink.write(len(content).to_bytes(_FRAME_HEAD, "big") + content)
+    sink.flush()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which closes the input when it is done
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.stdin.buffer, sys.stdout.buffer)
