@@ -122,3 +122,15 @@ def test_fidelity_lists_every_operation_of_an_rpc_service(section):
     assert {operation for operation, status, _ in rows if status == "served"} <= existing
     assert existing <= {operation for operation, _, _ in rows}
     assert {status for _, status, _ in rows} <= {"served", "refused"}
+
+
+def test_fidelity_lists_every_operation_of_the_message_service():
+    """What is listed as served is what the table of operations holds."""
+    from emulator.kernel.ids import CountingIds
+    from emulator.services.mns.api import MnsFront
+
+    rows = table_rows("Message Service")
+
+    assert {operation for operation, status, _ in rows if status == "served"} == set(
+        MnsFront(None, CountingIds())._operations
+    )
