@@ -47,9 +47,7 @@ class Row:
         """The median ratio to the reference, or the value where there is no reference."""
         if not self.reference_samples:
             return self.value
-        return statistics.median(
-            own / other for own, other in zip(self.samples, self.reference_samples, strict=True)
-        )
+        return statistics.median(own / other for own, other in zip(self.samples, self.reference_samples, strict=True))
 
     @property
     def met(self) -> bool | None:

@@ -179,4 +179,3 @@ def echo_p50_ms(calls: int = 500) -> float:
     ours.close()
     os.waitpid(child, 0)
     return statistics.median(spent) * 1000
-

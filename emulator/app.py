@@ -8,6 +8,7 @@ Two emulators can live in one process; nothing here or below keeps state outside
 """
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, contextmanager
@@ -24,10 +25,11 @@ from emulator.gateway.admin import AdminFront
 from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.pipeline import Pipeline
 from emulator.gateway.server import LOOPBACK, Server
-from emulator.http.certificates import CertificateAuthority
+from emulator.http.certificates import CertificateAuthority, MintingFailed
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.identity import AccountId, Region, World
 from emulator.kernel.ids import Ids, RandomIds
+from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
 from emulator.storage.database import Database
@@ -36,6 +38,8 @@ from emulator.storage.migrations import Schema, migrate
 
 if TYPE_CHECKING:
     from emulator.assembly import Assembly
+
+_log = logging.getLogger(__name__)
 
 STOP_GRACE_S = 5.0
 
@@ -60,6 +64,7 @@ class Emulator:
         self._ids = ids or RandomIds()
         self._clock = SystemClock()
         self._closing = AsyncExitStack()
+        self._background = TaskGroup("emulator")
         self._services: Assembly | None = None
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -109,8 +114,12 @@ class Emulator:
             region=self.world.region,
         )
         self._closing.push_async_callback(self._close_services)
-        self._server = self._listening(pipeline, policy, folder / "ca")
+        authority = CertificateAuthority(
+            folder / "ca", accepts=policy.allows, clock=clock, domains=config.allowed_hosts
+        )
+        self._server = self._listening(pipeline, authority)
         self._closing.push_async_callback(self._server.stop, STOP_GRACE_S)
+        self._closing.push_async_callback(self._background.close)
         await self._server.start()
 
         assembly = await asyncio.to_thread(_import_assembly)
@@ -129,12 +138,10 @@ class Emulator:
         keyring.add(services.temporary_keys)
         fronts.update(services.fronts())
         loaded.set_result(None)
+        self._background.spawn(self._prepare_certificates(authority), "certificates")
 
-    def _listening(self, pipeline: Pipeline, policy: HostPolicy, ca_folder: Path) -> Server:
+    def _listening(self, pipeline: Pipeline, authority: CertificateAuthority) -> Server:
         config = self.config
-        authority = CertificateAuthority(
-            ca_folder, accepts=policy.allows, clock=self._clock, domains=config.allowed_hosts
-        )
         return Server(
             pipeline,
             clock=self._clock,
@@ -142,7 +149,15 @@ class Emulator:
             port=config.port,
             https_port=config.https_port,
             authority=authority,
+            on_stopping=lambda: self._services.end_polls() if self._services is not None else None,
         )
+
+    async def _prepare_certificates(self, authority: CertificateAuthority) -> None:
+        """Make the private authority once, so that its file is there for clients before their first connection."""
+        try:
+            await authority.ensure_ca()
+        except MintingFailed as error:
+            _log.warning("no certificates, so https will not work: %s", error)
 
     async def _close_services(self) -> None:
         if self._services is not None:

@@ -102,6 +102,11 @@ class Assembly:
         self._closing.push_async_callback(self._workflow.close)
         await self._workflow.start()
 
+    def end_polls(self) -> None:
+        """Answer every parked long poll; the server is about to stop."""
+        self._queues.end_polls()
+        self._workflow.end_polls()
+
     async def close(self) -> None:
         """End what `start` began, in the opposite order."""
         await self._closing.aclose()

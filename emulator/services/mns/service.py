@@ -51,9 +51,13 @@ class MessageService:
         self._contents.sweeper.start()
         self._dead_letters.start()
 
+    def end_polls(self) -> None:
+        """Send parked receivers away with nothing, now rather than at the end of their wait."""
+        self._lobby.dismiss_all(MessageNotExist())
+
     def close(self) -> None:
         """Send parked receivers away with nothing and set no more timers."""
-        self._lobby.dismiss_all(MessageNotExist())
+        self.end_polls()
         self._contents.sweeper.close()
         self._dead_letters.close()
 

@@ -110,9 +110,13 @@ class Workflow:
         self._sweep()
         await self._database.committed()
 
+    def end_polls(self) -> None:
+        """Tell callers that wait for an end the present state, now rather than at the end of their wait."""
+        self._waiters.wake_all()
+
     async def close(self) -> None:
         """Stop; executions go on at the next start. Callers that wait are told the present state."""
-        self._waiters.wake_all()
+        self.end_polls()
         if self._driver is not None:
             await self._driver.close()
 
@@ -219,6 +223,11 @@ class Workflow:
         """
         if name is not None:
             check_name("ExecutionName", name)
+        return self._accept(world, flow_name, name, given, callback_token)
+
+    def _accept(
+        self, world: World, flow_name: str, name: str | None, given: str, callback_token: str
+    ) -> ExecutionRecord:
         text = given if given.strip() else "{}"
         try:
             parse_object(text)
@@ -390,8 +399,10 @@ class Workflow:
         self, world: World, flow: str, execution: str, given: str, callback_token: str, *, own_name: bool
     ) -> dict[str, Any]:
         """Start an execution for a task and return the members of the reply, but for the definition: it may be long."""
+        if not own_name:
+            check_name("ExecutionName", execution)  # a name made here is a UUID, which may begin with a digit
         try:
-            record = self.start_execution(world, flow, execution, given, callback_token)
+            record = self._accept(world, flow, execution, given, callback_token)
         except ExecutionAlreadyExists:
             if not own_name:
                 _log.warning("flow %s: a task starts execution %s, which has ended already", flow, execution)
