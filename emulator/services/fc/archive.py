@@ -9,9 +9,9 @@ import errno
 import os
 import shutil
 import stat
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 from zipfile import BadZipFile, LargeZipFile, ZipFile, ZipInfo
 
 from emulator.services.fc import limits
@@ -29,8 +29,7 @@ class UnsafeArchive(InvalidArgument):
     template = "invalid code package: {reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(NamedTuple):
     """The entries in the order they are made: what is linked comes last, so nothing is written through a link."""
 
     folders: list[tuple[PurePosixPath, int]]

@@ -6,7 +6,7 @@ no number.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 from emulator.kernel.limits import Range
@@ -18,6 +18,8 @@ Check = Callable[[Any, str], Any]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _RESERVED_VARIABLES = frozenset({"accessKeyID", "accessKeySecret", "securityToken", "topic"})
+
+_DEEPEST = 32
 
 RUNTIMES = frozenset(
     {
@@ -220,9 +222,19 @@ def string_map(value: Any, field: str) -> dict[str, str]:
 
 
 def anything(value: Any, field: str) -> Any:
-    """Take any JSON value: kept and shown, never looked into."""
-    del field
-    return value
+    """Take any JSON value of reasonable depth: kept and shown, never looked into."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [item for part in level for item in _inside(part)]
+        if not level:
+            return value
+    raise InvalidArgument(f"{field} is nested too deeply")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def shape(**fields: Check) -> Check:

@@ -49,8 +49,14 @@ class Effects:
 
     def code_dropped(self) -> None:
         """Remove unused packages when calls that are still in them have had time to end."""
-        due = Millis(self._clock.now() + limits.CODE_KEPT_AFTER_USE_S * SECOND)
-        self._timers.call_at(due, _SWEEP, self.sweep)
+        self._sweep_in(limits.CODE_KEPT_AFTER_USE_S)
+
+    def sweep_soon(self) -> None:
+        """Remove what an earlier run has left behind, once the start is over."""
+        self._sweep_in(limits.CODE_SWEPT_AFTER_START_S)
+
+    def _sweep_in(self, span_s: int) -> None:
+        self._timers.call_at(Millis(self._clock.now() + span_s * SECOND), _SWEEP, self.sweep)
 
     def sweep(self) -> None:
         """Remove unused packages now, or later when one is just being added."""

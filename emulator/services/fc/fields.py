@@ -7,8 +7,7 @@ Source: parameter tables of the three API versions; SDK models.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from emulator.services.fc import checks, limits
 from emulator.services.fc.checks import Check, flag, items, shape, text, texts, whole
@@ -18,8 +17,7 @@ from emulator.services.fc.model import CUSTOM_CONTAINER, FunctionConfig, Service
 C = TypeVar("C", ServiceConfig, FunctionConfig)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """A field on the wire, the attribute it becomes, and the rule its value must pass."""
 
     wire: str

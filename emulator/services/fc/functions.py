@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.identity import World
@@ -27,8 +27,7 @@ from emulator.services.fc.store import Slice, Store
 from emulator.services.fc.versions import check_if_match
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeLocation:
+class CodeLocation(NamedTuple):
     """A package to download: the token of its path, and its checksum."""
 
     token: str

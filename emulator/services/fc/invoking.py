@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from emulator.kernel.clock import MINUTE, Millis
 from emulator.kernel.identity import World
@@ -48,8 +49,7 @@ class Call:
     tracing: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Invoked:
+class Invoked(NamedTuple):
     """A call that was made. ``version`` is what ran (``LATEST`` or a number), ``checksum`` that of its code."""
 
     result: InvocationResult

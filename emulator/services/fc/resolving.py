@@ -3,8 +3,8 @@
 Images are kept between calls and dropped with any change of the store, so a warm call costs no query.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from emulator.kernel.identity import World
 from emulator.services.fc.code import CodeStore
@@ -31,8 +31,7 @@ from emulator.services.fc.store import Store
 from emulator.services.fc.versions import is_latest, is_version, pick
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(NamedTuple):
     """What one call runs. ``version`` is ``LATEST`` or a number as text; ``role`` the one its keys are for."""
 
     function: Function

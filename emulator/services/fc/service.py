@@ -101,7 +101,7 @@ class FunctionCompute:
             self._watcher.start()
         else:
             self._take(Snapshot())
-        self._effects.sweep()
+        self._effects.sweep_soon()
 
     async def close(self) -> None:
         """Stop watching, end the threads. The instance pool belongs to somebody else."""

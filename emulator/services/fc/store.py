@@ -6,7 +6,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from emulator.kernel.identity import World
 from emulator.services.fc.model import Alias, Function, Scope, Service, Version
@@ -22,8 +22,7 @@ class Slice:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class Loaded(NamedTuple):
     """What came from the functions folder, by key."""
 
     services: Mapping[str, Service]

@@ -1,7 +1,7 @@
 """One request on its way through a dialect: what was asked, in decoded pieces, and how answers are written."""
 
 import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from emulator.http.message import Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import World
 from emulator.services.fc import limits
+from emulator.services.fc.dialects.routing import valid_text
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Scope
 from emulator.services.fc.store import Slice
@@ -61,7 +62,8 @@ class Exchange:
     def queries(self) -> dict[str, str]:
         """Return all query parameters."""
         if self._query is None:
-            self._query = dict(self.context.request.query_pairs)
+            pairs = self.context.request.query_pairs
+            self._query = {name: valid_text(value) for name, value in pairs}
         return self._query
 
     @property
@@ -151,7 +153,7 @@ class Exchange:
         if not token:
             return ""
         try:
-            return urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode("utf-8")
+            return b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True).decode("utf-8")
         except ValueError:
             raise InvalidArgument(f"{name} '{token[:80]}' is invalid") from None
 
@@ -184,7 +186,9 @@ def _parse(body: bytes) -> dict[str, Any]:
     if not body:
         return {}
     try:
-        parsed = json.loads(body)
+        parsed = json.loads(body.decode("utf-8-sig"))
+        if b"\\u" in body:  # half of a surrogate pair is no text: it could be neither stored nor answered
+            json.dumps(parsed, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise InvalidArgument("the request body is not valid JSON") from None
     if not isinstance(parsed, dict):

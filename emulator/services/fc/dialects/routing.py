@@ -1,8 +1,7 @@
 """Method and path -> operation. A template's ``{name}`` takes one path segment."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from emulator.http.message import Response
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
 Handler = Callable[["Exchange"], Response | Awaitable[Response]]
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """An operation of the API; ``handler`` is None when the emulator does not have it."""
 
     method: str
@@ -44,12 +42,17 @@ class Routes:
         for fixed, names, route in self._by_shape.get((method, len(segments)), ()):
             if all(want is None or want == have for want, have in zip(fixed, segments, strict=True)):
                 values = {
-                    name: unquote(segment)
+                    name: valid_text(unquote(segment))
                     for name, segment, want in zip(names, segments, fixed, strict=True)
                     if want is None
                 }
                 return route, values
         raise PathNotSupported(method=method, path=full_path)
+
+
+def valid_text(text: str) -> str:
+    """Return *text* with question marks for bytes that are no UTF-8; nothing has such a name."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def serve(route: Route, exchange: "Exchange") -> Response | Awaitable[Response]:
