@@ -181,13 +181,13 @@ class InstancePool:
         worker = Worker(image, instance_id, self._settings, self._on_log, self._on_end, self._tasks.spawn, notice)
         worker.calls = 1
         self._workers[instance_id] = worker
+        if image.instance_concurrency > 1:
+            self._ready.setdefault(image.key, []).append(worker)  # calls that come meanwhile share it
         try:
             worker.attach(await launcher.launch(image, instance_id, worker))
-        except BaseException:
-            del self._workers[instance_id]
+        except BaseException as error:
+            worker.fail(error)
             raise
-        if image.instance_concurrency > 1:
-            self._ready.setdefault(image.key, []).append(worker)
         return worker
 
     def _make_room(self) -> None:
@@ -226,16 +226,16 @@ class InstancePool:
             self._reap_later()
             if worker.image.pre_freeze is not None:
                 self._forget_ready(worker)
-                self._tasks.spawn(self._freeze(worker), f"freeze {worker.instance_id}")
+                worker.calls = 1
+                frozen = asyncio.Event()
+                self._freezing.setdefault(worker.image.key, []).append(frozen)
+                self._tasks.spawn(self._freeze(worker, frozen), f"freeze {worker.instance_id}")
                 return
         if was_full:
             self._ready.setdefault(worker.image.key, []).append(worker)
 
-    async def _freeze(self, worker: Worker) -> None:
-        frozen = asyncio.Event()
-        waiting = self._freezing.setdefault(worker.image.key, [])
-        waiting.append(frozen)
-        worker.calls = 1
+    async def _freeze(self, worker: Worker, frozen: asyncio.Event) -> None:
+        waiting = self._freezing[worker.image.key]
         try:
             await worker.freeze()
         finally:

@@ -129,6 +129,12 @@ class PythonProcess:
         if self._control is not None and not self._exited:
             self._control.kill()
 
+    def abandon(self) -> None:
+        """Let go of a process whose start failed; its listener is not told any more."""
+        self.kill()
+        self._over = True
+        self.channel.close()
+
     def output(self, data: bytes) -> None:
         """Take in what came through the log pipe."""
         self._listener.output(data, None)

@@ -21,6 +21,7 @@ from emulator.services.fc.runtime.instance import (
     Invocation,
     InvocationResult,
     ResponseTooLarge,
+    RuntimeFailure,
 )
 from emulator.services.fc.runtime.launcher import Answer, Call, CallKind, Exit, InstanceProcess
 from emulator.services.fc.runtime.settings import RuntimeSettings
@@ -82,11 +83,14 @@ class Worker:
         self._spawn = spawn
         self._greeting = BANNER + notice
         self._process: InstanceProcess | None = None
+        self._attached = asyncio.Event()
+        self._failure: RuntimeFailure | None = None
         self._logs: dict[str, logs.CallLog] = {}
         self._initialized: asyncio.Future[Outcome] | None = None
         self._last: Invocation | None = None
         self._memory_mb = 0.0
         self._ended = asyncio.Event()
+        self._freezing = asyncio.Lock()
 
     @property
     def info(self) -> InstanceInfo:
@@ -101,6 +105,13 @@ class Worker:
     def attach(self, process: InstanceProcess) -> None:
         """Take the process that was launched with this worker as its listener."""
         self._process = process
+        self._attached.set()
+
+    def fail(self, error: BaseException) -> None:
+        """Take note that there will be no process, which everybody who waits for it is told."""
+        self._failure = error if isinstance(error, RuntimeFailure) else InstanceStartFailed("the start was given up")
+        self._attached.set()
+        self.ended(0)
 
     async def invoke(self, invocation: Invocation, *, cold: bool) -> InvocationResult:
         """Run the handler, after the initializer when this is the first call.
@@ -137,15 +148,25 @@ class Worker:
 
     async def freeze(self) -> None:
         """Run the preFreeze hook; its failure changes nothing."""
-        await self._run_hook("pre_freeze", self.image.pre_freeze_timeout_s)
+        async with self._freezing:
+            await self._run_hook("pre_freeze", self.image.pre_freeze_timeout_s)
 
     async def stop(self, *, limit_s: float | None = None) -> None:
         """Run the preStop hook, for at most *limit_s*, and end the process."""
         self.retired = True
         if self.image.pre_stop is not None and self._last is not None and self.alive:
             timeout_s: float = self.image.pre_stop_timeout_s
-            await self._run_hook("pre_stop", timeout_s if limit_s is None else min(limit_s, timeout_s))
+            if await self._until_frozen(limit_s):
+                await self._run_hook("pre_stop", timeout_s if limit_s is None else min(limit_s, timeout_s))
         await self.kill()
+
+    async def _until_frozen(self, limit_s: float | None) -> bool:
+        """Wait for a preFreeze hook that runs; return whether it has come to its end."""
+        try:
+            async with asyncio.timeout(limit_s), self._freezing:
+                return True
+        except TimeoutError:
+            return False
 
     async def kill(self) -> None:
         """End the process and wait for that."""
@@ -208,6 +229,10 @@ class Worker:
 
     async def _run(self, kind: CallKind, invocation: Invocation, log: logs.CallLog, timeout_s: float) -> Outcome:
         """Run user code between its markers."""
+        if self._process is None:
+            await self._attached.wait()
+            if self._failure is not None:
+                raise self._failure
         assert self._process is not None
         marker, request_id = _MARKERS[kind], invocation.request_id
         log.add_line(logs.start_marker(marker, request_id))

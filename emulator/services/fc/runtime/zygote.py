@@ -31,6 +31,10 @@ _log = logging.getLogger(__name__)
 _END_S = 2.0
 
 
+class _ZygoteLost(InstanceStartFailed):
+    """The zygote died just now, through no fault of the function that was to start; another one can be asked."""
+
+
 class ZygoteLauncher:
     """A `Launcher` for Python on systems that can fork."""
 
@@ -47,6 +51,12 @@ class ZygoteLauncher:
 
     async def launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
         """Fork an instance; see `Launcher`."""
+        try:
+            return await self._launch(image, instance_id, listener)
+        except _ZygoteLost:
+            return await self._launch(image, instance_id, listener)
+
+    async def _launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
         executable = executable_for(image.runtime, self._settings.interpreters)
         try:
             zygote = self._zygote(executable)
@@ -83,8 +93,8 @@ class ZygoteLauncher:
             process.start(image, instance_id, control, source, mark=False)
             await control.started
         except BaseException:
+            process.abandon()
             source.close()
-            process.channel.close()
             ours.close()
             raise
         finally:
@@ -160,9 +170,11 @@ class ZygoteControl:
     def on_zygote_lost(self) -> None:
         """Take note that nobody reaps the process any more; one that runs goes on."""
         if not self.started.done():
-            self.started.set_exception(InstanceStartFailed("the zygote ended"))
+            self.started.set_exception(_ZygoteLost("the zygote ended"))
 
     def _signal(self, number: int) -> None:
+        if self._pid <= 0:  # never started; as a group, 0 would be the emulator itself
+            return
         try:
             os.killpg(self._pid, number)
         except ProcessLookupError:
@@ -223,8 +235,11 @@ class Zygote:
         order = orders.ORDER.pack(orders.LAUNCH, number, image.memory_mb, max_processes, name)
         try:
             socket.send_fds(self._control, [order], [channel.fileno(), log])
+        except BlockingIOError as error:
+            raise InstanceStartFailed("the zygote is too busy") from error
         except OSError as error:
-            raise InstanceStartFailed(f"the zygote takes no orders: {error}") from error
+            self._end()
+            raise _ZygoteLost(f"the zygote takes no orders: {error}") from error
         control = self._instances[number] = ZygoteControl(self, number, process)
         return control
 

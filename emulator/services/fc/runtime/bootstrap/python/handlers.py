@@ -13,6 +13,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -42,6 +43,7 @@ class Handlers:
     def __init__(self, code_dir: str) -> None:
         self._code_dir = code_dir
         self._loaded: dict[str, Handler] = {}
+        self._loading = threading.Lock()
 
     def get(self, name: str) -> Handler:
         """Return the function *name* stands for, importing its module at the first use.
@@ -49,9 +51,12 @@ class Handlers:
         Raises: LoadFailure; SystemExit and the like from the module itself.
         """
         handler = self._loaded.get(name)
-        if handler is None:
-            handler = self._loaded[name] = self._load(name)
-        return handler
+        if handler is not None:
+            return handler
+        with self._loading:  # first calls that come at once share one module
+            if name not in self._loaded:
+                self._loaded[name] = self._load(name)
+            return self._loaded[name]
 
     def _load(self, name: str) -> Handler:
         try:

@@ -1,0 +1,248 @@
+"""What a handler can find out about its call: context, environment, import path."""
+
+import base64
+import json
+import os
+import sys
+
+import pytest
+
+from emulator.services.fc.runtime.environment import instance_environment
+from emulator.services.fc.runtime.instance import Credentials
+from emulator.services.fc.runtime.settings import RuntimeSettings
+
+KEYS = Credentials(access_key_id="STS.id", access_key_secret="secret", security_token="token")
+
+
+def test_context_of_a_service_function_is_complete(functions):
+    """Every documented attribute is there with its type."""
+    image = functions.image(
+        """
+        def handler(event, context):
+            keys, function, tracing = context.credentials, context.function, context.tracing
+            return {
+                "request": [context.request_id, context.requestId],
+                "keys": [keys.access_key_id, keys.access_key_secret, keys.security_token, keys.accessKeyId],
+                "function": [function.name, function.handler, function.memory, function.timeout],
+                "service": [context.service.name, context.service.log_project, context.service.log_store,
+                            context.service.qualifier, context.service.version_id],
+                "where": [context.region, context.account_id, context.retry_count],
+                "tracing": [tracing.span_context, tracing.jaeger_endpoint, tracing.span_baggages],
+            }
+        """,
+        memory_mb=256,
+        timeout_s=7,
+        version="3",
+        log_project="project",
+        log_store="store",
+    )
+    tracing = {
+        "x-fc-tracing-opentracing-span-context": "1:2:3",
+        "x-fc-tracing-opentracing-span-baggages": base64.b64encode(b'{"user": "x"}').decode(),
+        "x-fc-tracing-jaeger-endpoint": "http://jaeger",
+    }
+    call = functions.invocation(request_id="rid", qualifier="online", retry_count=2, credentials=KEYS, tracing=tracing)
+
+    result = functions.run(lambda pool: pool.invoke(image, call))
+
+    assert json.loads(result.body) == {
+        "request": ["rid", "rid"],
+        "keys": ["STS.id", "secret", "token", "STS.id"],
+        "function": ["function", "index.handler", 256, "7"],
+        "service": ["service", "project", "store", "online", "3"],
+        "where": ["cn-hangzhou", "1234567890123456", 2],
+        "tracing": ["1:2:3", "http://jaeger", {"user": "x"}],
+    }
+
+
+def test_context_as_json_has_the_wire_names(functions):
+    """to_json returns text; returned from a handler it is a JSON string."""
+    result = functions.call("def handler(event, context): return context.to_json()")
+
+    assert json.loads(result.body) == {
+        "requestId": "request-1",
+        "credentials": {"accessKeyId": "", "accessKeySecret": "", "securityToken": ""},
+        "function": {"name": "function", "handler": "index.handler", "memory": 128, "timeout": "3"},
+        "service": {"name": "service", "logProject": "", "logStore": "", "qualifier": "LATEST", "versionId": "LATEST"},
+        "region": "cn-hangzhou",
+        "accountId": "1234567890123456",
+        "retryCount": 0,
+        "tracing": {"openTracingSpanContext": "", "openTracingSpanBaggages": {}, "jaegerEndpoint": ""},
+    }
+
+
+def test_function_without_a_service_has_a_nameless_one(functions):
+    """3.0 functions on Python up to 3.10 keep the rest of the service object."""
+    result = functions.call(
+        "def handler(event, context): return [hasattr(context.service, 'name'), context.service.qualifier]",
+        generation="3.0",
+        service=None,
+        runtime="python3.10",
+    )
+
+    assert json.loads(result.body) == [False, "LATEST"]
+
+
+def test_python_3_12_context_is_flat(functions):
+    """No credentials, service and tracing; log store on the context, version and qualifier on the function."""
+    result = functions.call(
+        """
+        def handler(event, context):
+            gone = [name for name in ("credentials", "service", "tracing") if hasattr(context, name)]
+            function = context.function
+            context.getLogger().info("logger works")
+            return [gone, context.log_project, context.log_store, function.version_id, function.qualifier]
+        """,
+        generation="3.0",
+        service=None,
+        runtime="python3.12",
+        log_project="p",
+        log_store="s",
+    )
+
+    assert json.loads(result.body) == [[], "p", "s", "LATEST", "LATEST"]
+    assert b"request-1 [INFO] logger works\n" in result.log
+
+
+@pytest.mark.parametrize(
+    "baggages", ["not base64!", base64.b64encode(b"no json").decode(), base64.b64encode(b"[1]").decode()]
+)
+def test_malformed_baggages_are_empty(functions, baggages):
+    """A caller's broken header does not fail the function."""
+    image = functions.image("def handler(event, context): return context.tracing.span_baggages")
+    call = functions.invocation(tracing={"x-fc-tracing-opentracing-span-baggages": baggages})
+
+    result = functions.run(lambda pool: pool.invoke(image, call))
+
+    assert result.body == b"{}"
+
+
+def test_environment_holds_the_platforms_variables_and_none_of_the_developers(functions, monkeypatch):
+    """It is built from nothing; what starts with FC_ is the platform's."""
+    monkeypatch.setenv("ALIBABA_CLOUD_ACCESS_KEY_ID", "the developer's")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
+    image = functions.image(
+        "import os\ndef handler(event, context): return dict(os.environ)",
+        environment={
+            "MINE": "1",
+            "FC_MINE": "2",
+            "_FC_X": "3",
+            "FC_REGION": "mars",
+            "accessKeyID": "4",
+            "HOME": "/home",
+        },
+        version="5",
+    )
+
+    result = functions.run(
+        lambda pool: pool.invoke(image, functions.invocation(credentials=KEYS)),
+        extra_environment={"LOCALYUN_ENDPOINT": "http://127.0.0.1:1"},
+    )
+
+    environment = json.loads(result.body)
+    assert environment == {
+        "MINE": "1",
+        "PATH": os.environ["PATH"],
+        "HOME": "/home",
+        "TMPDIR": "/tmp",
+        "LANG": "C.UTF-8",
+        "LD_LIBRARY_PATH": f"{image.code_dir}:{image.code_dir}/lib:/usr/local/lib",
+        "FC_FUNC_CODE_PATH": str(image.code_dir),
+        "FC_FUNCTION_NAME": "function",
+        "FC_FUNCTION_HANDLER": "index.handler",
+        "FC_FUNCTION_MEMORY_SIZE": "128",
+        "FC_SERVICE_NAME": "service",
+        "FC_VER_ID": "5",
+        "FC_FUNCTION_VERSION": "5",
+        "FC_QUALIFIER": "5",
+        "FC_REGION": "cn-hangzhou",
+        "FC_ACCOUNT_ID": "1234567890123456",
+        "FC_INSTANCE_ID": result.instance_id,
+        "FC_RUNTIME_VERSION": environment["FC_RUNTIME_VERSION"],
+        "LOCALYUN_ENDPOINT": "http://127.0.0.1:1",
+        "ALIBABA_CLOUD_ACCESS_KEY_ID": "STS.id",
+        "ALIBABA_CLOUD_ACCESS_KEY_SECRET": "secret",
+        "ALIBABA_CLOUD_SECURITY_TOKEN": "token",
+        "accessKeyID": "STS.id",
+        "accessKeySecret": "secret",
+        "securityToken": "token",
+    }
+
+
+def test_function_without_a_service_has_no_service_variable(functions):
+    """FC_SERVICE_NAME exists in 2.0 only."""
+    environment = instance_environment(functions.image("", service=None), "c-1", RuntimeSettings())
+
+    assert "FC_SERVICE_NAME" not in environment
+
+
+def test_new_keys_replace_old_ones_in_a_warm_instance(functions):
+    """Temporary keys expire before a warm instance does, so the environment follows the calls."""
+    image = functions.image("import os\ndef handler(event, context): return os.environ['ALIBABA_CLOUD_ACCESS_KEY_ID']")
+
+    async def scenario(pool):
+        return [
+            (
+                await pool.invoke(
+                    image,
+                    functions.invocation(
+                        credentials=Credentials(access_key_id=name, access_key_secret="s", security_token="t")
+                    ),
+                )
+            ).body
+            for name in ("first", "second")
+        ]
+
+    assert functions.run(scenario) == [b"first", b"second"]
+
+
+def test_code_layers_and_packages_are_importable_in_that_order(functions, tmp_path):
+    """The code folder comes first, then the layers, then the interpreter's packages; nothing of the agent's."""
+    layer = tmp_path / "layer"
+    versioned = layer / "python" / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    versioned.mkdir(parents=True)
+    (layer / "python" / "from_layer.py").write_text("WHERE = 'layer'")
+    (versioned / "from_layer.py").write_text("WHERE = 'site'")
+    (layer / "python" / "shadowed.py").write_text("WHERE = 'layer'")
+    image = functions.image(
+        """
+        import os, sys
+        import aliyunsdkcore, from_layer, shadowed
+        def handler(event, context):
+            return {"path": sys.path[:3], "found": [from_layer.WHERE, shadowed.WHERE], "cwd": os.getcwd(),
+                    "agent": [entry for entry in sys.path if "bootstrap" in entry], "argv": sys.argv,
+                    "main": sorted(name for name in vars(sys.modules["__main__"]) if not name.startswith("__"))}
+        """,
+        layers=(layer,),
+    )
+    (image.code_dir / "shadowed.py").write_text("WHERE = 'code'")
+
+    result = functions.calls(image, b"")[0]
+
+    assert json.loads(result.body) == {
+        "path": [str(image.code_dir), str(versioned), str(layer / "python")],
+        "found": ["site", "code"],
+        "cwd": str(image.code_dir),
+        "agent": [],
+        "argv": ["bootstrap"],
+        "main": [],
+    }
+
+
+def test_no_bytecode_is_written_beside_the_code(functions):
+    """Code is used in place, and the folder stays as its owner made it."""
+    image = functions.image("import other\ndef handler(event, context): return 1")
+    (image.code_dir / "other.py").write_text("")
+
+    functions.calls(image, b"")
+
+    assert sorted(path.name for path in image.code_dir.iterdir()) == ["index.py", "other.py"]
+
+
+def test_time_zone_follows_the_functions_variable(functions):
+    """TZ takes effect although the interpreter had started before."""
+    result = functions.call(
+        "import time\ndef handler(event, context): return time.strftime('%Z')", environment={"TZ": "Asia/Shanghai"}
+    )
+
+    assert result.body == b"CST"

@@ -1,0 +1,351 @@
+"""Which instance serves a call, and how long instances live."""
+
+import asyncio
+import os
+
+import pytest
+
+from emulator.kernel.clock import VirtualClock
+from emulator.services.fc.runtime.instance import Credentials, InstancesExhausted
+
+SLOW = """
+    import os, time
+    def handler(event, context):
+        open("begun-" + context.request_id, "w").close()
+        while event and not os.path.exists("go"):
+            time.sleep(0.005)
+        return os.environ["FC_INSTANCE_ID"]
+"""
+
+
+async def until(condition):
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def begin(functions, pool, image):
+    """Start a call and return its task once the handler runs."""
+    invocation = functions.invocation(b"wait")
+    task = asyncio.create_task(pool.invoke(image, invocation))
+    await until(lambda: (image.code_dir / f"begun-{invocation.request_id}").exists() or task.done())
+    return task
+
+
+def test_busy_instance_is_not_shared(functions):
+    """A second call at the same time gets an instance of its own."""
+    image = functions.image(SLOW, timeout_s=30)
+
+    async def scenario(pool):
+        tasks = [await begin(functions, pool, image) for _ in range(3)]
+        states = [info.state for info in pool.instances(image.family)]
+        (image.code_dir / "go").touch()
+        results = await asyncio.gather(*tasks)
+        return states, results, [info.state for info in pool.instances(image.family)]
+
+    busy, results, idle = functions.run(scenario)
+
+    assert busy == ["busy"] * 3
+    assert len({result.body for result in results}) == 3
+    assert all(result.cold for result in results)
+    assert idle == ["idle"] * 3
+
+
+def test_most_recently_used_instance_is_taken_first(functions):
+    """The one that finished last serves the next call, so that the others can be reaped."""
+    image = functions.image(SLOW, timeout_s=30)
+
+    async def scenario(pool):
+        first = await begin(functions, pool, image)
+        last = await pool.invoke(image, functions.invocation())
+        (image.code_dir / "go").touch()
+        finished = await first
+        return last.instance_id, finished.instance_id, (await pool.invoke(image, functions.invocation())).instance_id
+
+    earlier, later, taken = functions.run(scenario)
+
+    assert earlier != later
+    assert taken == later
+
+
+def test_images_with_different_keys_share_nothing(functions):
+    """A change of code or configuration makes a new key, and a new key a new instance."""
+    image = functions.image("def handler(event, context): return 1")
+    changed = functions.image("def handler(event, context): return 2")
+
+    async def scenario(pool):
+        return [(await pool.invoke(each, functions.invocation())).body for each in (image, changed, image)]
+
+    assert functions.run(scenario) == [b"1", b"2", b"1"]
+
+
+def test_retired_family_ends_idle_instances_now_and_busy_ones_after_their_call(functions):
+    """The call under way finishes; the next one starts anew."""
+    image = functions.image(SLOW, timeout_s=30)
+    other = functions.image(SLOW, family="another")
+
+    async def scenario(pool):
+        busy = await begin(functions, pool, image)
+        await pool.invoke(image, functions.invocation())
+        kept = await pool.invoke(other, functions.invocation())
+        pool.retire_family(image.family)
+        await until(lambda: len(pool.instances(image.family)) == 1)
+        (image.code_dir / "go").touch()
+        finished = await busy
+        after = await pool.invoke(image, functions.invocation())
+        still = await pool.invoke(other, functions.invocation())
+        return finished, after, kept, still
+
+    finished, after, kept, still = functions.run(scenario)
+
+    assert finished.error_type is None
+    assert after.cold
+    assert after.instance_id != finished.instance_id
+    assert still.instance_id == kept.instance_id
+
+
+def test_idle_instances_are_reaped_by_the_emulators_clock(functions):
+    """Idle time is measured on the clock that was given; provisioned instances stay."""
+    clock = VirtualClock()
+    image = functions.image("def handler(event, context): return 1")
+    provisioned = functions.image("def handler(event, context): return 2", family="kept")
+
+    async def scenario(pool):
+        await pool.invoke(image, functions.invocation())
+        await pool.provision(provisioned, 1)
+        clock.move_to(clock.now() + 299_000)
+        pool._timers.run_due()
+        before = pool.instances(image.family)
+        clock.move_to(clock.now() + 1_000)
+        pool._timers.run_due()
+        await until(lambda: not pool.instances(image.family))
+        return before, pool.instances("kept")
+
+    before, kept = functions.run(scenario, clock=clock)
+
+    assert [info.state for info in before] == ["idle"]
+    assert [info.state for info in kept] == ["idle"]
+
+
+def test_number_of_instances_is_bounded(functions):
+    """An idle instance makes room, a busy one does not."""
+    image = functions.image(SLOW, timeout_s=30)
+    other = functions.image("def handler(event, context): return 1", family="other")
+
+    async def scenario(pool):
+        await pool.invoke(other, functions.invocation())
+        tasks = [await begin(functions, pool, image) for _ in range(2)]
+        with pytest.raises(InstancesExhausted) as caught:
+            await pool.invoke(other, functions.invocation())
+        others = pool.instances("other")
+        (image.code_dir / "go").touch()
+        await asyncio.gather(*tasks)
+        return caught.value.limit, others, await pool.invoke(other, functions.invocation())
+
+    limit, others, after = functions.run(scenario, max_instances=2)
+
+    assert limit == 2
+    assert others == []
+    assert after.body == b"1"
+
+
+def test_provisioned_instances_are_started_initialized_and_not_cold(functions):
+    """The initializer has run with the role's keys before the first call, under a request id of its own."""
+    image = functions.image(
+        """
+        keys = None
+        def setup(context):
+            global keys
+            keys = context.credentials.access_key_id
+        def handler(event, context):
+            return keys
+        """,
+        initializer="index.setup",
+    )
+    role = Credentials(access_key_id="STS.role", access_key_secret="s", security_token="t")
+
+    async def scenario(pool):
+        count = await pool.provision(image, 2, role)
+        instances = pool.instances(image.family)
+        return count, instances, await pool.invoke(image, functions.invocation())
+
+    count, instances, result = functions.run(scenario)
+
+    assert count == 2
+    assert [info.state for info in instances] == ["idle", "idle"]
+    assert (result.body, result.cold) == (b"STS.role", False)
+    assert b"FC Initialize" not in result.log
+    assert b"FC Initialize Start" in b"".join(data for request, data in functions.log if request != "request-1")
+
+
+def test_provisioned_count_can_be_lowered(functions):
+    """Surplus instances end at once; none are kept at zero."""
+    image = functions.image("def handler(event, context): return 1")
+
+    async def scenario(pool):
+        counts = [await pool.provision(image, 3), await pool.provision(image, 1)]
+        await until(lambda: len(pool.instances(image.family)) == 1)
+        counts.append(await pool.provision(image, 0))
+        await until(lambda: not pool.instances(image.family))
+        return counts
+
+    assert functions.run(scenario) == [3, 1, 0]
+
+
+def test_provisioned_instance_that_dies_is_replaced(functions):
+    """The number asked for is kept up."""
+    image = functions.image("import os\ndef handler(event, context): os._exit(1)")
+
+    async def scenario(pool):
+        await pool.provision(image, 1)
+        old = pool.instances(image.family)[0].instance_id
+        result = await pool.invoke(image, functions.invocation())
+        await until(lambda: [i for i in pool.instances(image.family) if i.instance_id != old and i.state == "idle"])
+        return result
+
+    assert functions.run(scenario).error_type == "UnhandledInvocationError"
+
+
+def test_concurrent_calls_share_an_instance_up_to_its_concurrency(functions):
+    """With an instance concurrency of three, three calls at once need one instance and a fourth another."""
+    image = functions.image(SLOW, timeout_s=30, instance_concurrency=3)
+
+    async def scenario(pool):
+        tasks = [await begin(functions, pool, image) for _ in range(4)]
+        (image.code_dir / "go").touch()
+        return await asyncio.gather(*tasks)
+
+    bodies = [result.body for result in functions.run(scenario)]
+
+    assert bodies[0] == bodies[1] == bodies[2] != bodies[3]
+
+
+def test_concurrent_calls_keep_their_logs_and_contexts_apart(functions):
+    """Printed and logged lines carry to the call whose thread wrote them."""
+    image = functions.image(
+        """
+        import logging, sys, threading
+        barrier = threading.Barrier(3)
+        def handler(event, context):
+            for number in range(20):
+                print("printed", context.request_id)
+                sys.stdout.write("partial " + context.request_id)
+                barrier.wait()
+                sys.stdout.write(" rest\\n")
+                context.logger.info("logged by %s", context.request_id)
+                logging.info("root by %s", context.request_id)
+            return context.request_id
+        """,
+        instance_concurrency=3,
+        timeout_s=20,
+    )
+
+    async def scenario(pool):
+        calls = [functions.invocation() for _ in range(3)]
+        return [call.request_id for call in calls], await asyncio.gather(*(pool.invoke(image, call) for call in calls))
+
+    requests, results = functions.run(scenario)
+
+    for request_id, result in zip(requests, results, strict=True):
+        text = result.log.decode()
+        assert result.body.decode() == request_id
+        assert text.count(f"printed {request_id}\n") == 20
+        assert text.count(f"partial {request_id} rest\n") == 20
+        assert text.count(f" {request_id} [INFO] logged by {request_id}\n") == 20
+        assert text.count(f" {request_id} [INFO] root by {request_id}\n") == 20
+        assert not any(other in text for other in requests if other != request_id)
+
+
+def test_initializer_of_a_shared_instance_runs_once(functions):
+    """Calls that arrive meanwhile wait for it."""
+    image = functions.image(
+        """
+        import time
+        count = 0
+        def setup(context):
+            global count
+            time.sleep(0.1)
+            count += 1
+        def handler(event, context):
+            return count
+        """,
+        initializer="index.setup",
+        instance_concurrency=10,
+    )
+
+    async def scenario(pool):
+        first = asyncio.create_task(pool.invoke(image, functions.invocation()))
+        await until(lambda: b"Initialize Start" in functions.logged("request-1"))
+        return [await first, *await asyncio.gather(*(pool.invoke(image, functions.invocation()) for _ in range(4)))]
+
+    results = functions.run(scenario)
+
+    assert [result.body for result in results] == [b"1"] * 5
+    assert len({result.instance_id for result in results}) == 1
+
+
+def test_exit_in_one_of_several_calls_ends_them_all(functions):
+    """They share the process; each is told that it ended."""
+    image = functions.image(
+        """
+        import sys, threading
+        barrier = threading.Barrier(2)
+        def handler(event, context):
+            barrier.wait()
+            if event:
+                sys.exit(1)
+            threading.Event().wait(30)
+        """,
+        instance_concurrency=2,
+        timeout_s=20,
+    )
+
+    async def scenario(pool):
+        return await asyncio.gather(*(pool.invoke(image, functions.invocation(event)) for event in (b"x", b"")))
+
+    results = functions.run(scenario)
+
+    assert all(b"Process exited unexpectedly" in result.body for result in results)
+
+
+def test_zygote_that_dies_is_replaced(functions):
+    """A function that kills its parent does no harm: its call is answered and later ones are as well."""
+    image = functions.image(
+        """
+        import os, signal
+        def handler(event, context):
+            if event:
+                os.kill(os.getppid(), signal.SIGKILL)
+            return os.getppid()
+        """
+    )
+    other = functions.image("def handler(event, context): return 'fine'")
+
+    async def scenario(pool):
+        killer = await pool.invoke(image, functions.invocation(b"x"))
+        again = await pool.invoke(other, functions.invocation())
+        warm = await pool.invoke(image, functions.invocation())
+        return killer, again, warm
+
+    killer, again, warm = functions.run(scenario)
+
+    assert killer.error_type is None
+    assert again.body == b"fine"
+    assert warm.instance_id == killer.instance_id
+
+
+def test_closing_the_pool_leaves_no_process(functions):
+    """Idle, busy and provisioned instances and the zygote are gone."""
+    image = functions.image(SLOW, timeout_s=60)
+    pid = functions.image("import os\ndef handler(event, context): return [os.getpid(), os.getppid()]")
+
+    async def scenario(pool):
+        await begin(functions, pool, image)
+        await pool.provision(pid, 1)
+        return (await pool.invoke(pid, functions.invocation())).body
+
+    own, parent = (int(number) for number in functions.run(scenario).decode().strip("[] \n").split(","))
+
+    for process in (own, parent):
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
