@@ -1,73 +1,15 @@
 """The real program as a child process: starting, refusing to start, stopping, and client commands against it."""
 
 import json
-import os
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
 DEADLINE_S = 30
-
-
-class Program:
-    """The command in a working directory of its own; free ports unless told otherwise."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
-        self.env = inherited | {"PYTHONPATH": str(ROOT), "LOCALYUN_PORT": "0", "LOCALYUN_HTTPS_PORT": "0"}
-        self.started = []
-
-    def run(self, *words, **env):
-        """Run a command to its end."""
-        return subprocess.run(
-            [sys.executable, "-m", "emulator", *words],
-            cwd=self.folder,
-            env=self.env | env,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            stdin=subprocess.DEVNULL,
-        )
-
-    def start(self, *words):
-        """Start in the foreground; return the process and the address it printed."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "emulator", "start", *words],
-            cwd=self.folder,
-            env=self.env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        self.started.append(process)
-        for line in process.stdout:
-            if line.split()[0] == "http":
-                return process, line.split()[1]
-        pytest.fail(f"the program ended with {process.wait()}")
-
-    def close(self):
-        """End what was started."""
-        for path in self.folder.rglob("endpoint.json"):
-            os.kill(json.loads(path.read_text())["pid"], signal.SIGTERM)
-        for process in self.started:
-            process.terminate()
-            process.wait(DEADLINE_S)
-            process.stdout.close()
-
-
-@pytest.fixture
-def program(tmp_path):
-    """The program, in an empty folder; nothing of it runs afterwards."""
-    program = Program(tmp_path)
-    yield program
-    program.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -1,0 +1,200 @@
+"""Flows and tutorials on the command line, against a running emulator."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+FLOW = """
+version: v1
+type: flow
+steps:
+  - type: choice
+    name: Judge
+    choices:
+      - condition: $.good == true
+        goto: Good
+      - condition: $.slow == true
+        goto: Slow
+    default:
+      goto: Bad
+  - {type: wait, name: Slow, duration: 600}
+  - {type: fail, name: Bad, error: Mine, cause: told to}
+  - {type: succeed, name: Good}
+"""
+
+
+@pytest.fixture
+def flow(program):
+    """A flow named judge."""
+    program.start()
+    (program.folder / "judge.yml").write_text(FLOW)
+    assert (
+        program.run("flow", "create", "judge", "judge.yml", "--description", "good or bad").stdout == "created judge\n"
+    )
+
+
+def test_flow_is_created_shown_updated_and_deleted(program, flow):
+    """The life of a flow; what exists is replaced only when asked to."""
+    again = program.run("flow", "create", "judge", "judge.yml")
+    update = program.run("flow", "create", "judge", "judge.yml", "--update", "--description", "new")
+    listed = program.run("flow", "list")
+    shown = program.run("flow", "describe", "judge", "--json")
+    deleted = program.run("flow", "delete", "judge")
+
+    assert again.returncode == 1
+    assert "FlowAlreadyExists" in again.stderr
+    assert update.stdout == "updated judge\n"
+    assert listed.stdout.splitlines()[1].startswith("judge ")
+    assert json.loads(shown.stdout)["Description"] == "new"
+    assert json.loads(shown.stdout)["Definition"] == FLOW
+    assert deleted.returncode == 0
+    assert json.loads(program.run("flow", "list", "--json").stdout) == []
+
+
+def test_account_id_is_filled_into_a_definition(program):
+    """{accountID} stands for the account of this installation."""
+    program.start()
+    arn = "acs:fc:cn-hangzhou:{accountID}:services/s/functions/f"
+    definition = f"version: v1\ntype: flow\nsteps:\n  - {{type: task, name: t, resourceArn: '{arn}'}}\n"
+    (program.folder / "f.yml").write_text(definition)
+
+    program.run("flow", "create", "f", "f.yml")
+    shown = json.loads(program.run("flow", "describe", "f", "--json").stdout)
+
+    account = json.loads(program.run("env", "--json").stdout)["LOCALYUN_ACCOUNT_ID"]
+    assert f":{account}:services" in shown["Definition"]
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "last"), [('{"good": true}', 0, "Succeeded: "), ("{}", 1, "Failed: ")], ids=["good", "bad"]
+)
+def test_followed_execution_shows_its_events_and_its_outcome(program, flow, given, code, last):
+    """The exit code is the outcome's."""
+    done = program.run("flow", "start", "judge", "--input", given, "--follow")
+
+    lines = done.stdout.splitlines()
+    assert done.returncode == code, done.stderr
+    assert [line.split()[0] for line in lines[1:-1]] == [str(number) for number in range(1, len(lines) - 1)]
+    assert "ExecutionStarted" in lines[1]
+    assert lines[-1].startswith(last)
+
+
+def test_followed_execution_as_json_is_one_object_per_line(program, flow):
+    """Programs read events as they come, then the execution."""
+    done = program.run("flow", "start", "judge", "--input", '{"good": true}', "--name", "one", "--follow", "--json")
+
+    *events, execution = [json.loads(line) for line in done.stdout.splitlines()]
+    assert events[-1]["Type"] == "ExecutionSucceeded"
+    assert (execution["Name"], execution["Status"]) == ("one", "Succeeded")
+
+
+def test_history_is_that_of_the_last_execution_unless_one_is_named(program, flow):
+    """A flow that has not run has none."""
+    none = program.run("flow", "history", "judge")
+    program.run("flow", "start", "judge", "--name", "first", "--input", '{"good": true}', "--follow")
+    program.run("flow", "start", "judge", "--name", "second", "--follow")
+
+    latest = program.run("flow", "history", "judge")
+    first = program.run("flow", "history", "judge", "first", "--json")
+
+    assert none.returncode == 1
+    assert "has not been executed yet" in none.stderr
+    assert "ExecutionFailed" in latest.stdout
+    assert json.loads(first.stdout)[-1]["Type"] == "ExecutionSucceeded"
+    assert [each["Name"] for each in json.loads(program.run("flow", "list", "judge", "--json").stdout)] == [
+        "second",
+        "first",
+    ]
+
+
+def test_running_execution_is_stopped(program, flow):
+    """With the error and the cause to record."""
+    program.run("flow", "start", "judge", "--name", "slow", "--input", '{"slow": true}')
+
+    stopped = program.run("flow", "stop", "judge", "slow", "--error", "Enough", "--cause", "took too long")
+    shown = program.run("flow", "describe", "judge", "slow")
+
+    assert stopped.stdout == "stopped slow\n"
+    assert "Stopped" in shown.stdout
+    assert "error=Enough cause=took too long" in program.run("flow", "history", "judge", "slow").stdout
+
+
+def test_bad_flow_commands_are_told_apart(program, flow):
+    """Input that is no JSON is wrong usage; what the service refuses is a failure with the service's code."""
+    (program.folder / "bad.yml").write_text("a: [")
+
+    results = [
+        program.run("flow", "start", "judge", "--input", "{"),
+        program.run("flow", "start", "nobody"),
+        program.run("flow", "create", "bad", "bad.yml"),
+        program.run("flow", "create", "bad", "missing.yml"),
+    ]
+
+    assert [done.returncode for done in results] == [2, 1, 1, 1]
+    assert "--input is not JSON" in results[0].stderr
+    assert "FlowNotExists" in results[1].stderr
+    assert "InvalidArgument" in results[2].stderr
+    assert "missing.yml cannot be read" in results[3].stderr
+
+
+def test_unknown_tutorial_is_wrong_usage_and_starts_nothing(program):
+    """The message names those there are."""
+    done = program.run("tutorial", "run", "nothing")
+
+    assert done.returncode == 2
+    assert "poll-for-task-status" in done.stderr
+    assert "poll-for-task-status" in program.run("tutorial", "list").stdout
+    assert not (program.folder / ".localyun").exists()
+
+
+@pytest.mark.sdk
+def test_polling_tutorial_runs_with_either_sdk_from_an_empty_folder(program):
+    """An emulator is started for it, the history is shown, and the way on is told.
+
+    The emulator is started without the tutorial's functions for the second run, which brings them itself. A proxy in
+    the environment does not get between the SDKs and this machine.
+    """
+    proxy = {"HTTP_PROXY": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
+    elsewhere = program.folder / "elsewhere"
+    elsewhere.mkdir()
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "emulator", "tutorial", "run", name, "--sdk", sdk, "--input", '{"delay": -1}'],
+            cwd=folder,
+            env=program.env | proxy,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name, sdk, folder in (
+            ("poll-for-task-status", "core", program.folder),
+            ("polling", "tea", _started_bare(program, elsewhere)),
+        )
+    ]
+    results = [(*process.communicate(timeout=60), process.returncode) for process in running]
+
+    for out, err, code in results:
+        assert code == 0, err
+        assert "ExecutionStarted" in out
+        assert 'execution Succeeded: {"job_id"' in out
+        assert "keys.json" in out
+    (first, _, _), (second, _, _) = results
+    assert "started an emulator at" in first
+    assert "using the emulator at" in second
+    assert "function fnf-demo/StartJob created" in second
+
+
+def _started_bare(program, folder):
+    """Start an emulator without functions in *folder*, and return the folder."""
+    started = subprocess.run(
+        [sys.executable, "-m", "emulator", "start", "-d"],
+        cwd=folder,
+        env=program.env,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert "none yet" in started.stdout, started.stderr
+    return folder
