@@ -1,0 +1,30 @@
+"""Measure everything: ``python -m benchmarks [--rounds N] [--json FILE]``; prints one table."""
+
+import argparse
+from pathlib import Path
+
+from benchmarks.foundation import Foundation
+from benchmarks.harness import machine, run, table, write_json
+
+
+def main() -> None:
+    """Run all rows and print them."""
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="samples of every figure (default: 5)")
+    parser.add_argument("--json", type=Path, help="also write every sample to this file")
+    arguments = parser.parse_args()
+    foundation = Foundation()
+    try:
+        rows = foundation.rows()
+        run(rows, arguments.rounds)
+    finally:
+        foundation.close()
+    told = machine()
+    print(f"{told['cpu']}, {told['cores']} cores, {told['system']}, Python {told['python']}\n")
+    print(table(rows))
+    if arguments.json:
+        write_json(arguments.json, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""Starting, memory, function calls and flows: figures of the finished product beside their references."""
+
+import json
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.harness import Row
+from benchmarks.server import HEALTH, SERVICE, Connection, Server, echo_p50_ms, python_pass_s
+from emulator.services.workflow.sqlite import SCHEMA
+from emulator.storage.database import Database
+from emulator.storage.migrations import migrate
+
+FLOWS_AT_ONCE = 1000
+STEPS = 10
+
+FLOW = "version: v1\ntype: flow\nsteps:\n" + "".join(
+    f"  - type: pass\n    name: step{number}\n    outputMappings:\n      - {{target: n{number}, source: {number}}}\n"
+    for number in range(STEPS)
+)
+
+FUNCTION = "def handler(event, context):\n    return event\n"
+
+
+class Foundation:
+    """The rows, around one server that stays up for all rounds and a folder of ten functions."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="localyun-bench-functions-"))
+        for number in range(10):
+            folder = self._folder / "bench" / f"f{number}"
+            folder.mkdir(parents=True)
+            (folder / "index.py").write_text(FUNCTION, encoding="ascii")
+        self._server = Server(self._folder)
+        self._flow_number = 0
+        with Connection(self._server.port) as connection:
+            status, body = connection.ask(
+                self._server.rpc("CreateFlow", Name="ten", Definition=FLOW, Description="", Type="FDL")
+            )
+            if status != 200:
+                raise RuntimeError(body)
+
+    def close(self) -> None:
+        """End the server."""
+        self._server.stop()
+        shutil.rmtree(self._folder)
+
+    def rows(self) -> list[Row]:
+        """Return the rows in the order they are taken."""
+        return [
+            Row(
+                name="start to first answered call, folder with 10 functions",
+                unit="ms",
+                measure=lambda: self._start_ms(HEALTH),
+                reference=lambda: python_pass_s() * 1000,
+                reference_name="python -c pass",
+                goal=12,
+            ),
+            Row(
+                name="start to first answered service call",
+                unit="ms",
+                measure=lambda: self._start_ms(SERVICE),
+                reference=lambda: python_pass_s() * 1000,
+                reference_name="python -c pass",
+            ),
+            Row(name="idle memory, all services ready", unit="MB", measure=self._idle_memory_mb, goal=40),
+            Row(
+                name="warm Python function over HTTP, p50",
+                unit="ms",
+                measure=self._warm_ms,
+                reference=echo_p50_ms,
+                reference_name="socket-pair echo",
+                goal=15,
+            ),
+            Row(
+                name="first call of a Python function (cold)",
+                unit="ms",
+                measure=self._cold_ms,
+                reference=lambda: python_pass_s() * 1000,
+                reference_name="python -c pass",
+                goal=0.25,
+            ),
+            Row(
+                name="flow of ten pass steps, start to Succeeded (long poll)",
+                unit="ms",
+                measure=self._ten_steps_ms,
+                goal=10,
+            ),
+            Row(
+                name=f"{FLOWS_AT_ONCE} flows of ten steps at once, over HTTP",
+                unit="flows/s",
+                measure=self._flows_per_s,
+                reference=self._storage_floor_per_s,
+                reference_name="storage floor: the same event rows alone",
+                goal=0.3,
+                at_least=True,
+            ),
+        ]
+
+    # --- measures ------------------------------------------------------------------------------------------------
+
+    def _start_ms(self, request: bytes) -> float:
+        """Start an emulator and ask until it answers."""
+        with Server(self._folder, ask=request) as server:
+            return server.start_s * 1000
+
+    def _idle_memory_mb(self) -> float:
+        with Server(self._folder) as server:
+            time.sleep(0.3)  # let what the start left behind settle
+            return server.memory_mb()
+
+    def _warm_ms(self, calls: int = 500) -> float:
+        request = self._server.fc("POST", "/2016-08-15/services/bench/functions/f0/invocations", b"x" * 64)
+        with Connection(self._server.port) as connection:
+            for _ in range(20):
+                connection.ask(request)
+            spent = []
+            for _ in range(calls):
+                began = time.perf_counter()
+                status, _ = connection.ask(request)
+                spent.append(time.perf_counter() - began)
+                if status != 200:
+                    raise RuntimeError(f"a call ended with {status}")
+        return statistics.median(spent) * 1000
+
+    def _cold_ms(self) -> float:
+        """Return the median of nine first calls, each of another function, on a server that has been up for a while."""
+        with Server(self._folder) as server, Connection(server.port) as connection:
+            time.sleep(0.5)  # the warm process that instances are forked from is ready then
+            spent = []
+            for number in range(1, 10):
+                request = server.fc("POST", f"/2016-08-15/services/bench/functions/f{number}/invocations", b"{}")
+                began = time.perf_counter()
+                connection.ask(request)
+                spent.append(time.perf_counter() - began)
+        return statistics.median(spent) * 1000
+
+    def _ten_steps_ms(self, runs: int = 30) -> float:
+        spent = []
+        with Connection(self._server.port) as connection:
+            for _ in range(runs):
+                self._flow_number += 1
+                name = f"single{self._flow_number}"
+                start = self._server.rpc("StartExecution", FlowName="ten", ExecutionName=name, Input="{}")
+                watch = self._server.rpc("DescribeExecution", FlowName="ten", ExecutionName=name, WaitTimeSeconds="60")
+                began = time.perf_counter()
+                connection.ask(start)
+                reply = json.loads(connection.ask(watch)[1])
+                spent.append(time.perf_counter() - began)
+                if reply["Status"] != "Succeeded":
+                    raise RuntimeError(reply)
+        return statistics.median(spent) * 1000
+
+    def _flows_per_s(self) -> float:
+        """Start many flows through the API, all requests sent ahead, and wait for the last to end."""
+        batch = self._flow_number = self._flow_number + 1
+        names = [f"batch{batch}-{number}" for number in range(FLOWS_AT_ONCE)]
+        starts = [self._server.rpc("StartExecution", FlowName="ten", ExecutionName=name, Input="{}") for name in names]
+        watches = [
+            self._server.rpc("DescribeExecution", FlowName="ten", ExecutionName=name, WaitTimeSeconds="60")
+            for name in names[-16:]
+        ]
+        connections = [Connection(self._server.port) for _ in range(16)]
+        began = time.perf_counter()
+        for offset in range(0, FLOWS_AT_ONCE, 16):
+            for connection, request in zip(connections, starts[offset : offset + 16], strict=False):
+                connection.send(request)
+            for connection, _ in zip(connections, starts[offset : offset + 16], strict=False):
+                connection.receive()
+        for connection, request in zip(connections, watches, strict=True):
+            connection.send(request)
+        last = [json.loads(connection.receive()[1])["Status"] for connection in connections]
+        spent = time.perf_counter() - began
+        for connection in connections:
+            connection.close()
+        if set(last) != {"Succeeded"}:
+            raise RuntimeError(last)
+        return FLOWS_AT_ONCE / spent
+
+    def _storage_floor_per_s(self) -> float:
+        """Return how many such flows' events can be appended per second with nothing else done."""
+        events = [
+            (number, 1, 1_700_000_000_000, kind, 0, cause, step, detail, None)
+            for number, (kind, step, cause, detail) in enumerate(_events_of_one_flow(), 1)
+        ]
+        with tempfile.TemporaryDirectory(prefix="localyun-bench-") as folder:
+            database = Database(Path(folder) / "state.db")
+            migrate(database, [SCHEMA])
+            began = time.perf_counter()
+            for first in range(0, FLOWS_AT_ONCE, 16):
+                rows = [(execution, *event) for execution in range(first, first + 16) for event in events]
+                database.write_many("INSERT INTO workflow_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+                database.commit()
+            spent = time.perf_counter() - began
+            database.close()
+        return FLOWS_AT_ONCE / spent
+
+
+def _events_of_one_flow() -> list[tuple[str, str, int, str]]:
+    """Return (type, step, cause, detail) of every event one run of `FLOW` writes."""
+    events = [("ExecutionStarted", "", 0, '{"input":{}}')]
+    for number in range(STEPS):
+        local = json.dumps({f"n{done}": done for done in range(number)}, separators=(",", ":"))
+        for kind, detail in (
+            ("StepEntered", f'{{"input":{local},"local":{local}}}'),
+            ("StepStarted", f'{{"input":{local}}}'),
+            ("StepSucceeded", f'{{"output":{{"n{number}":{number}}}}}'),
+            ("StepExited", f'{{"local":{local}}}'),
+        ):
+            events.append((kind, f"step{number}", len(events), detail))
+    events.append(("ExecutionSucceeded", "", len(events), '{"output":{}}'))
+    return events
