@@ -42,6 +42,7 @@ class Database:
             ":memory:" if path is None else path, isolation_level=None, cached_statements=512, check_same_thread=False
         )
         self._in_transaction = False
+        self._lost = False
         self._waiting: list[Callable[[CommitFailed | None], None]] = []
         self._on_rollback: list[Callable[[], None]] = []
         try:
@@ -68,17 +69,26 @@ class Database:
     def write(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> sqlite3.Cursor:
         """Run one changing statement in the transaction of this tick.
 
-        A statement that fails is undone by SQLite alone; earlier statements of the tick stay.
+        A statement that fails is undone by SQLite alone; earlier statements of the tick stay. Only where SQLite had to
+        undo the whole transaction (disk full, I/O error) everything of this tick is lost, and `after_commit` says so.
         """
         if not self._in_transaction:
             self._begin()
-        return self._connection.execute(sql, parameters)
+        try:
+            return self._connection.execute(sql, parameters)
+        except sqlite3.Error:
+            self._note_loss()
+            raise
 
     def write_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run one changing statement for every row, in the transaction of this tick."""
         if not self._in_transaction:
             self._begin()
-        self._connection.executemany(sql, rows)
+        try:
+            self._connection.executemany(sql, rows)
+        except sqlite3.Error:
+            self._note_loss()
+            raise
 
     @contextmanager
     def unit(self) -> Iterator[None]:
@@ -92,10 +102,12 @@ class Database:
         try:
             yield
         except BaseException:
-            self._connection.execute("ROLLBACK TO unit")
-            self._connection.execute("RELEASE unit")
+            if not self._lost:  # else the savepoint went with the transaction
+                self._connection.execute("ROLLBACK TO unit")
+                self._connection.execute("RELEASE unit")
             raise
-        self._connection.execute("RELEASE unit")
+        if not self._lost:
+            self._connection.execute("RELEASE unit")
 
     # --- the commit ----------------------------------------------------------------------------------------------
 
@@ -143,13 +155,17 @@ class Database:
             return
         error: CommitFailed | None = None
         try:
-            self._connection.execute("COMMIT")
+            if self._lost:
+                self._connection.execute("ROLLBACK")
+                error = CommitFailed("SQLite had to undo the transaction")
+            else:
+                self._connection.execute("COMMIT")
         except sqlite3.Error as cause:
             _log.error("commit failed, this moment's changes are undone: %s", cause)
             error = CommitFailed(str(cause))
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-        self._in_transaction = False
+        self._in_transaction = self._lost = False
         waiting, self._waiting = self._waiting, []
         if error is not None:
             for forget in self._on_rollback:
@@ -164,6 +180,13 @@ class Database:
         """Commit what is pending and close the file."""
         self.commit()
         self._connection.close()
+
+    def _note_loss(self) -> None:
+        """Keep later writes of this tick from being committed one by one after SQLite has undone its transaction."""
+        if not self._connection.in_transaction:
+            _log.error("SQLite undid the transaction of this moment")
+            self._lost = True
+            self._connection.execute("BEGIN IMMEDIATE")
 
     def _begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")

@@ -1,6 +1,7 @@
 """One commit per tick, answers after it."""
 
 import asyncio
+import contextlib
 import sqlite3
 
 import pytest
@@ -115,3 +116,54 @@ def test_a_file_that_is_no_database_is_named_damaged(tmp_path):
 
     with pytest.raises(StorageDamaged):
         Database(file)
+
+
+def test_a_full_disk_loses_the_whole_tick_and_says_so(path):
+    """SQLite undoes the transaction; what is written after that must not be committed on its own."""
+
+    async def scenario():
+        database = Database(path)
+        database.write("CREATE TABLE large (content BLOB)")
+        await database.committed()
+        pages = database.read("PRAGMA page_count").fetchone()[0]
+        database.read(f"PRAGMA max_page_count = {pages + 2}").fetchone()
+        seen, forgotten = [], []
+        database.on_rollback(lambda: forgotten.append(True))
+        database.write("INSERT INTO t VALUES (1)")
+        with pytest.raises(sqlite3.OperationalError), database.unit():
+            database.write("INSERT INTO large VALUES (zeroblob(100000))")
+        database.write("INSERT INTO t VALUES (2)")
+        database.after_commit(seen.append)
+        with pytest.raises(CommitFailed):
+            await database.committed()
+        after_loss = rows_on_disk(path)
+        database.write("INSERT INTO t VALUES (3)")
+        await database.committed()
+        database.close()
+        return seen, forgotten, after_loss
+
+    seen, forgotten, after_loss = asyncio.run(scenario())
+
+    assert isinstance(seen[0], CommitFailed)
+    assert forgotten == [True]
+    assert after_loss == []
+    assert rows_on_disk(path) == [3]
+
+
+def test_a_full_disk_inside_a_batch_of_rows(path):
+    """The same for many rows in one call, also when the caller goes on as if nothing had happened."""
+    database = Database(path)
+    database.write("CREATE TABLE large (content BLOB)")
+    database.commit()
+    pages = database.read("PRAGMA page_count").fetchone()[0]
+    database.read(f"PRAGMA max_page_count = {pages + 2}").fetchone()
+    seen = []
+
+    with database.unit(), contextlib.suppress(sqlite3.OperationalError):
+        database.write_many("INSERT INTO large VALUES (?)", [(b"x" * 100_000,)])
+    database.after_commit(seen.append)
+    database.commit()
+
+    assert isinstance(seen[0], CommitFailed)
+    assert database.read("SELECT count(*) FROM large").fetchone()[0] == 0
+    database.close()
