@@ -165,10 +165,15 @@ class Lobby:
         while room.parked:
             ticket, parked = next(iter(room.parked.items()))
             if not parked.future.done():
-                messages = source.claim(queue_id, parked.count, now)
-                if not messages:
+                try:
+                    messages = source.claim(queue_id, parked.count, now)
+                    if not messages:
+                        break
+                    parked.future.set_result(parked.shape(messages))
+                except Exception as error:  # its own receiver is told; the others wait for a better moment
+                    del room.parked[ticket]
+                    _fail(parked, error)
                     break
-                parked.future.set_result(parked.shape(messages))
             del room.parked[ticket]
         room.wake_at = source.next_visible(queue_id, now) if room.parked else None
         self._arm(queue_id, room)
@@ -209,6 +214,6 @@ def _key(queue_id: QueueId) -> tuple[str, str, int]:
     return ("mns", "poll", queue_id)
 
 
-def _fail(parked: _Parked, reason: ServiceError) -> None:
+def _fail(parked: _Parked, reason: Exception) -> None:
     if not parked.future.done():
         parked.future.set_exception(reason)

@@ -1,0 +1,470 @@
+"""Long polls under virtual time: what wakes them, who is served, and that they never wait too long."""
+
+import asyncio
+import contextlib
+import sqlite3
+
+import pytest
+
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.identity import AccountId, World
+from emulator.services.mns import waiting
+from emulator.services.mns.errors import MessageNotExist, QueueNotExist
+from emulator.storage.database import Database
+
+
+def run(make_mns, scenario, **change):
+    """Run *scenario(mns)* on a loop, with a queue ``q``."""
+
+    async def main():
+        mns = make_mns()
+        mns.create(**change)
+        try:
+            return await scenario(mns)
+        finally:
+            mns.service.close()
+
+    return asyncio.run(main())
+
+
+def poll(mns, query="waitseconds=10", queue="q"):
+    future = mns.ask("GET", f"/queues/{queue}/messages?{query}")
+    assert isinstance(future, asyncio.Future)
+    return future
+
+
+def body_of(mns, future):
+    return mns.element(future.result(), 200).text_of("MessageBody")
+
+
+async def advance(mns, seconds):
+    mns.timers.advance(round(seconds * 1000))
+    await mns.turns()
+
+
+def send_uncommitted(mns, body="x", **draft):
+    mns.service.send(mns.world, "q", body, **draft)
+
+
+# --- waking ------------------------------------------------------------------------------------------------------
+
+
+def test_an_arrival_wakes_a_parked_receiver(make_mns):
+    """The message is received, hidden, and no timer stays behind for the poll."""
+
+    async def scenario(mns):
+        future = poll(mns)
+        await mns.turns()
+        assert not future.done()
+
+        mns.send("x")
+        await mns.turns()
+
+        assert body_of(mns, future) == "x"
+        assert mns.counters() == (0, 1, 0)
+        assert mns.service.parked == 0
+
+    run(make_mns, scenario)
+
+
+def test_a_receiver_is_woken_only_after_the_commit(make_mns):
+    """It must not see what its sender has not been told is stored."""
+
+    async def scenario(mns):
+        future = poll(mns)
+        send_uncommitted(mns)
+        assert not future.done()
+        assert mns.database.dirty
+
+        mns.database.commit()
+
+        assert future.done()
+
+    run(make_mns, scenario)
+
+
+def test_a_message_whose_commit_failed_wakes_nobody(make_mns):
+    """The receiver goes on waiting, and the next message finds it."""
+
+    async def scenario(mns):
+        future = poll(mns)
+        await mns.turns()
+        send_uncommitted(mns, "lost")
+        mns.database._connection.execute("ROLLBACK")  # what a full disk does behind our back
+        mns.database.commit()
+        await mns.turns()
+        await advance(mns, 0.01)
+        assert not future.done()
+        assert mns.counters() == (0, 0, 0)
+
+        mns.send("kept")
+        await mns.turns()
+
+        assert body_of(mns, future) == "kept"
+
+    run(make_mns, scenario)
+
+
+def test_a_lost_receive_gives_its_message_to_somebody_else(make_mns):
+    """When the commit of a receive fails, the message is visible again, and a parked receiver learns of it."""
+
+    async def scenario(mns):
+        mns.send("x")
+        mns.ask("GET", "/queues/q/messages")  # hidden, not committed
+        future = poll(mns)
+        mns.database._connection.execute("ROLLBACK")
+        mns.database.commit()
+        await mns.turns()
+
+        await advance(mns, 0)
+
+        assert body_of(mns, future) == "x"
+
+    run(make_mns, scenario)
+
+
+def test_a_message_becoming_visible_wakes_at_that_instant(make_mns):
+    """A delayed message, and one whose visibility timeout ends; not a moment earlier."""
+
+    async def scenario(mns):
+        mns.send("delayed", DelaySeconds=3)
+        mns.send("hidden")
+        mns.receive()
+        first, second = poll(mns, "waitseconds=30"), poll(mns)
+        await advance(mns, 2.999)
+        assert not second.done()
+        assert not first.done()
+        await advance(mns, 0.001)
+        assert body_of(mns, first) == "delayed"
+
+        third = poll(mns, "waitseconds=30")
+        await advance(mns, 26.999)
+        assert isinstance(second.exception(), MessageNotExist)
+        assert not third.done()
+        await advance(mns, 0.001)
+
+        assert body_of(mns, third) == "hidden"
+
+    run(make_mns, scenario)
+
+
+def test_an_earlier_instant_moves_the_wake_up(make_mns):
+    """A change of visibility or a shorter delay while somebody waits."""
+
+    async def scenario(mns):
+        mns.send("x")
+        handle = mns.receive().text_of("ReceiptHandle")
+        future = poll(mns)
+        mns.call("PUT", f"/queues/q/messages?ReceiptHandle={handle}&VisibilityTimeout=2")
+        await advance(mns, 1.999)
+        assert not future.done()
+
+        await advance(mns, 0.001)
+
+        assert body_of(mns, future) == "x"
+        again = poll(mns)
+        mns.send("soon", DelaySeconds=1)
+        await advance(mns, 1)
+        assert body_of(mns, again) == "soon"
+
+    run(make_mns, scenario)
+
+
+# --- never too long ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wait_s", [1, 10, 30])
+def test_a_poll_never_waits_longer_than_asked(make_mns, wait_s):
+    """An empty one-second poll is answered after about 0.88 s, as the live service does."""
+
+    async def scenario(mns):
+        future = poll(mns, f"waitseconds={wait_s}")
+        await advance(mns, wait_s - 0.121)
+        assert not future.done()
+        await advance(mns, 0.001)
+        with pytest.raises(MessageNotExist):
+            future.result()
+        assert mns.service.parked == 0
+        assert len(mns.timers) == 0
+
+    run(make_mns, scenario)
+
+
+def test_the_queues_own_wait_applies_when_the_call_names_none(make_mns):
+    """For the single and the batch form; zero in the call means no waiting at all."""
+
+    async def scenario(mns):
+        single = poll(mns, "")
+        batch = poll(mns, "numOfMessages=3")
+        assert mns.error("GET", "/queues/q/messages?waitseconds=0") == (404, "MessageNotExist")
+        await advance(mns, 1.88)
+        for future in (single, batch):
+            with pytest.raises(MessageNotExist):
+                future.result()
+
+    run(make_mns, scenario, polling_wait_s=2)
+
+
+def test_a_peek_does_not_wait(make_mns):
+    """Whatever it asks for."""
+
+    async def scenario(mns):
+        assert mns.error("GET", "/queues/q/messages?peekonly=true&waitseconds=9") == (404, "MessageNotExist")
+
+    run(make_mns, scenario, polling_wait_s=5)
+
+
+def test_a_message_at_the_very_deadline_is_still_received(make_mns):
+    """Serving comes before sending away."""
+
+    async def scenario(mns):
+        handle = mns.send("x", DelaySeconds=1).text_of("ReceiptHandle")
+        assert handle
+        mns.clock.move_to(mns.clock.now() + 120)
+        future = poll(mns, "waitseconds=1")
+        await advance(mns, 0.88)
+
+        assert body_of(mns, future) == "x"
+
+    run(make_mns, scenario)
+
+
+# --- who is served -----------------------------------------------------------------------------------------------
+
+
+def test_the_longest_waiting_receiver_is_served_first_and_only_one(make_mns):
+    """No herd: one message wakes one receiver."""
+
+    async def scenario(mns):
+        futures = [poll(mns) for _ in range(5)]
+        mns.send("a")
+        await mns.turns()
+        assert [future.done() for future in futures] == [True, False, False, False, False]
+
+        mns.send("b")
+        mns.send("c")
+        await mns.turns()
+
+        assert [body_of(mns, future) for future in futures[:3]] == ["a", "b", "c"]
+        assert [future.done() for future in futures[3:]] == [False, False]
+
+    run(make_mns, scenario)
+
+
+def test_a_batch_takes_what_is_there_and_leaves_the_rest(make_mns):
+    """It does not wait until it is full."""
+
+    async def scenario(mns):
+        batch = poll(mns, "numOfMessages=2&waitseconds=10")
+        single = poll(mns)
+        for body in "abc":
+            send_uncommitted(mns, body)
+        await mns.turns()
+
+        root = mns.element(batch.result(), 200)
+        assert root.name == "Messages"
+        assert [message.text_of("MessageBody") for message in root.children] == ["a", "b"]
+        assert body_of(mns, single) == "c"
+
+    run(make_mns, scenario)
+
+
+def test_a_client_that_goes_away_takes_no_message(make_mns):
+    """Its place is free at once, and nothing is lost."""
+
+    async def scenario(mns):
+        gone, stays = poll(mns), poll(mns)
+        gone.cancel()
+        await mns.turns()
+        assert mns.service.parked == 1
+
+        mns.send("x")
+        await mns.turns()
+
+        assert body_of(mns, stays) == "x"
+
+    run(make_mns, scenario)
+
+
+def test_a_client_that_goes_away_in_the_tick_of_the_arrival_takes_no_message(make_mns):
+    """Cancelled, but not yet out of the room."""
+
+    async def scenario(mns):
+        gone, stays = poll(mns), poll(mns)
+        send_uncommitted(mns, "x")
+        gone.cancel()
+        await mns.turns()
+
+        assert body_of(mns, stays) == "x"
+        assert mns.counters() == (0, 1, 0)
+
+    run(make_mns, scenario)
+
+
+def test_the_last_client_leaving_closes_the_room(make_mns):
+    """No timer is left, and a later message is just stored."""
+
+    async def scenario(mns):
+        future = poll(mns)
+        future.cancel()
+        await mns.turns()
+        assert len(mns.timers) == 0
+
+        mns.send("x")
+
+        assert mns.drain() == ["x"]
+
+    run(make_mns, scenario)
+
+
+def test_a_receiver_that_comes_while_the_room_is_being_woken(make_mns):
+    """It is served by the next message although the others have left."""
+
+    async def scenario(mns):
+        first = poll(mns)
+        mns.send("hidden", DelaySeconds=4)
+        send_uncommitted(mns, "x")
+        assert mns.receive().text_of("MessageBody") == "x"  # a quicker client
+        first.cancel()
+        second = poll(mns, "waitseconds=10")
+        await mns.turns()
+        await advance(mns, 4)
+
+        assert body_of(mns, second) == "hidden"
+
+    run(make_mns, scenario)
+
+
+def test_too_many_receivers_are_answered_at_once(make_mns, monkeypatch):
+    """As the live service does."""
+    monkeypatch.setattr(waiting, "PARKED_POLLS", 3)
+
+    async def scenario(mns):
+        for _ in range(3):
+            poll(mns)
+        assert mns.error("GET", "/queues/q/messages?waitseconds=5") == (404, "MessageNotExist")
+        mns.create("other")
+        poll(mns, queue="other")
+
+    run(make_mns, scenario)
+
+
+def test_deleting_the_queue_sends_its_receivers_away(make_mns):
+    """At once, with the code of a queue that is not there."""
+
+    async def scenario(mns):
+        future = poll(mns)
+        mns.call("DELETE", "/queues/q")
+        with pytest.raises(QueueNotExist):
+            future.result()
+        assert len(mns.timers) == 0
+
+    run(make_mns, scenario)
+
+
+def test_closing_and_resetting_leave_nobody_parked(make_mns):
+    """Each with its own word."""
+
+    async def scenario(mns):
+        first = poll(mns)
+        mns.service.reset()
+        with pytest.raises(QueueNotExist):
+            first.result()
+        mns.create()
+        second = poll(mns)
+        mns.service.close()
+        with pytest.raises(MessageNotExist):
+            second.result()
+
+    run(make_mns, scenario)
+
+
+def test_a_failing_receive_reaches_its_own_receiver_only(make_mns):
+    """The next one is served when it can be."""
+
+    async def scenario(mns):
+        mns.database.write("CREATE TRIGGER refuse BEFORE UPDATE ON mns_messages BEGIN SELECT RAISE(ABORT, 'no'); END")
+        mns.database.commit()
+        first, second = poll(mns), poll(mns)
+        mns.send("x")
+        await mns.turns()
+        assert isinstance(first.exception(), sqlite3.IntegrityError)
+        assert not second.done()
+
+        mns.database.write("DROP TRIGGER refuse")
+        mns.send("y")
+        await mns.turns()
+
+        assert body_of(mns, second) == "x"
+
+    run(make_mns, scenario)
+
+
+def test_many_parked_receivers_hold_one_timer(make_mns):
+    """A queue has at most one, however many wait."""
+
+    async def scenario(mns):
+        futures = [poll(mns, f"waitseconds={1 + number % 30}") for number in range(500)]
+        assert len(mns.timers) == 1
+        assert mns.service.parked == 500
+        assert len(asyncio.all_tasks()) == 1
+        await advance(mns, 30)
+        for future in futures:
+            assert isinstance(future.exception(), MessageNotExist)
+
+    run(make_mns, scenario)
+
+
+# --- for other services --------------------------------------------------------------------------------------------
+
+
+def test_other_services_send_receive_and_delete(make_mns):
+    """Bytes or text; an empty answer instead of an error when nothing came in time."""
+
+    async def scenario(mns):
+        service, world = mns.service, mns.world
+        receipt = service.send(world, "q", '{"a": "ä"}'.encode(), delay_s=0, priority=3)
+        (message,) = await service.receive(world, "q")
+        assert (message.message_id, message.body, message.priority) == (receipt.message_id, '{"a": "ä"}', 3)
+        service.delete(world, "q", message)
+        assert mns.counters() == (0, 0, 0)
+
+        waiting_task = asyncio.ensure_future(service.receive(world, "q", wait_s=5))
+        await mns.turns()
+        service.send(world, "q", "late")
+        await mns.turns()
+        assert [message.body for message in await waiting_task] == ["late"]
+
+        assert await service.receive(world, "q") == ()
+        for call in (lambda: service.send(world, "none", "x"), lambda: service.find(world, "none")):
+            with pytest.raises(QueueNotExist):
+                call()
+        with pytest.raises(QueueNotExist):
+            await service.receive(World(AccountId("2"), world.region), "q")
+
+    run(make_mns, scenario)
+
+
+def test_no_long_poll_without_the_lobby_being_connected():
+    """A mistake of assembly is told, not waited for."""
+    from emulator.kernel.clock import VirtualClock
+    from emulator.kernel.timers import VirtualTimers
+
+    clock = VirtualClock()
+    with contextlib.closing(Database(None)) as database:
+        lobby = waiting.Lobby(database, VirtualTimers(clock), clock)
+        with pytest.raises(LookupError):
+            lobby.park(1, 1, clock.now(), tuple)
+
+
+def test_errors_of_a_poll_are_the_services_own(make_mns):
+    """What a future fails with can be written as this dialect's error."""
+
+    async def scenario(mns):
+        future = poll(mns, "waitseconds=1")
+        await advance(mns, 1)
+        error = future.exception()
+        assert isinstance(error, ServiceError)
+        assert mns.refusal(mns.front.render_error(error, mns.context)) == (404, "MessageNotExist")
+
+    run(make_mns, scenario)
