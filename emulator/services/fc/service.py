@@ -104,7 +104,10 @@ class FunctionCompute:
         self._effects.sweep_soon()
 
     async def close(self) -> None:
-        """Stop watching, end the threads. The instance pool belongs to somebody else."""
+        """Stop watching, end the threads.
+
+        The instance pool belongs to somebody else, who closes it first: instances still log on their way out.
+        """
         if self._watcher is not None:
             await self._watcher.close()
             self._watcher = None

@@ -6,8 +6,9 @@ import zipfile
 
 import pytest
 
+from emulator.services.fc.code import decode_zip
 from emulator.services.fc.crc64 import checksum
-from emulator.services.fc.errors import FcError
+from emulator.services.fc.errors import FcError, InvalidArgument
 
 FULL = {
     "functionName": "order",
@@ -371,3 +372,21 @@ def test_reset_forgets_everything(on_site):
             await site.fc.invoke(site.world, "shop", "order", None, b"")
 
     on_site(scenario)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 262_143, 262_144, 262_145, 600_001])
+def test_base64_is_decoded_in_pieces_as_in_one(size):
+    """Where the pieces end makes no difference, and line breaks do not matter."""
+    content = bytes(index * 7 & 0xFF for index in range(size))
+
+    assert decode_zip(base64.b64encode(content).decode()) == content
+    assert decode_zip(base64.encodebytes(content).decode()) == content
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "abc", "ab==cd==", "====", "ab=c", "äöüß", "ab c", "a\x00bc", "A" * 262_141 + "===" + "AAAA"]
+)
+def test_broken_base64_is_refused(text):
+    """Wrong lengths, padding inside and foreign characters are no base64."""
+    with pytest.raises(InvalidArgument, match="base64"):
+        decode_zip(text)

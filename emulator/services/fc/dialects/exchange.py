@@ -187,7 +187,7 @@ def _parse(body: bytes) -> dict[str, Any]:
         return {}
     try:
         parsed = json.loads(body.decode("utf-8-sig"))
-        if b"\\u" in body:  # half of a surrogate pair is no text: it could be neither stored nor answered
+        if b"\\" in body:  # half of a surrogate pair is no text: it could be neither stored nor answered
             json.dumps(parsed, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise InvalidArgument("the request body is not valid JSON") from None
