@@ -15,7 +15,7 @@ from emulator.services.workflow.errors import (
     FlowVersionNotExists,
     InvalidArgument,
 )
-from emulator.services.workflow.model import ExecutionRecord
+from emulator.services.workflow.model import ExecutionRecord, FlowSettings
 from emulator.services.workflow.service import Workflow
 
 VERSION = "2019-03-15"
@@ -108,6 +108,7 @@ class Operations:
         """UpdateFlow: what is absent stays."""
         name = wire.required(parameters, "Name")
         definition = wire.required(parameters, "Definition") if "Definition" in parameters else None
+        wire.parse_changed_settings(parameters, FlowSettings())  # values are judged before the flow is looked for
         flow = wire.render_flow(
             await self._service.update_flow(
                 context.world, name, definition, lambda present: wire.parse_changed_settings(parameters, present)

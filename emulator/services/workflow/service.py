@@ -169,9 +169,8 @@ class Workflow:
 
         Raises: FlowNotExists, InvalidArgument.
         """
-        self.flow(world, name)
         flow = await self._parsed(definition) if definition is not None else None
-        record = self.flow(world, name)  # it may have gone, or changed, while a long definition was parsed
+        record = self.flow(world, name)  # not before: it may go, or change, while a long definition is parsed
         text = definition if definition is not None else record.definition
         now = Millis(max(self._clock.now(), record.modified_at))
         self._store.change_flow(record, text, changed(record.settings), now)
