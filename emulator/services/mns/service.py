@@ -37,6 +37,7 @@ class MessageService:
         self._lobby = Lobby(database, timers, clock)
         self._contents = Contents(self._registry, database, self._store, self._lobby, timers, clock)
         self._dead_letters = DeadLetters(self._registry, self._store, self._contents, timers, clock, ids)
+        database.on_rollback(self._dead_letters.start)
         self.messages = Messages(
             self._registry, self._store, self._contents, self._dead_letters, self._lobby, clock, ids, profile
         )
