@@ -6,6 +6,7 @@ variable ``LOCALYUN_HTTPS_PORT`` and the key ``https_port``. Every value remembe
 and ``localyun config`` can say so.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -220,22 +221,25 @@ def _one_of(*choices: str) -> Callable[[Any, Path], str]:
     return read
 
 
+_KEY_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+
+
 def _key_id(value: Any, _: Path) -> str:
-    if not isinstance(value, str) or not 4 <= len(value) <= 64 or not value.isascii() or not value.isalnum():
-        raise ValueError("4 to 64 letters and digits")
+    if not isinstance(value, str) or not _KEY_ID.fullmatch(value):
+        raise ValueError("1 to 128 letters, digits, dots, hyphens and underscores")
     return value
 
 
 def _key_secret(value: Any, _: Path) -> str:
-    if not isinstance(value, str) or not 8 <= len(value) <= 128 or not value.isascii() or not value.isprintable():
-        raise ValueError("8 to 128 printable ASCII characters")
+    if not isinstance(value, str) or not 1 <= len(value) <= 128 or not value.isascii() or not value.isprintable():
+        raise ValueError("1 to 128 printable ASCII characters")
     return value
 
 
 def _account(value: Any, _: Path) -> str:
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(text, str) or not text.isascii() or not text.isdigit() or len(text) != 16:
-        raise ValueError("16 digits")
+    if not isinstance(text, str) or not text.isascii() or not text.isdigit() or len(text) > 32:
+        raise ValueError("1 to 32 digits")
     return text
 
 

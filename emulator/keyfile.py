@@ -28,7 +28,7 @@ class KeyFileDamaged(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallationKeys:
-    """The identity of an installation. ``account_id`` has 16 digits; ``admin_token`` opens the admin API."""
+    """The identity of an installation. ``account_id`` has digits only, 16 when generated; ``admin_token`` opens the admin API."""
 
     access_key_id: str
     access_key_secret: str
@@ -109,8 +109,8 @@ def _parse(path: Path, text: str) -> InstallationKeys:
             raise KeyFileDamaged(path, f"{name} is missing")
     if content["accessKeyId"].upper().startswith("LTAI"):
         raise KeyFileDamaged(path, "accessKeyId looks like a real cloud access key (they start with LTAI)")
-    if not (content["accountId"].isascii() and content["accountId"].isdigit() and len(content["accountId"]) == 16):
-        raise KeyFileDamaged(path, "accountId must be 16 digits")
+    if not (content["accountId"].isascii() and content["accountId"].isdigit() and len(content["accountId"]) <= 32):
+        raise KeyFileDamaged(path, "accountId must be 1 to 32 digits")
     return InstallationKeys(
         access_key_id=content["accessKeyId"],
         access_key_secret=content["accessKeySecret"],

@@ -94,7 +94,7 @@ def test_every_variable_is_read(tmp_path, variable, value, field, expected):
         ("ephemeral: perhaps", "localyun.yaml:1: ephemeral must be true or false"),
         ("runtimes: [a]", "localyun.yaml:1: runtimes must be a mapping"),
         ("runtimes: {python3.10: /no/such/python}", "localyun.yaml:1: runtimes must be a mapping to existing"),
-        ("account_id: 12", "localyun.yaml:1: account_id must be 16 digits"),
+        ("account_id: 12a", "localyun.yaml:1: account_id must be 1 to 32 digits"),
         ("region: Hangzhou!", "localyun.yaml:1: region must be the id of a region"),
         ("port: 5000\nhttps_port: 5000", "localyun.yaml:2: http and https cannot share port 5000"),
         ("access_key_id: abcdef", "localyun.yaml:1: access_key_id needs access_key_secret with it"),

@@ -87,7 +87,7 @@ def test_damaged_file_is_refused_with_its_name(tmp_path, content, problem):
 
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
-    [("accessKeyId", "LTAI5tExample", "real cloud access key"), ("accountId", "12", "16 digits")],
+    [("accessKeyId", "LTAI5tExample", "real cloud access key"), ("accountId", "12a", "1 to 32 digits")],
 )
 def test_edited_file_is_checked(tmp_path, field, value, problem):
     """What a person wrote into the file is checked like the configuration."""
