@@ -28,7 +28,7 @@ class KeyFileDamaged(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallationKeys:
-    """The identity of an installation. ``account_id`` is digits, 16 when generated; ``admin_token`` opens the admin API."""
+    """Who the installation is: ``account_id`` is digits, 16 when generated; ``admin_token`` opens the admin API."""
 
     access_key_id: str
     access_key_secret: str
