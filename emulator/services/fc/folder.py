@@ -17,26 +17,16 @@ blame. A snapshot is a plain value, so "has anything changed?" is a comparison. 
 needs it.
 """
 
-import json
-import os
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from emulator.services.fc import checks, fields, limits
 from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.folder_files import SKIPPED, YamlFiles, entries, fingerprint, folders, is_function, yaml_path
 from emulator.services.fc.model import FunctionConfig, ServiceConfig, Struct
 from emulator.services.fc.versions import check_weights
-
-_CODE_SUFFIXES = frozenset({".py", ".js", ".mjs", ".cjs", ".php", ".jar", ".class", ".dll", ".so", ".go", ".rb", ".sh"})
-_CODE_NAMES = frozenset({"bootstrap", "main"})
-_SKIPPED = frozenset({"__pycache__", "node_modules"})
-_DEEPEST = 12
-_MOST_FILES = 5000
-"""Beyond this many files of one function edits are noticed by its folders only, to keep watching cheap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,15 +77,6 @@ class Snapshot:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class _Yaml:
-    """A file that was read: its content, or what is wrong with it."""
-
-    stamp: tuple[int, int]
-    content: Mapping[str, Any]
-    problem: str
-
-
 class FolderReader:
     """Reads a functions folder again and again; files that have not changed are not parsed twice.
 
@@ -104,7 +85,7 @@ class FolderReader:
 
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
-        self._parsed: dict[str, _Yaml] = {}
+        self._yaml = YamlFiles()
         self._services: list[FileService] = []
         self._functions: list[FileFunction] = []
         self._unusable: dict[tuple[str, str], str] = {}
@@ -113,11 +94,11 @@ class FolderReader:
     def read(self) -> Snapshot:
         """Return what the folder holds now; an absent folder holds nothing."""
         self._services, self._functions, self._unusable, self._warnings = [], [], {}, []
-        for entry in _folders(self._root):
+        for entry in folders(self._root):
             name = entry.name
             if name == "versions":
                 continue
-            if _is_function(entry.path):
+            if is_function(entry.path):
                 if self._usable("", name, entry.path):
                     self._read_function("", name, entry.path)
             else:
@@ -132,9 +113,9 @@ class FolderReader:
     # --- services ------------------------------------------------------------------------------------------------
 
     def _read_service(self, name: str, path: str) -> None:
-        functions = [entry for entry in _folders(path) if entry.name != "versions" and _is_function(entry.path)]
+        functions = [entry for entry in folders(path) if entry.name != "versions" and is_function(entry.path)]
         versions = self._version_folders(path)
-        settings = self._yaml(path, "service")
+        settings = self._yaml.read(path, "service")
         if settings is None and not functions and not versions:
             return
         if not self._usable(name, "", path):
@@ -144,12 +125,12 @@ class FolderReader:
         aliases: tuple[FileAlias, ...] = ()
         try:
             config = ServiceConfig(**fields.read(fields.SERVICE, content))
-            aliases = _aliases(content.get("aliases"), _yaml_path(path, "service"))
+            aliases = _aliases(content.get("aliases"), yaml_path(path, "service"))
         except InvalidArgument as error:
-            problem = f"{_yaml_path(path, 'service')}: {error.message}"
+            problem = f"{yaml_path(path, 'service')}: {error.message}"
         if problem:
             self._warnings.append(problem)
-        self._warn_unknown(content, fields.SERVICE, {"aliases"}, _yaml_path(path, "service"))
+        self._warn_unknown(content, fields.SERVICE, {"aliases"}, yaml_path(path, "service"))
         numbers = tuple(number for number, _ in versions)
         self._services.append(FileService(name=name, folder=path, config=config, versions=numbers, aliases=aliases))
         heads = {}
@@ -157,8 +138,8 @@ class FolderReader:
             if self._usable(name, entry.name, entry.path):
                 heads[entry.name] = self._read_function(name, entry.name, entry.path, problem)
         for number, version_path in versions:
-            for entry in _folders(version_path):
-                if _is_function(entry.path) and self._usable(name, entry.name, entry.path):
+            for entry in folders(version_path):
+                if is_function(entry.path) and self._usable(name, entry.name, entry.path):
                     self._read_version(name, entry.name, number, entry.path, heads.get(entry.name), problem)
 
     # --- functions -----------------------------------------------------------------------------------------------
@@ -179,9 +160,9 @@ class FolderReader:
     def _function(
         self, service: str, name: str, version: int, path: str, head: FileFunction | None, problem: str
     ) -> FileFunction:
-        settings = self._yaml(path, "function")
-        skipped = _SKIPPED if service else _SKIPPED | {"versions"}
-        checksum, size = _fingerprint(path, skipped)
+        settings = self._yaml.read(path, "function")
+        skipped = SKIPPED if service else SKIPPED | {"versions"}
+        checksum, size = fingerprint(path, skipped)
         config = _default_config(service, path)
         triggers: tuple[Struct, ...] = ()
         aliases: tuple[FileAlias, ...] = ()
@@ -193,13 +174,13 @@ class FolderReader:
                 config = _config(service, config, settings.content)
                 triggers = _triggers(settings.content.get("triggers"))
                 if not service and not version:
-                    aliases = _aliases(settings.content.get("aliases"), _yaml_path(path, "function"))
+                    aliases = _aliases(settings.content.get("aliases"), yaml_path(path, "function"))
             except InvalidArgument as error:
-                problem = problem or f"{_yaml_path(path, 'function')}: {error.message}"
+                problem = problem or f"{yaml_path(path, 'function')}: {error.message}"
             if problem:
                 self._warnings.append(problem)
             known, more = (fields.FUNCTION_2, set()) if service else (fields.FUNCTION_3, {"aliases"})
-            self._warn_unknown(settings.content, known, {"triggers", *more}, _yaml_path(path, "function"))
+            self._warn_unknown(settings.content, known, {"triggers", *more}, yaml_path(path, "function"))
         return FileFunction(
             service=service, name=name, version=version, folder=path, config=config, checksum=checksum, size=size,
             problem=problem, triggers=triggers, aliases=aliases,
@@ -228,54 +209,13 @@ class FolderReader:
 
     def _version_folders(self, path: str) -> list[tuple[int, str]]:
         found = []
-        for entry in _folders(str(Path(path, "versions"))):
+        for entry in folders(str(Path(path, "versions"))):
             name = entry.name
             if name.isascii() and name.isdigit() and 0 < len(name) <= limits.VERSION_ID_DIGITS and int(name) > 0:
                 found.append((int(name), entry.path))
             else:
                 self._warnings.append(f"{entry.path} is left out: a version is a number from 1 on")
         return sorted(found)
-
-    def _yaml(self, path: str, name: str) -> _Yaml | None:
-        file = _yaml_path(path, name)
-        try:
-            status = os.stat(file)  # noqa: PTH116 - called for every function twice a second
-        except OSError:
-            return None
-        stamp = (status.st_mtime_ns, status.st_size)
-        known = self._parsed.get(file)
-        if known is None or known.stamp != stamp:
-            known = self._parsed[file] = _parse(file, stamp)
-        return known
-
-
-def _parse(file: str, stamp: tuple[int, int]) -> _Yaml:
-    import yaml  # only a folder with a yml file pays for it
-
-    try:
-        content = yaml.safe_load(Path(file).read_bytes())
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        return _Yaml(stamp, {}, f"{file}{place}: {error.problem or 'not valid YAML'}")
-    except (yaml.YAMLError, OSError, RecursionError) as error:
-        return _Yaml(stamp, {}, f"{file}: {error}")
-    if content is None:
-        return _Yaml(stamp, {}, "")
-    if not isinstance(content, dict):
-        return _Yaml(stamp, {}, f"{file}: it must hold fields with values")
-    try:  # what goes into the store is JSON: dates become texts, keys too, and nothing contains itself
-        content = json.loads(json.dumps(content, default=str))
-    except (ValueError, TypeError, RecursionError) as error:
-        return _Yaml(stamp, {}, f"{file}: {error}")
-    return _Yaml(stamp, content, "")
-
-
-def _yaml_path(path: str, name: str) -> str:
-    file = f"{path}{os.sep}{name}.yml"
-    if not os.path.exists(file) and os.path.exists(file[:-3] + "yaml"):  # noqa: PTH110 - as in _yaml
-        return file[:-3] + "yaml"
-    return file
 
 
 def _config(service: str, default: FunctionConfig, content: Mapping[str, Any]) -> FunctionConfig:
@@ -301,7 +241,7 @@ def _as_text(value: Any) -> Any:
 def _default_config(service: str, path: str) -> FunctionConfig:
     """Return the newest Python with ``index.handler``, or Node.js where only an ``index.js`` is."""
     runtime = checks.NEWEST_PYTHON["2.0" if service else "3.0"]
-    names = {entry.name for entry in _entries(path)}
+    names = {entry.name for entry in entries(path)}
     if "index.py" not in names and names & {"index.js", "index.mjs", "index.cjs"}:
         runtime = "nodejs20"
     elif "bootstrap" in names and not any(name.endswith(".py") for name in names):
@@ -323,79 +263,16 @@ def _aliases(value: Any, file: str) -> tuple[FileAlias, ...]:
     if not isinstance(value, dict):
         raise InvalidArgument("aliases must map names to versions")
     found = []
+    weights = "additionalVersionWeight"
     for name, target in value.items():
         target = target if isinstance(target, dict) else {"versionId": target}
-        weights = {str(key): weight for key, weight in (target.get("additionalVersionWeight") or {}).items()}
         found.append(
             FileAlias(
                 name=checks.alias_name(name, "alias"),
                 version_id=checks.version_or_latest(target.get("versionId"), f"aliases.{name}.versionId"),
-                weights=check_weights(weights, f"aliases.{name}.additionalVersionWeight"),
+                weights=check_weights(target.get(weights) or {}, f"aliases.{name}.additionalVersionWeight"),
                 description=str(target.get("description") or ""),
                 file=file,
             )
         )
     return tuple(sorted(found, key=lambda alias: alias.name))
-
-
-# --- the file system ---------------------------------------------------------------------------------------------
-
-
-def _entries(path: str | Path) -> list[os.DirEntry[str]]:
-    """Return the visible entries of a folder by name, none when it cannot be read."""
-    try:
-        with os.scandir(path) as listing:
-            return sorted((entry for entry in listing if entry.name[0] != "."), key=lambda entry: entry.name)
-    except OSError:
-        return []
-
-
-def _folders(path: str | Path) -> Iterator[os.DirEntry[str]]:
-    return (entry for entry in _entries(path) if entry.name != "__pycache__" and _is_folder(entry))
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
-
-
-def _is_function(path: str) -> bool:
-    """Tell whether a folder is a function: it has a function.yml, or code and no service.yml."""
-    names = {entry.name for entry in _entries(path) if not _is_folder(entry)}
-    if names & {"function.yml", "function.yaml"}:
-        return True
-    if names & {"service.yml", "service.yaml"}:
-        return False
-    return any(name in _CODE_NAMES or os.path.splitext(name)[1] in _CODE_SUFFIXES for name in names)  # noqa: PTH122 - as in _yaml
-
-
-def _fingerprint(path: str, skipped: frozenset[str]) -> tuple[str, int]:
-    """Return a text that changes with every edit below *path*, shaped like a code checksum, and the size of the files.
-
-    Names, sizes and times stand for the content. Folders in *skipped* (caches, installed modules, the versions beside
-    a 3.0 function's code) are not followed.
-    """
-    seen: list[str] = []
-    size = 0
-    pending = [(path, "", 0)]
-    while pending:
-        folder, prefix, depth = pending.pop()
-        for entry in _entries(folder):
-            try:
-                status = entry.stat()
-            except OSError:
-                continue  # gone since it was listed, or a dangling link
-            relative = prefix + entry.name
-            if stat.S_ISDIR(status.st_mode):
-                if entry.name in skipped:
-                    if entry.name == "node_modules":
-                        seen.append(f"{relative} {status.st_mtime_ns}")
-                elif depth < _DEEPEST and len(seen) < _MOST_FILES:
-                    pending.append((entry.path, relative + "/", depth + 1))
-                continue
-            size += status.st_size
-            seen.append(f"{relative} {status.st_size} {status.st_mtime_ns} {status.st_mode & 0o111}")
-    digest = sha256("\n".join(sorted(seen)).encode("utf-8", "surrogateescape")).digest()
-    return str(int.from_bytes(digest[:8], "big")), size

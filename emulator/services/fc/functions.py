@@ -140,21 +140,13 @@ class Functions:
 
         Raises: FunctionNotFound, ServiceNotFound, PreconditionFailed, InvalidArgument.
         """
-        function = self._resolver.function(world, service, name)
-        check_if_match(if_match, function.etag)
-        if function.folder and source is not None:
-            raise InvalidArgument(
-                f"the code of function '{name}' is loaded from {function.folder}; change the files there instead"
-            )
-        config = replace(function.config, **values)
-        check_together(config)
-        async with self._stored(world, config, source) as code:
-            if source is not None:  # storing the code took time
-                function = self._resolver.function(world, service, name)
-                check_if_match(if_match, function.etag)
-                config = replace(function.config, **values)
-            if code is None:
-                code = function.code
+        function = self._changeable(world, service, name, if_match, source)
+        async with self._stored(world, replace(function.config, **values), source) as code:
+            # storing the code took time: what is changed is the function as it is now
+            function = self._changeable(world, service, name, if_match, source)
+            config = replace(function.config, **values)
+            check_together(config)
+            code = code or function.code
             if code is None and config.runtime != CUSTOM_CONTAINER:
                 raise InvalidArgument(f"code is required for the runtime {config.runtime}")
             changed = replace(
@@ -170,6 +162,15 @@ class Functions:
         if source is not None:
             self._effects.code_dropped()
         return changed
+
+    def _changeable(self, world: World, service: str, name: str, if_match: str, source: CodeSource | None) -> Function:
+        function = self._resolver.function(world, service, name)
+        check_if_match(if_match, function.etag)
+        if function.folder and source is not None:
+            raise InvalidArgument(
+                f"the code of function '{name}' is loaded from {function.folder}; change the files there instead"
+            )
+        return function
 
     def delete(self, world: World, service: str, name: str, if_match: str) -> None:
         """Remove a function, and with a 3.0 function its versions and aliases.

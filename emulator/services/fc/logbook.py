@@ -14,10 +14,10 @@ import asyncio
 import logging
 import queue
 import threading
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+from emulator.services.fc.logfiles import LogFiles
 from emulator.services.fc.model import display_name
 from emulator.services.fc.runtime.instance import FunctionImage
 
@@ -35,9 +35,6 @@ FOLLOWER_CHUNKS = 10_000
 FLUSH_S = 0.1
 """How long lines may wait for company on their way to the file."""
 
-_BLOCK = 64 * 1024
-_OPEN_FILES = 16
-
 
 class LogBook:
     """The function logs below *folder*. The thread starts with the first line written or read."""
@@ -54,7 +51,7 @@ class LogBook:
         self._written = 0  # bytes; counted by the thread only
         self._lost = 0
         self._followers: set[_Follower] = set()
-        self._files = _Files(file_bytes)
+        self._files = LogFiles(file_bytes)
         self._closed = False
 
     def path(self, service: str, function: str) -> Path:
@@ -212,79 +209,9 @@ class LogBook:
             file.unlink(missing_ok=True)
 
 
-class _Files:
-    """The open files, used by the thread only."""
-
-    def __init__(self, file_bytes: int) -> None:
-        self._file_bytes = file_bytes
-        self._open: dict[Path, _Appender] = {}
-
-    def append(self, path: Path, text: bytes) -> None:
-        file = self._open.pop(path, None)
-        if file is None:
-            while len(self._open) >= _OPEN_FILES:
-                self._open.pop(next(iter(self._open))).close()
-            file = _Appender(path)
-        self._open[path] = file  # last used last
-        if file.size and file.size + len(text) > self._file_bytes:
-            file.close()
-            path.replace(path.with_name(path.name + ".1"))
-            file = self._open[path] = _Appender(path)
-        file.append(text)
-
-    def tail(self, path: Path, lines: int) -> bytes:
-        found = _last_lines(path, lines)
-        missing = lines - found.count(b"\n")
-        if missing > 0:
-            found = _last_lines(path.with_name(path.name + ".1"), missing) + found
-        return found
-
-    def close(self) -> None:
-        for file in self._open.values():
-            file.close()
-        self._open.clear()
-
-
-class _Appender:
-    """One file open for appending, and its size."""
-
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("ab", buffering=0)
-        self.size = self._file.tell()
-
-    def append(self, text: bytes) -> None:
-        self._file.write(text)
-        self.size += len(text)
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def _last_lines(path: Path, lines: int) -> bytes:
-    """Return the last *lines* lines of a file, reading no more of it than needed."""
-    if lines <= 0:
-        return b""
-    try:
-        with path.open("rb") as file:
-            at = file.seek(0, 2)
-            blocks: deque[bytes] = deque()
-            newlines = 0
-            while at and newlines <= lines:
-                step = min(_BLOCK, at)
-                at -= step
-                file.seek(at)
-                block = file.read(step)
-                newlines += block.count(b"\n")
-                blocks.appendleft(block)
-    except FileNotFoundError:
-        return b""
-    return b"".join(b"".join(blocks).splitlines(keepends=True)[-lines:])
-
-
 def _led(service: str, function: str, text: bytes) -> bytes:
     lead = display_name(service, function).encode() + b": "
-    return b"".join(lead + line for line in text.splitlines(keepends=True))
+    return b"".join(lead + line + b"\n" for line in text.removesuffix(b"\n").split(b"\n")) if text else b""
 
 
 class _Follower:

@@ -158,6 +158,9 @@ def test_version_without_a_file_has_the_settings_of_the_head(tmp_path: Path):
         ("!!python/object/apply:os.system ['true']", "function.yml"),
         ("triggers: 3", "triggers"),
         ("aliases: [1]", "aliases"),
+        ("aliases: {a: {versionId: 1, additionalVersionWeight: [2]}}", "aliases.a.additionalVersionWeight"),
+        ("aliases: {a: {versionId: {}}}", "aliases.a.versionId"),
+        ("? [a]\n: b", "function.yml"),
     ],
 )
 def test_broken_function_file_is_the_functions_own_problem(tmp_path: Path, content: str, says: str):
@@ -285,6 +288,9 @@ def test_links_and_odd_files_do_not_stop_the_reading(tmp_path: Path):
     (tmp_path / "f" / "gone").symlink_to("nowhere")
     (tmp_path / "f" / "up").symlink_to("..", target_is_directory=True)
     (tmp_path / "loop").symlink_to(".", target_is_directory=True)
+    for index in range(8):
+        (tmp_path / "f" / f"d{index}").mkdir()
+        (tmp_path / "f" / f"d{index}" / "back").symlink_to("../..", target_is_directory=True)
 
     snapshot = FolderReader(tmp_path).read()
 

@@ -37,6 +37,18 @@ def test_last_lines_come_back(tmp_path: Path):
     with_book(tmp_path, scenario)
 
 
+def test_carriage_returns_and_unfinished_lines_do_not_count(tmp_path: Path):
+    """A progress bar is one line; text without its line feed yet is a line too."""
+
+    async def scenario(book: LogBook) -> None:
+        book.write("", "f", b"first\n10%\r20%\r30%\nunfinished")
+
+        assert await book.tail("", "f", 2) == b"10%\r20%\r30%\nunfinished"
+        assert await book.tail("", "f", 9) == b"first\n10%\r20%\r30%\nunfinished"
+
+    with_book(tmp_path, scenario)
+
+
 def test_services_and_functions_have_files_of_their_own(tmp_path: Path):
     """A function of 3.0 and one of a service of the same name do not share a file."""
 
