@@ -118,7 +118,7 @@ def fingerprint(path: str, skipped: frozenset[str]) -> tuple[str, int]:
     """
     seen: list[str] = []
     size = 0
-    followed: set[tuple[int, int]] = set()  # a link may lead back up
+    followed: set[int] = set()  # a link may lead back up
     pending = [(path, "", 0)]
     while pending:
         folder, prefix, depth = pending.pop()
@@ -132,12 +132,8 @@ def fingerprint(path: str, skipped: frozenset[str]) -> tuple[str, int]:
                 if entry.name in skipped:
                     if entry.name == "node_modules":
                         seen.append(f"{relative} {status.st_mtime_ns}")
-                elif (
-                    depth < _DEEPEST
-                    and len(seen) < _MOST_FILES
-                    and (key := (status.st_dev, status.st_ino)) not in followed
-                ):
-                    followed.add(key)
+                elif depth < _DEEPEST and len(seen) < _MOST_FILES and status.st_ino not in followed:
+                    followed |= {status.st_ino} - {0}  # 0 where the system does not tell
                     pending.append((entry.path, relative + "/", depth + 1))
                 continue
             size += status.st_size
