@@ -51,7 +51,7 @@ def request_head(
     """Return (head, whether the body has to be chunked). *length* is the body's, None when it is not known.
 
     Only Host and the framing are added; a Host given by the caller is kept, as is a Content-Length for a body of
-    unknown length.
+    unknown length. Connections are the client's own business: of a Connection field only ``keep-alive`` is passed on.
 
     Raises: Unsendable.
     """
@@ -66,7 +66,7 @@ def request_head(
             host = value
         elif key == "content-length":
             promised = value
-        elif key not in {"transfer-encoding", "connection"}:
+        elif key != "transfer-encoding" and (key != "connection" or value.lower() == "keep-alive"):
             lines.append(f"{name}: {value}")
     lines.insert(1, f"Host: {host}")
     chunked = length is None and not promised

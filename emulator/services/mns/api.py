@@ -18,20 +18,23 @@ from emulator.services.mns.message_api import MessageApi
 from emulator.services.mns.queue_api import QueueApi
 from emulator.services.mns.routing import Route, route
 from emulator.services.mns.service import MessageService
+from emulator.services.mns.topic_api import TopicApi
+from emulator.services.mns.topic_service import TopicService
 from emulator.services.mns.wire import VERSION, Query, check_digest, read_query, render_error
 
 
 class MnsFront:
-    """The XML API, version 2015-06-06."""
+    """The XML API, version 2015-06-06; without *topics* only accounts, queues and messages are served."""
 
     name = "mns"
     max_body = 512 * 1024
 
-    def __init__(self, service: MessageService, ids: Ids) -> None:
+    def __init__(self, service: MessageService, ids: Ids, topics: TopicService | None = None) -> None:
         self._ids = ids
         self._operations: dict[str, Handler] = {
             **QueueApi(service).operations,
             **MessageApi(service).operations,
+            **(TopicApi(topics).operations if topics is not None else {}),
         }
 
     def new_request_id(self, context: RequestContext) -> str:

@@ -11,14 +11,17 @@ from emulator.storage.database import Database
 
 
 class LiveTopic:
-    """A topic in use: its stored form, its subscriptions by name, and how many of its messages are on their way."""
+    """A topic in use: its stored form, its subscriptions by name, and how many of its messages are on their way.
+
+    That number is None until somebody asks for it.
+    """
 
     __slots__ = ("message_count", "subscriptions", "topic")
 
-    def __init__(self, topic: Topic, subscriptions: list[Subscription], message_count: int) -> None:
+    def __init__(self, topic: Topic, subscriptions: list[Subscription]) -> None:
         self.topic = topic
         self.subscriptions = {item.name: item for item in subscriptions}
-        self.message_count = message_count
+        self.message_count: int | None = None
 
     def subscription(self, name: str) -> Subscription:
         """Return a subscription.
@@ -55,7 +58,7 @@ class TopicRegistry:
 
     def keep(self, topic: Topic) -> LiveTopic:
         """Take a stored topic into use."""
-        live = LiveTopic(topic, self._store.subscriptions(topic), self._store.publication_count(topic.topic_id))
+        live = LiveTopic(topic, self._store.subscriptions(topic))
         self._by_name[topic.world.account, topic.world.region, topic.name] = live
         self._by_id[topic.topic_id] = live
         return live
@@ -67,8 +70,19 @@ class TopicRegistry:
     def counted(self, topic_id: TopicId, change: int) -> None:
         """Take note that a topic has more or fewer messages on their way."""
         live = self._by_id.get(topic_id)
-        if live is not None:
+        if live is not None and live.message_count is not None:
             live.message_count += change
+
+    def message_count(self, live: LiveTopic) -> int:
+        """Return how many messages of a topic are on their way; counted once, then kept."""
+        if live.message_count is None:
+            live.message_count = self._store.publication_count(live.topic.topic_id)
+        return live.message_count
+
+    def recount(self) -> None:
+        """Take note that messages have gone that nobody has told `counted` of."""
+        for live in self._by_id.values():
+            live.message_count = None
 
     def drop(self, topic: Topic) -> None:
         """Forget a deleted topic."""

@@ -46,7 +46,7 @@ class Topics:
 
         Raises: TopicNotExist.
         """
-        return _view(self._registry.find(world, name))
+        return self._view(self._registry.find(world, name))
 
     def page(self, world: World, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[TopicView]:
         """Return topics by name, from the name *start* on; the page's marker is the name to go on with.
@@ -57,7 +57,7 @@ class Topics:
         check_range("x-mns-ret-number", wanted, limits.LIST_PAGE)
         found = self._store.topics(world, prefix=prefix, start=start, limit=wanted + 1)
         part = cut(found, wanted, lambda topic: topic.name)
-        return Page([_view(self._registry.find(world, item.name)) for item in part.items], part.next_marker)
+        return Page([self._view(self._registry.find(world, item.name)) for item in part.items], part.next_marker)
 
     def create(self, world: World, name: str, change: TopicChange) -> bool:
         """Create a topic; tell whether it is new (False: it existed with the same attributes).
@@ -104,6 +104,9 @@ class Topics:
         for subscription in live.subscriptions.values():
             self._unsubscribed(subscription.subscription_id)
 
+    def _view(self, live: LiveTopic) -> TopicView:
+        return TopicView(topic=live.topic, message_count=self._registry.message_count(live))
+
     def _check_name(self, name: str) -> None:
         if len(name) > self._profile.queue_name_length:  # topics and queues have the same limit
             raise TopicNameLengthError
@@ -114,7 +117,3 @@ class Topics:
 def _check(change: TopicChange) -> None:
     if "maximum_message_size" in change:
         check_range("MaximumMessageSize", change["maximum_message_size"], limits.MESSAGE_SIZE, " bytes")
-
-
-def _view(live: LiveTopic) -> TopicView:
-    return TopicView(topic=live.topic, message_count=live.message_count)

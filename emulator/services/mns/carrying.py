@@ -1,0 +1,110 @@
+"""Carries one message to one subscriber, whatever kind of endpoint that is."""
+
+from emulator.kernel.clock import Clock
+from emulator.services.mns.endpoints import (
+    FunctionEndpoint,
+    HttpEndpoint,
+    OutboxEndpoint,
+    QueueEndpoint,
+    read_endpoint,
+)
+from emulator.services.mns.errors import MnsError
+from emulator.services.mns.model import Draft, Properties, Property
+from emulator.services.mns.notifications import function_event, notification
+from emulator.services.mns.outbox import Outbox
+from emulator.services.mns.push import Pusher
+from emulator.services.mns.service import MessageService
+from emulator.services.mns.store import NotStored
+from emulator.services.mns.topic_model import Outcome, Publication, Subscription
+from emulator.services.mns.topic_ports import FunctionInvoker, FunctionRefused
+
+
+class Carrier:
+    """Knows every kind of endpoint. Failures are outcomes, not exceptions."""
+
+    def __init__(
+        self,
+        queues: MessageService,
+        outbox: Outbox,
+        pusher: Pusher,
+        functions: FunctionInvoker | None,
+        clock: Clock,
+    ) -> None:
+        self._queues = queues
+        self._outbox = outbox
+        self._pusher = pusher
+        self._functions = functions
+        self._clock = clock
+
+    def carry_now(self, subscription: Subscription, publication: Publication) -> Outcome | None:
+        """Put a message into a queue or the outbox in the transaction of this tick; None: it has to be awaited."""
+        match read_endpoint(subscription.settings.endpoint):
+            case QueueEndpoint(queue):
+                return self._send(subscription, publication, queue, publication.user_properties, ())
+            case OutboxEndpoint() as target:
+                return self._outbox.record(target, subscription, publication, self._clock.now())
+            case _:
+                return None
+
+    async def carry(self, subscription: Subscription, publication: Publication) -> Outcome:
+        """Carry a message to any endpoint."""
+        outcome = self.carry_now(subscription, publication)
+        if outcome is not None:
+            return outcome
+        endpoint = read_endpoint(subscription.settings.endpoint)
+        if isinstance(endpoint, HttpEndpoint):
+            return await self._pusher.push(endpoint.url, subscription, publication)
+        assert isinstance(endpoint, FunctionEndpoint)
+        return await self._invoke(endpoint.arn, subscription, publication)
+
+    def get_ready_for(self, subscription: Subscription) -> None:
+        """Prepare for a subscriber's first message."""
+        if isinstance(read_endpoint(subscription.settings.endpoint), HttpEndpoint):
+            self._pusher.warm()
+
+    def send_dead_letter(self, subscription: Subscription, publication: Publication) -> Outcome | None:
+        """Put what could not be delivered into the subscription's dead-letter queue; None when it has none.
+
+        Source: the queue is documented; that it gets the same text as the subscriber, and the values of the system
+        properties, are assumed.
+        """
+        policy = subscription.settings.dead_letters
+        if policy is None or not policy.enabled:
+            return None
+        world = subscription.world
+        path = f"/topics/{subscription.topic_name}/subscriptions/{subscription.name}"
+        origin = (
+            Property("DLQMessageType", "SUBSCRIPTION", "STRING"),
+            Property("DLQSourceArn", f"acs:mns:{world.region}:{world.account}:{path}", "STRING"),
+            Property("DLQOriginMessageId", publication.message_id, "STRING"),
+        )
+        return self._send(subscription, publication, policy.target, publication.user_properties, origin)
+
+    def _send(
+        self, subscription: Subscription, publication: Publication, queue: str, user: Properties, system: Properties
+    ) -> Outcome:
+        """Send the notification as plain text, with a message id, digest and priority of its own. Source: observed."""
+        draft = Draft(
+            body=notification(subscription, publication),
+            group_id=publication.group_id,
+            user_properties=user,
+            system_properties=system,
+        )
+        try:
+            receipt = self._queues.messages.send(self._queues.find(subscription.world, queue), draft)
+        except MnsError as error:
+            return Outcome(delivered=False, detail=str(error))
+        except NotStored as error:
+            return Outcome(delivered=False, detail=f"the message could not be stored: {error}")
+        return Outcome(delivered=True, detail=f"queue {queue}, message {receipt.message_id}")
+
+    async def _invoke(self, arn: str, subscription: Subscription, publication: Publication) -> Outcome:
+        if self._functions is None:
+            return Outcome(delivered=False, detail="Function Compute is not available here")
+        event = function_event(subscription, publication)
+        key = f"{publication.message_id}/{subscription.subscription_id}"
+        try:
+            await self._functions.invoke_async(subscription.world, arn, event, key)
+        except FunctionRefused as error:
+            return Outcome(delivered=False, detail=str(error))
+        return Outcome(delivered=True, detail="accepted by the function")

@@ -1,0 +1,114 @@
+"""Operations on topics, subscriptions and published messages."""
+
+from collections.abc import Mapping
+
+from emulator.dialect.context import Answer
+from emulator.services.mns.call import Call, Handler
+from emulator.services.mns.message_wire import render_receipt
+from emulator.services.mns.queue_wire import read_marker
+from emulator.services.mns.topic_service import TopicService
+from emulator.services.mns.topic_wire import (
+    read_publish,
+    read_subscription,
+    read_subscription_change,
+    read_topic,
+    render_subscription,
+    render_subscriptions,
+    render_topic,
+    render_topics,
+)
+from emulator.services.mns.wire import read_query_int
+
+
+class TopicApi:
+    """Handlers that parse, call the service and render."""
+
+    def __init__(self, service: TopicService) -> None:
+        self._service = service
+        self._topics = service.topics
+        self._subscriptions = service.subscriptions
+        self.operations: Mapping[str, Handler] = {
+            "CreateTopic": self._create,
+            "SetTopicAttributes": self._set_attributes,
+            "GetTopicAttributes": self._get_attributes,
+            "DeleteTopic": self._delete,
+            "ListTopic": self._list,
+            "PublishMessage": self._publish,
+            "Subscribe": self._subscribe,
+            "SetSubscriptionAttributes": self._set_subscription,
+            "GetSubscriptionAttributes": self._get_subscription,
+            "Unsubscribe": self._unsubscribe,
+            "ListSubscriptionByTopic": self._list_subscriptions,
+        }
+
+    # --- topics --------------------------------------------------------------------------------------------------
+
+    def _create(self, call: Call) -> Answer:
+        is_new = self._topics.create(call.world, call.name, read_topic(call.request.body))
+        # with both statuses: the Python client needs the address of a topic that was there already
+        return call.answer(201 if is_new else 204, location=f"{call.base}/topics/{call.name}")
+
+    def _set_attributes(self, call: Call) -> Answer:
+        self._topics.view(call.world, call.name)  # a missing topic is complained about before the body
+        self._topics.change(call.world, call.name, read_topic(call.request.body))
+        return call.answer(204)
+
+    def _get_attributes(self, call: Call) -> Answer:
+        return call.answer(200, render_topic(self._topics.view(call.world, call.name)))
+
+    def _delete(self, call: Call) -> Answer:
+        self._topics.delete(call.world, call.name)
+        return call.answer(204)
+
+    def _list(self, call: Call) -> Answer:
+        prefix, start, limit, with_meta = _list_headers(call)
+        page = self._topics.page(call.world, prefix=prefix, start=start, limit=limit)
+        return call.answer(200, render_topics(page.items, base=call.base, with_meta=with_meta, marker=page.next_marker))
+
+    def _publish(self, call: Call) -> Answer:
+        self._topics.view(call.world, call.name)
+        receipt = self._service.publish_draft(call.world, call.name, read_publish(call.request.body))
+        return call.answer(201, render_receipt(receipt))
+
+    # --- subscriptions -------------------------------------------------------------------------------------------
+
+    def _subscribe(self, call: Call) -> Answer:
+        self._topics.view(call.world, call.name)
+        settings = read_subscription(call.request.body)
+        is_new = self._subscriptions.create(call.world, call.name, call.subscription, settings)
+        location = f"{call.base}/topics/{call.name}/subscriptions/{call.subscription}"
+        return call.answer(201 if is_new else 204, location=location)
+
+    def _set_subscription(self, call: Call) -> Answer:
+        self._subscriptions.get(call.world, call.name, call.subscription)
+        change = read_subscription_change(call.request.body)
+        self._subscriptions.change(call.world, call.name, call.subscription, change)
+        return call.answer(204)
+
+    def _get_subscription(self, call: Call) -> Answer:
+        found = self._subscriptions.get(call.world, call.name, call.subscription)
+        return call.answer(200, render_subscription(found))
+
+    def _unsubscribe(self, call: Call) -> Answer:
+        self._subscriptions.delete(call.world, call.name, call.subscription)
+        return call.answer(204)
+
+    def _list_subscriptions(self, call: Call) -> Answer:
+        prefix, start, limit, with_meta = _list_headers(call)
+        page = self._subscriptions.page(call.world, call.name, prefix=prefix, start=start, limit=limit)
+        body = render_subscriptions(page.items, base=call.base, with_meta=with_meta, marker=page.next_marker)
+        return call.answer(200, body)
+
+
+def _list_headers(call: Call) -> tuple[str, str, int | None, bool]:
+    """Return prefix, start, limit and whether attributes are wanted.
+
+    Raises: InvalidArgument.
+    """
+    number = call.header("x-mns-ret-number")
+    return (
+        call.header("x-mns-prefix"),
+        read_marker(call.header("x-mns-marker")),
+        read_query_int(number, "x-mns-ret-number") if number else None,
+        call.header("x-mns-with-meta").lower() == "true",
+    )
