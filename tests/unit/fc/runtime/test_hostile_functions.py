@@ -35,7 +35,6 @@ async def until(condition):
         "threading.Thread(target=time.sleep, args=(60,)).start()",
         "gc.disable(); gc.freeze()",
         "sys.setrecursionlimit(60)",
-        "os.kill(os.getppid(), signal.SIGTERM); os.kill(os.getppid(), signal.SIGINT)",
         "[sys.stdout.write('\\0' * 100) for _ in range(10)]",
         "subprocess.run(['sh', '-c', 'exec 0<&- 1>&- 2>&-; true'])",
         "subprocess.Popen(['sleep', '60'])",
@@ -63,6 +62,23 @@ def test_deed_in_a_handler_leaves_the_instance_usable(functions, deed, method):
     assert (first.error_type, first.body) == (None, b"deed")
     assert (second.error_type, second.body) == (None, b"after")
     assert first.instance_id == second.instance_id
+
+
+def test_signals_to_the_parent_do_not_reach_the_zygote(functions):
+    """Only a closed control socket ends it; SIGKILL has a test of its own."""
+    image = functions.image(
+        """
+        import os, signal
+        def handler(event, context):
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+                os.kill(os.getppid(), number)
+            return os.getppid()
+        """
+    )
+
+    first, second = functions.calls(image, b"", b"")
+
+    assert first.body == second.body
 
 
 def test_forked_process_that_returns_from_the_handler_answers_nothing(functions):

@@ -33,6 +33,7 @@ _KEY_VARIABLES = (
 _clock = time.perf_counter
 _exit = os._exit
 _getpid = os.getpid
+_write = os.write
 
 
 class Agent:
@@ -93,7 +94,7 @@ class Agent:
             body = b""
         logs.flush_streams()
         if self._boot["mark"]:
-            os.write(self._log, b"\0" + call["seq"].encode("ascii") + b"\n")
+            _write(self._log, b"\0" + call["seq"].encode("ascii") + b"\n")
         self._send(answer, body)
 
     def _answer_in_thread(self, call: dict[str, Any], payload: bytes) -> None:
