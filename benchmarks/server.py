@@ -44,7 +44,9 @@ class Server:
         if functions is not None:
             command += ["--functions", str(functions)]
         began = time.perf_counter()
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=ordinary_environment()
+        )
         while not self._answers(ask):
             if self.process.poll() is not None or time.perf_counter() - began > 30:
                 raise RuntimeError("the emulator did not start")
@@ -162,6 +164,11 @@ class Connection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def ordinary_environment() -> dict[str, str]:
+    """Return this process's environment without what would keep Python from caching compiled modules."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def free_port() -> int:
