@@ -14,13 +14,12 @@ from emulator.kernel.paging import Page, cut
 from emulator.kernel.timers import Timers
 from emulator.services.workflow import limits
 from emulator.services.workflow.definition.errors import DefinitionError
-from emulator.services.workflow.definition.nodes import Flow, TaskStep
-from emulator.services.workflow.engine.commands import CallService, Reported, Result, StopAsked
+from emulator.services.workflow.definition.nodes import Flow
+from emulator.services.workflow.engine.commands import CallService, Result, StopAsked
 from emulator.services.workflow.engine.definitions import Definitions
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.events import NotAnObject, parse_object
 from emulator.services.workflow.engine.run import Run
-from emulator.services.workflow.engine.state import Phase
 from emulator.services.workflow.errors import (
     ActionNotSupported,
     ExecutionAlreadyCompleted,
@@ -30,7 +29,6 @@ from emulator.services.workflow.errors import (
     FlowNotExists,
     InvalidArgument,
     ResourceThrottled,
-    TaskAlreadyCompleted,
     WorkflowError,
 )
 from emulator.services.workflow.model import (
@@ -44,9 +42,10 @@ from emulator.services.workflow.model import (
     Status,
 )
 from emulator.services.workflow.ports import FunctionInvoker, MessageSender
+from emulator.services.workflow.reports import Reports
 from emulator.services.workflow.sqlite import SCHEMA, SqliteStore
 from emulator.services.workflow.tasks import TaskCaller, child_of
-from emulator.services.workflow.tokens import Mint, TaskToken, read_token
+from emulator.services.workflow.tokens import Mint
 from emulator.services.workflow.waiting import EndWaiters
 from emulator.storage.database import Database
 
@@ -87,24 +86,24 @@ class Workflow:
         self._waiters = EndWaiters(timers)
         self._open: dict[World, int] = {}
         self._sweeping = False
-        self._mint: Mint | None = None
-        self._driver: Driver | None = None
+        self._started: tuple[Driver, Reports] | None = None
 
     # --- life ----------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Take up every execution that was under way; must run in the loop that will run the service."""
-        self._mint = Mint(self._store.secret(self._ids.secret(32)))
-        self._driver = Driver(
+        mint = Mint(self._store.secret(self._ids.secret(32)))
+        driver = Driver(
             database=self._database,
             store=self._store,
             clock=self._clock,
             timers=self._timers,
-            mint=self._mint,
+            mint=mint,
             definitions=self._definitions,
             surroundings=self,
         )
-        self._driver.recover()
+        self._started = driver, Reports(driver, mint, self.execution)
+        driver.recover()
         for execution in self._store.pending_callbacks():
             self._call_back(execution)
         self._sweep()
@@ -117,8 +116,8 @@ class Workflow:
     async def close(self) -> None:
         """Stop; executions go on at the next start. Callers that wait are told the present state."""
         self.end_polls()
-        if self._driver is not None:
-            await self._driver.close()
+        if self._started is not None:
+            await self._engine.close()
 
     @property
     def is_idle(self) -> bool:
@@ -332,42 +331,14 @@ class Workflow:
             parse_object(output)
         except NotAnObject as error:
             raise InvalidArgument(reason=f"Output must be a JSON object: {error}") from error
-        return self._report(world, token, Result(output=output))
+        return self._reports.accept(world, token, Result(output=output))
 
     def report_failed(self, world: World, token: str, error: str, cause: str) -> int:
         """Fail the attempt *token* was made for and return the id of the event.
 
         Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
         """
-        return self._report(world, token, Result(error=error, cause=cause))
-
-    def _report(self, world: World, text: str, result: Result, told: ExecutionId | None = None) -> int:
-        token = read_token(text)
-        if token is None:
-            raise InvalidArgument(reason="TaskToken is not a task token.")
-        record = self.execution(world, token.flow, token.execution)
-        if self._mint is None or not self._mint.vouches_for(token, world, record.started_at):
-            raise InvalidArgument(reason="TaskToken is not a task token.")
-        name = f"{token.flow}:{token.execution}:{token.entry}"
-        if not record.is_open:
-            raise TaskAlreadyCompleted(task=name)
-        self._check_waiting(record.id, token, name)
-        recorded = self._engine.deliver(record.id, Reported(token.entry, token.attempt, result), told)
-        if not recorded:
-            raise TaskAlreadyCompleted(task=name)
-        return recorded[-1].id
-
-    def _check_waiting(self, execution: ExecutionId, token: TaskToken, name: str) -> None:
-        state = self._engine.look(execution)
-        found = state.find(token.entry) if state is not None else None
-        if found is None:
-            raise TaskAlreadyCompleted(task=name)
-        entry = found[1]
-        step = entry.step
-        if isinstance(step, TaskStep) and step.pattern == "requestResponse":
-            raise InvalidArgument(reason="The task does not wait for a report; its pattern is requestResponse.")
-        if token.attempt != entry.retries or entry.phase not in {Phase.CALLING, Phase.SUBMITTED}:
-            raise TaskAlreadyCompleted(task=name)
+        return self._reports.accept(world, token, Result(error=error, cause=cause))
 
     # --- what the engine reaches (engine.driver.Surroundings, tasks.FlowStarter) ---------------------------------
 
@@ -429,7 +400,7 @@ class Workflow:
             default = {Status.STOPPED: "FnF.ExecutionStopped", Status.TIMED_OUT: "FnF.Timeout"}
             result = Result(error=record.error or default.get(record.status, ""), cause=record.cause)
         try:
-            self._report(ended.world, ended.callback_token, result, told=execution)
+            self._reports.accept(ended.world, ended.callback_token, result, told=execution)
         except WorkflowError as error:
             _log.info("execution %s: its callback token is not told: %s", record.name, error)
             self._engine.told(execution)
@@ -448,9 +419,15 @@ class Workflow:
 
     @property
     def _engine(self) -> Driver:
-        if self._driver is None:
+        if self._started is None:
             raise RuntimeError("the workflow service has not been started")
-        return self._driver
+        return self._started[0]
+
+    @property
+    def _reports(self) -> Reports:
+        if self._started is None:
+            raise RuntimeError("the workflow service has not been started")
+        return self._started[1]
 
 
 def check_name(parameter: str, name: str) -> None:

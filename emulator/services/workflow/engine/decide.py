@@ -9,7 +9,7 @@ about errors; what cannot be evaluated fails the step with ``FnF.RuntimeError``,
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from emulator.services.workflow.definition.nodes import (
     ChoiceStep,
@@ -17,33 +17,37 @@ from emulator.services.workflow.definition.nodes import (
     ForeachStep,
     ParallelStep,
     PassStep,
-    Step,
     SucceedStep,
     TaskStep,
     WaitStep,
 )
 from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.commands import CallService, Command, Park, WakeAt
-from emulator.services.workflow.engine.events import FINAL, Event, canonical
-from emulator.services.workflow.engine.facts import Data, Facts, reads_context
+from emulator.services.workflow.engine.events import Event, canonical
+from emulator.services.workflow.engine.facts import Data, Facts
+from emulator.services.workflow.engine.frames import ROOT, Entry, Phase, Scope, Strand
 from emulator.services.workflow.engine.retry import catch_for, retry_at
-from emulator.services.workflow.engine.state import ROOT, Entry, ExecutionState, Phase, Scope, Strand
+from emulator.services.workflow.engine.state import ExecutionState
+from emulator.services.workflow.engine.steps import (
+    RUNTIME_ERROR,
+    Events,
+    TooMuchData,
+    bounded,
+    check_size,
+    chosen_goto,
+    data_limit_exceeded,
+    exited,
+    failed,
+    final_event,
+    next_attempt,
+    scheduled,
+    succeeded,
+    time_out_at,
+)
 from emulator.services.workflow.engine.waits import member, wake_instant
 from emulator.services.workflow.expression.errors import EvaluationError
 from emulator.services.workflow.expression.mappings import apply as apply_mappings
-from emulator.services.workflow.limits import EVENTS, ITERATIONS_AT_ONCE, STEP_DATA_BYTES
-
-RUNTIME_ERROR: Final = "FnF.RuntimeError"
-DATA_LIMIT: Final = "FnF.DataLimitExceeded"
-EVENTS_LIMIT: Final = "FnF.EventsLimitExceeded"
-TASK_TIMEOUT: Final = "FnF.TaskTimeout"
-TIMEOUT: Final = "FnF.Timeout"
-
-Events = tuple[Event, ...]
-
-
-class TooMuchData(Exception):
-    """A step holds more than its limit; ends the execution, caught or not."""
+from emulator.services.workflow.limits import ITERATIONS_AT_ONCE
 
 
 def decide(facts: Facts, state: ExecutionState) -> Events | Park | None:
@@ -72,87 +76,6 @@ def decide(facts: Facts, state: ExecutionState) -> Events | Park | None:
     if isinstance(decided, Park):
         return decided
     return bounded(state, decided)
-
-
-def bounded(state: ExecutionState, decided: Events) -> Events:
-    """Let the execution fail when *decided* would outgrow the history; its last event is always a final one."""
-    if decided and decided[-1].id >= EVENTS:
-        for index, event in enumerate(decided):
-            if event.id >= EVENTS and event.type not in FINAL:
-                cause = f"The execution has more than {EVENTS} events."
-                last = decided[index - 1].id if index else state.last
-                detail = events.failure(EVENTS_LIMIT, cause)
-                value = (EVENTS_LIMIT, cause)
-                return (*decided[:index], Event(event.id, events.EXECUTION_FAILED, ROOT, last, "", detail, None, value))
-    return decided
-
-
-def final_event(state: ExecutionState, kind: str, error: str, cause: str) -> Event:
-    """Make the event that ends an execution other than well."""
-    return Event(state.last + 1, kind, ROOT, _trigger(state), "", events.failure(error, cause), None, (error, cause))
-
-
-def data_limit_exceeded(state: ExecutionState) -> Event:
-    """Make the event for data over the limit."""
-    cause = f"The input, local and output of a step hold more than {STEP_DATA_BYTES} bytes."
-    return final_event(state, events.EXECUTION_FAILED, DATA_LIMIT, cause)
-
-
-def check_size(*texts: str) -> None:
-    """Refuse *texts* that are together longer than a step's data may be.
-
-    Raises: TooMuchData.
-    """
-    characters = 0
-    for text in texts:
-        characters += len(text)
-    if characters * 4 > STEP_DATA_BYTES and sum(len(text.encode()) for text in texts) > STEP_DATA_BYTES:
-        raise TooMuchData
-
-
-def attempt_input(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, attempt: int) -> tuple[Any, str]:
-    """Return the input of an attempt of a task and its text: the step's, but with the attempt's own ``$context``."""
-    mappings = entry.step.input_mappings
-    if mappings is None or not reads_context(mappings):
-        return entry.input, entry.input_text
-    scope = strand.scopes[-1]
-    data = Data(facts, state, entry.step.name, entry.id, attempt, scope.input, scope.local)
-    value = apply_mappings(mappings, data)
-    return value, canonical(value)
-
-
-def scheduled(state: ExecutionState, strand: Strand, entry: Entry, step: TaskStep, value: Any, retries: int) -> Events:
-    """Return the two events that open an attempt of a task; *value* is (input, text)."""
-    first = state.last + 1
-    detail = events.task_scheduled(value[1], step.resource_arn, step.pattern, step.timeout_s, retries)
-    return (
-        Event(first, events.TASK_SCHEDULED, strand.id, strand.last, step.name, detail, None, value),
-        Event(first + 1, events.TASK_STARTED, strand.id, first, step.name, "{}", None, None),
-    )
-
-
-def succeeded(
-    facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry, local: Any, default: Any
-) -> Events:
-    """Return the events that end a step well, but for tasks, which have one event less.
-
-    *default* is the output without outputMappings.
-
-    Raises: TooMuchData, EvaluationError, ValueError.
-    """
-    step = entry.step
-    output = default
-    if step.output_mappings is not None:
-        data = Data(facts, state, step.name, entry.id, 0, entry.input, local)
-        output = apply_mappings(step.output_mappings, data)
-    output_text = canonical(output)
-    check_size(entry.input_text, canonical(local) if local else "", output_text)
-    first = state.last + 1
-    detail = f'{{"output":{output_text}}}'
-    return (
-        Event(first, events.STEP_SUCCEEDED, strand.id, strand.last, step.name, detail, None, (output, output_text)),
-        _exited(first + 1, first, strand, scope, step, output, _goto(entry)),
-    )
 
 
 # --- the ends of strands and executions -----------------------------------------------------------------------------
@@ -185,12 +108,6 @@ def _end_of_strand(facts: Facts, state: ExecutionState, strand: Strand, scope: S
     detail = f'{{"output":{text}}}'
     kind = events.EXECUTION_SUCCEEDED
     return (Event(state.last + 1, kind, ROOT, strand.last, "", detail, None, (output, text)),)
-
-
-def _trigger(state: ExecutionState) -> int:
-    """Return the cause of an event that ends the execution from outside: the flow's own latest event."""
-    root = state.strands.get(ROOT)
-    return root.last if root is not None else state.last
 
 
 # --- entering -------------------------------------------------------------------------------------------------------
@@ -238,26 +155,8 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, 
         entered,
         Event(entry_id + 1, events.STEP_STARTED, sid, entry_id, name, f'{{"input":{text}}}', None, None),
         Event(entry_id + 2, events.STEP_SUCCEEDED, sid, entry_id + 1, name, done, None, (output, output_text)),
-        _exited(entry_id + 3, entry_id + 2, strand, scope, step, output, None),
+        exited(entry_id + 3, entry_id + 2, strand, scope, step, output, None),
     )
-
-
-def _exited(
-    event_id: int, cause: int, strand: Strand, scope: Scope, step: Step, output: Any, goto: str | None
-) -> Event:
-    if output:
-        local = {**scope.local, **output} if scope.local else output
-        text = canonical(local)
-        check_size(text)
-    else:
-        local, text = scope.local, scope.local_text
-    detail = f'{{"local":{text}}}' if goto is None else events.exited(text, goto)
-    return Event(event_id, events.STEP_EXITED, strand.id, cause, step.name, detail, None, (local, text, goto))
-
-
-def _goto(entry: Entry) -> str | None:
-    option = entry.option()
-    return option.goto if option is not None else None
 
 
 # --- one function per phase -----------------------------------------------------------------------------------------
@@ -271,7 +170,7 @@ def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, scope: S
     if isinstance(step, TaskStep):
         return scheduled(state, strand, entry, step, (entry.input, entry.input_text), 0)
     if isinstance(step, FailStep):
-        return (_failed(state, strand, entry, step.error, step.cause),)
+        return (failed(state, strand, entry, step.error, step.cause),)
     if isinstance(step, ChoiceStep):
         mark = _choose(step, entry.input)
     elif isinstance(step, WaitStep):
@@ -334,7 +233,7 @@ def _after_joined(facts: Facts, state: ExecutionState, strand: Strand, scope: Sc
 
 def _after_succeeded(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
     del facts
-    return (_exited(state.last + 1, strand.last, strand, scope, entry.step, entry.output, _goto(entry)),)
+    return (exited(state.last + 1, strand.last, strand, scope, entry.step, entry.output, chosen_goto(entry)),)
 
 
 def _after_scheduled(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
@@ -371,7 +270,7 @@ def _after_done(facts: Facts, state: ExecutionState, strand: Strand, scope: Scop
         output = apply_mappings(step.output_mappings, data)
     output_text = canonical(output)
     check_size(entry.input_text, canonical(entry.local), output_text)
-    plain = _exited(state.last + 1, strand.last, strand, scope, step, output, None)
+    plain = exited(state.last + 1, strand.last, strand, scope, step, output, None)
     detail = events.task_exited(entry.input_text, plain.value[1], output_text, step.resource_arn)
     return (plain._replace(detail=detail),)
 
@@ -381,21 +280,10 @@ def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, scope: S
     assert isinstance(step, TaskStep)
     instant = retry_at(step.retry, entry.error, entry.retries, entry.at)
     if instant is None:
-        return (_caught(facts, state, strand, scope, entry) or _failed(state, strand, entry, entry.error, entry.cause),)
+        return (_caught(facts, state, strand, scope, entry) or failed(state, strand, entry, entry.error, entry.cause),)
     if instant > entry.at:
         return Park((WakeAt(entry.id, "retry", instant),))
     return next_attempt(facts, state, strand, entry)
-
-
-def next_attempt(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    """Return the events that open the next attempt of a task.
-
-    Raises: ValueError.
-    """
-    step = entry.step
-    assert isinstance(step, TaskStep)
-    value = attempt_input(facts, state, strand, entry, entry.retries + 1)
-    return scheduled(state, strand, entry, step, value, entry.retries + 1)
 
 
 def _caught(
@@ -413,7 +301,7 @@ def _caught(
         data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, local)
         output = apply_mappings(step.error_mappings, data)
         check_size(entry.input_text, canonical(output))
-    plain = _exited(state.last + 1, strand.last, strand, scope, step, output, policy.goto)
+    plain = exited(state.last + 1, strand.last, strand, scope, step, output, policy.goto)
     detail = events.task_exited_with_error(
         entry.input_text, plain.value[1], step.resource_arn, cause, error, entry.retries, policy.goto
     )
@@ -422,13 +310,7 @@ def _caught(
 
 def _after_failing(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
     del facts, scope
-    return (_failed(state, strand, entry, entry.error, entry.cause),)
-
-
-def _failed(state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str) -> Event:
-    detail = events.failure(error, cause)
-    kind = events.STEP_FAILED
-    return Event(state.last + 1, kind, strand.id, strand.last, entry.step.name, detail, None, (error, cause))
+    return (failed(state, strand, entry, entry.error, entry.cause),)
 
 
 def _after_failed(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
@@ -460,12 +342,7 @@ def _fault(facts: Facts, state: ExecutionState, strand: Strand, cause: str) -> E
             caught = None
         if caught is not None:
             return (caught,)
-    return (_failed(state, strand, entry, RUNTIME_ERROR, cause),)
-
-
-def time_out_at(timeout_s: int, entry: Entry) -> Any:
-    """Return when the attempt that *entry* is in has run for its *timeout_s* seconds."""
-    return entry.scheduled_at + timeout_s * 1000
+    return (failed(state, strand, entry, RUNTIME_ERROR, cause),)
 
 
 _BY_PHASE: tuple[Callable[[Facts, ExecutionState, Strand, Scope, Entry], Events | Park], ...] = (

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 KEPT = 128
-SHORT_CHARS = 8 * 1024
-"""About ten milliseconds of parsing, once per definition and start of the emulator."""
+SHORT_CHARS = 2 * 1024
+"""About two milliseconds of parsing, once per definition and start of the emulator."""
 
 
 class Definitions:

@@ -15,31 +15,23 @@ from typing import Protocol
 
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.timers import Timers
-from emulator.services.workflow.definition.nodes import TaskStep
-from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.calls import Calls
 from emulator.services.workflow.engine.commands import (
     Arrival,
     CallService,
-    DeadlinePassed,
-    Park,
-    Replied,
-    Reported,
     Result,
     Resumed,
-    StopAsked,
     TimerFired,
 )
-from emulator.services.workflow.engine.decide import RUNTIME_ERROR, Events, decide, final_event
 from emulator.services.workflow.engine.definitions import Definitions
-from emulator.services.workflow.engine.react import react
 from emulator.services.workflow.engine.recovery import claimable
 from emulator.services.workflow.engine.run import Run, load_run
 from emulator.services.workflow.engine.slice import Slice
-from emulator.services.workflow.engine.snapshot import dump
-from emulator.services.workflow.engine.state import Entry, ExecutionState, Strand, apply
-from emulator.services.workflow.model import STATUS_OF, ExecutionId, LiveExecution
-from emulator.services.workflow.store import Ending, EngineStore, Progress, Wakeup
+from emulator.services.workflow.engine.state import ExecutionState
+from emulator.services.workflow.engine.steps import Events
+from emulator.services.workflow.engine.turns import Turns, give_up
+from emulator.services.workflow.model import ExecutionId, LiveExecution
+from emulator.services.workflow.store import EngineStore, Wakeup
 from emulator.services.workflow.tokens import Mint
 from emulator.storage.database import CommitFailed, Database
 
@@ -48,32 +40,15 @@ _log = logging.getLogger(__name__)
 SLICE_S = 0.003
 """How long a slice decides before it writes; with the writing it holds the loop for about five milliseconds."""
 
-TURN_EVENTS = 200
-"""How many events one execution may record before the next one has its turn."""
-
 HOT = 256
 """States kept in memory after their turn, for executions that come back soon."""
 
 DUE_AT_ONCE = 64
-EVENTS_PER_SNAPSHOT = 8
-"""A snapshot is written when that many events per strand have come since the last: rare enough for wide forks, often
-enough that few events are read again when the execution wakes."""
-
 RECOVER_AFTER_MS = 1 * SECOND
 LOADING_PAUSE_MS = 20
 
 _WAKE = ("workflow", "wake")
 _RECOVER = ("workflow", "recover")
-_ENDS_CALL = frozenset(
-    {
-        events.TASK_SUBMITTED,
-        events.TASK_SUCCEEDED,
-        events.TASK_FAILED,
-        events.TASK_SUBMIT_FAILED,
-        events.TASK_TIMED_OUT,
-    }
-)
-_ENDS_ATTEMPT = _ENDS_CALL - {events.TASK_SUBMITTED}
 
 
 class Surroundings(Protocol):
@@ -114,6 +89,7 @@ class Driver:
         self._definitions = definitions
         self._surroundings = surroundings
         self._calls = Calls(surroundings.perform, self.post)
+        self._turns = Turns(self._calls)
         self._queue: OrderedDict[ExecutionId, list[Arrival | Resumed]] = OrderedDict()
         self._hot: OrderedDict[ExecutionId, Run] = OrderedDict()
         self._loading: dict[ExecutionId, list[Arrival | Resumed]] = {}
@@ -159,14 +135,14 @@ class Driver:
         run = self._run_now(execution)
         if run is not None:
             now = self._clock.now()
-            recorded = self._receive(run, arrival, now, part)
+            recorded = self._turns.receive(run, arrival, now, part)
             if recorded:
                 self._settle(run, parked=False, part=part)
         if told is not None:
             part.told.append(told)
         self._write(part)
-        if run is not None and recorded and run.state.outcome is None:
-            self.start(execution)
+        if self._queue:
+            self._kick()
         return recorded
 
     def told(self, execution: ExecutionId) -> None:
@@ -311,140 +287,24 @@ class Driver:
             run = self._run(execution, arrivals)
             if run is None:
                 return
-            for arrival in arrivals:
-                self._receive(run, arrival, now, part)
-            if now >= run.deadline:
-                self._receive(run, DeadlinePassed("The execution has reached its time-out."), now, part)
-            parked = self._advance(run, now, part)
+            parked = self._turns.take(run, arrivals, now, part)
         except Exception:
             _log.exception("execution %d cannot go on", execution)
-            self._give_up(execution, run, now, part)
+            self._hot.pop(execution, None)
+            live = self._store.live(execution)
+            if live is not None:
+                give_up(live, run, now, part)
             return
         self._settle(run, parked=parked, part=part)
 
-    def _receive(self, run: Run, arrival: Arrival | Resumed, now: Millis, part: Slice) -> Events:
-        state = run.state
-        if isinstance(arrival, Resumed):
-            found = state.find(arrival.entry)
-            if found is not None:
-                state.unpark(found[0])
-            else:
-                part.calls[run.id, arrival.entry] = None
-            return ()
-        recorded = react(run.facts, state, arrival)
-        if isinstance(arrival, TimerFired):
-            key = (run.id, arrival.entry, arrival.kind)
-            if recorded or part.wakeups.get(key) is None:  # else it has been set anew in this very slice
-                part.wakeups[key] = None
-        self._record(run, recorded, now, part)
-        if not isinstance(arrival, StopAsked | DeadlinePassed):
-            self._note_results(run, arrival, recorded, part)
-        return recorded
-
-    def _note_results(self, run: Run, arrival: TimerFired | Replied | Reported, recorded: Events, part: Slice) -> None:
-        entry = arrival.entry
-        for event in recorded:
-            if event.type in _ENDS_CALL:
-                part.calls[run.id, entry] = None
-            if event.type in _ENDS_ATTEMPT and not isinstance(arrival, TimerFired):
-                part.wakeups[run.id, entry, "timeout"] = None
-            if event.type == events.TASK_TIMED_OUT:
-                part.cancelled.append((run.id, entry))
-
-    def _advance(self, run: Run, now: Millis, part: Slice) -> bool:
-        """Let an execution go on until every strand is parked; False when its turn is over before that."""
-        facts, state = run.facts, run.state
-        left = TURN_EVENTS
-        while left > 0:
-            decided = decide(facts, state)
-            if decided is None:
-                return True
-            if isinstance(decided, Park):
-                self._park(run, state.next_ready(), decided, part)
-            else:
-                self._record(run, decided, now, part)
-                left -= len(decided)
-        return False
-
-    def _record(self, run: Run, recorded: Events, now: Millis, part: Slice) -> None:
-        head = (run.id, run.world_id, now)
-        flow, state = run.facts.flow, run.state
-        for event in recorded:
-            part.events.append(head + event[:7])
-            apply(flow, state, event, now)
-        if state.abandoned:
-            self._abandon(run, part)
-
-    def _park(self, run: Run, strand: Strand | None, park: Park, part: Slice) -> None:
-        if strand is not None:
-            run.state.park(strand)
-        for command in park.commands:
-            run.has_rows = True
-            if not isinstance(command, CallService):
-                part.wakeups[run.id, command.entry, command.kind] = (run.world_id, command.instant)
-            elif not self._calls.is_making(run.id, command):
-                part.calls[run.id, command.entry] = (run.world_id, command.attempt)
-                part.dispatches.append((run, command))
-
-    def _abandon(self, run: Run, part: Slice) -> None:
-        """Take back what entries wait for that were given up with their branch or execution."""
-        for entry in run.state.abandoned:
-            part.calls[run.id, entry.id] = None
-            part.cancelled.append((run.id, entry.id))
-            for kind in ("wait", "retry", "timeout"):
-                part.wakeups[run.id, entry.id, kind] = None
-            if isinstance(entry.step, TaskStep) and entry.step.pattern == "sync":
-                part.orphans.append((run, _call_of(entry, entry.step)))
-        run.state.abandoned.clear()
-
     def _settle(self, run: Run, *, parked: bool, part: Slice) -> None:
-        """Note how far an execution has come in its turn."""
-        state = run.state
-        if state.outcome is not None:
-            self._end(run, part)
+        self._turns.settle(run, parked=parked, part=part)
+        if run.state.outcome is not None:
+            self._hot.pop(run.id, None)
             return
-        snapshot = None
-        if state.last - run.snapshot_at >= EVENTS_PER_SNAPSHOT * len(state.strands):
-            try:
-                snapshot = dump(state)
-                run.snapshot_at = state.last
-            except ValueError:
-                _log.warning("the state of execution %d cannot be written; its history will be read instead", run.id)
-        if parked and not run.has_deadline:
-            # an execution that never waits is over before its deadline row would matter
-            part.wakeups[run.id, 0, "deadline"] = (run.world_id, run.deadline)
-            run.has_deadline = run.has_rows = True
-        part.progress.append(Progress(not parked, state.last, snapshot, run.id))
         self._hot[run.id] = run
         if not parked:
             self._queue.setdefault(run.id, [])
-
-    def _end(self, run: Run, part: Slice) -> None:
-        state = run.state
-        assert state.outcome is not None
-        status = STATUS_OF[state.outcome]
-        part.endings.append(
-            Ending(status.value, state.at, state.last, state.output_text, state.error, state.cause, run.id)
-        )
-        if run.has_rows:
-            part.cleared.append(run.id)
-        if run.callback_token:
-            part.callbacks.append((run.id, run.world_id))
-        self._hot.pop(run.id, None)
-
-    def _give_up(self, execution: ExecutionId, run: Run | None, now: Millis, part: Slice) -> None:
-        """End an execution that the engine cannot handle, so that it is neither lost nor tried for ever."""
-        self._hot.pop(execution, None)
-        live = self._store.live(execution)
-        if live is None:
-            return
-        state = ExecutionState()
-        state.last = run.state.last if run is not None else live.last_event
-        cause = "The engine cannot go on with this execution; the log of the emulator tells why."
-        event = final_event(state, events.EXECUTION_FAILED, RUNTIME_ERROR, cause)
-        part.events.append((execution, live.world_id, now, *event[:7]))
-        part.endings.append(Ending("Failed", now, event.id, "", RUNTIME_ERROR, cause, execution))
-        part.cleared.append(execution)
 
     # --- executions in memory ------------------------------------------------------------------------------------
 
@@ -486,7 +346,3 @@ class Driver:
             self._queue.setdefault(live.id, []).extend(arrivals)
             if not self._closed:
                 self._kick()
-
-
-def _call_of(entry: Entry, step: TaskStep) -> CallService:
-    return CallService(entry.id, entry.retries, step, entry.input, entry.input_text)

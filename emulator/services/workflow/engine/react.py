@@ -14,7 +14,11 @@ from emulator.services.workflow.engine.commands import (
     StopAsked,
     TimerFired,
 )
-from emulator.services.workflow.engine.decide import (
+from emulator.services.workflow.engine.events import Event, NotAnObject, canonical, parse_object
+from emulator.services.workflow.engine.facts import Facts
+from emulator.services.workflow.engine.frames import Entry, Phase, Strand
+from emulator.services.workflow.engine.state import ExecutionState
+from emulator.services.workflow.engine.steps import (
     RUNTIME_ERROR,
     TASK_TIMEOUT,
     TIMEOUT,
@@ -28,9 +32,6 @@ from emulator.services.workflow.engine.decide import (
     succeeded,
     time_out_at,
 )
-from emulator.services.workflow.engine.events import Event, NotAnObject, canonical, parse_object
-from emulator.services.workflow.engine.facts import Facts
-from emulator.services.workflow.engine.state import Entry, ExecutionState, Phase, Strand
 from emulator.services.workflow.engine.waits import wake_instant
 from emulator.services.workflow.expression.errors import EvaluationError
 

@@ -10,16 +10,8 @@ from typing import Any
 from emulator.kernel.clock import Millis
 from emulator.services.workflow.definition.nodes import Flow, ForeachStep, Step, StepList
 from emulator.services.workflow.engine.events import canonical
-from emulator.services.workflow.engine.state import (
-    ROOT,
-    Entry,
-    ExecutionState,
-    Fork,
-    Phase,
-    Scope,
-    Strand,
-    steps_of_strand,
-)
+from emulator.services.workflow.engine.frames import ROOT, Entry, Fork, Phase, Scope, Strand
+from emulator.services.workflow.engine.state import ExecutionState, steps_of_strand
 
 FORMAT = 1
 
