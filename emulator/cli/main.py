@@ -12,8 +12,9 @@ from pathlib import Path
 
 from emulator.cli.failures import FAILED, WRONG_USAGE, CommandFailed
 from emulator.cli.output import complain
-from emulator.cli.parser import build
+from emulator.cli.parser import parse
 from emulator.config import OPTIONS, ConfigError, load
+from emulator.kernel.garbage import collection_put_off
 
 INTERRUPTED = 130
 """What shells report for a program that ended on Ctrl-C."""
@@ -21,15 +22,17 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; argparse ends the process itself for ``--help`` and wrong usage."""
-    parser = build()
-    given = parser.parse_args(arguments)
+    with collection_put_off():
+        given = parse(sys.argv[1:] if arguments is None else arguments)
     if given.run is None:
         given.help_of.print_help()
         return WRONG_USAGE
     try:
-        flags = {option.name: getattr(given, option.name, None) for option in OPTIONS}
-        settings = load(flags, os.environ, Path.cwd())
-        return _command(given.run)(given, settings)
+        with collection_put_off():
+            flags = {option.name: getattr(given, option.name, None) for option in OPTIONS}
+            settings = load(flags, os.environ, Path.cwd())
+            command = _command(given.run)
+        return command(given, settings)
     except ConfigError as error:
         complain(str(error))
         return WRONG_USAGE

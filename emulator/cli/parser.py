@@ -1,6 +1,7 @@
 """The grammar of the command line. Nothing is done here: each command names the function that does it."""
 
-from argparse import ArgumentParser, BooleanOptionalAction, RawDescriptionHelpFormatter, _SubParsersAction
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace, RawDescriptionHelpFormatter, _SubParsersAction
+from collections.abc import Sequence
 
 from emulator.config import OPTIONS, Option
 
@@ -12,19 +13,28 @@ Every option of start can also be given as an environment variable (LOCALYUN_POR
 _Commands = _SubParsersAction
 
 
-def build() -> ArgumentParser:
-    """Return the parser. Parsed arguments hold ``run``, the ``module:function`` of the command, or None."""
+def parse(arguments: Sequence[str]) -> Namespace:
+    """Read *arguments*, which hold ``run`` then, the ``module:function`` of the command, or None.
+
+    Ends the process itself for ``--help`` and wrong usage.
+    """
+    return build(arguments[0] if arguments else "").parse_args(arguments)
+
+
+def build(command: str = "") -> ArgumentParser:
+    """Return the grammar: the part that *command* needs, or all of it when there is no such command.
+
+    The whole grammar takes several milliseconds to build, which ``start`` would pay for nothing.
+    """
     parser = ArgumentParser(
         prog="localyun", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=RawDescriptionHelpFormatter
     )
     parser.add_argument("--version", action="store_const", dest="run", const="about:version", help="print the version")
     parser.set_defaults(run=None, help_of=parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    _add_start(commands)
-    _add_server_commands(commands)
-    _add_function_commands(commands)
-    _add_flow(commands)
-    _add_tutorial(commands)
+    wanted = [add for names, add in _GROUPS if command in names] or [add for _, add in _GROUPS]
+    for add in wanted:
+        add(commands)
     return parser
 
 
@@ -134,3 +144,13 @@ def _add_tutorial(commands: "_Commands[ArgumentParser]") -> None:
     run.add_argument("name", metavar="NAME")
     run.add_argument("--input", metavar="JSON", help="input of the execution (default: the tutorial's own)")
     run.add_argument("--sdk", choices=("core", "tea"), default="core", help="official SDK to use (default: core)")
+
+
+_GROUPS = (
+    ({"start"}, _add_start),
+    ({"stop", "status", "env", "config", "reset", "version"}, _add_server_commands),
+    ({"logs", "invoke"}, _add_function_commands),
+    ({"flow"}, _add_flow),
+    ({"tutorial"}, _add_tutorial),
+)
+"""Commands that are built together."""

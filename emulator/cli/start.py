@@ -11,6 +11,7 @@ from emulator.cli import endpoint, welcome
 from emulator.cli.output import complain, say
 from emulator.cli.server_log import ServerLog
 from emulator.config import Config, Settings
+from emulator.kernel.garbage import collection_put_off, keep_for_good
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
@@ -43,7 +44,9 @@ async def _serve(config: Config) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C interrupts asyncio.run instead
             loop.add_signal_handler(number, emulator.stopped.set)
-    await emulator.start()
+    with collection_put_off():
+        await emulator.start()
+    keep_for_good()
     try:
         endpoint.write(config.state, emulator.http_url, emulator.https_url)
         say("\n".join(welcome.lines(config, emulator.status())))

@@ -82,3 +82,15 @@ def test_setting_that_cannot_be_used_is_wrong_usage(capsys, monkeypatch, tmp_pat
 
     assert main(["status"]) == 2
     assert capsys.readouterr().err.startswith("localyun: LOCALYUN_PORT: port must be a whole number")
+
+
+@pytest.mark.parametrize("name", sorted({name.split()[0] for name, _ in commands(build())}))
+def test_grammar_of_one_command_is_that_of_the_whole(name):
+    """The part that is built for a command explains it like the whole does, its parents included."""
+    whole, part = build(), build(name)
+    of_whole = {words: each.format_help() for words, each in commands(whole) if words.split()[0] == name}
+
+    of_part = {words: each.format_help() for words, each in commands(part) if words.split()[0] == name}
+
+    assert of_part == of_whole
+    assert part.format_usage() == whole.format_usage()
