@@ -37,7 +37,7 @@ from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
 
-SLICE_S = 0.003
+SLICE_S = 0.0025
 """How long a slice decides before it writes; with the writing it holds the loop for about five milliseconds."""
 
 HOT = 256
