@@ -1,10 +1,12 @@
 """Measure everything: ``python -m benchmarks [--rounds N] [--json FILE]``; prints one table."""
 
 import argparse
+from contextlib import closing
 from pathlib import Path
 
 from benchmarks.foundation import Foundation
 from benchmarks.harness import machine, run, table, write_json
+from benchmarks.mns import Queues
 
 
 def main() -> None:
@@ -13,12 +15,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="samples of every figure (default: 5)")
     parser.add_argument("--json", type=Path, help="also write every sample to this file")
     arguments = parser.parse_args()
-    foundation = Foundation()
-    try:
-        rows = foundation.rows()
+    with closing(Foundation()) as foundation, closing(Queues()) as queues:
+        rows = foundation.rows() + queues.rows()
         run(rows, arguments.rounds)
-    finally:
-        foundation.close()
     told = machine()
     print(f"{told['cpu']}, {told['cores']} cores, {told['system']}, Python {told['python']}\n")
     print(table(rows))

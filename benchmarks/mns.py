@@ -1,0 +1,232 @@
+"""Queues in one process, without sockets and signatures: what an operation costs, alone and beside a million others."""
+
+import asyncio
+import gc
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from benchmarks.harness import Row
+from emulator.dialect.context import RequestContext
+from emulator.dialect.xml import parse
+from emulator.http.message import Headers, Request, Response
+from emulator.kernel.clock import SystemClock
+from emulator.kernel.identity import AccountId, Principal, Region, World
+from emulator.kernel.ids import RandomIds
+from emulator.kernel.timers import Timers
+from emulator.services.mns.api import MnsFront
+from emulator.services.mns.service import SCHEMA, MessageService
+from emulator.storage.database import Database
+from emulator.storage.migrations import migrate
+
+MILLION = 1_000_000
+CALLS = 300
+POLLS = 500
+
+_WORLD = World(AccountId("1234567890123456"), Region("cn-hangzhou"))
+_HEADERS = Headers([("Host", "127.0.0.1:8868"), ("x-mns-version", "2015-06-06"), ("Content-Type", "text/xml")])
+_BODY = (
+    b'<?xml version="1.0" encoding="utf-8"?><Message xmlns="http://mns.aliyuncs.com/doc/v1/"><MessageBody>'
+    + b"x" * 100
+    + b"</MessageBody><DelaySeconds>0</DelaySeconds><Priority>8</Priority></Message>"
+)
+_FILL = """
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :number)
+INSERT INTO mns_messages
+SELECT (SELECT ifnull(max(seq), 0) FROM mns_messages) + i, :queue, 8, :visible + i / 1000, 0, 0, :sent + i / 1000, 0,
+  printf('%032X', i), printf('%032X', i), NULL, NULL, NULL, 'a message of some length, as they are', 0 FROM n
+"""
+
+
+class Service:
+    """A service over its own file, called through its front; every call is committed before it returns."""
+
+    def __init__(self, folder: Path) -> None:
+        self._clock = SystemClock()
+        self._database = Database(folder / "state.db")
+        migrate(self._database, [SCHEMA])
+        ids = RandomIds()
+        self.timers = Timers(self._clock)
+        self._service = MessageService(self._database, self._clock, ids, self.timers)
+        self._front = MnsFront(self._service, ids)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._service.close()
+        self._database.close()
+
+    def create(self, queue: str, visible: int = 0, hidden: int = 0) -> None:
+        """Make a queue with so many messages, the visible ones sent first."""
+        self._service.queues.create(_WORLD, queue, {})
+        number = self._service.find(_WORLD, queue).queue.queue_id
+        now = self._clock.now()
+        for count, visible_from in ((visible, now - 100_000), (hidden, now + 3_600_000)):
+            if count:
+                values = {"number": count, "queue": number, "visible": visible_from, "sent": now - 100_000}
+                self._database.write(_FILL, values)
+        self._database.commit()
+
+    def reopen(self) -> None:
+        """Take up the filled tables, as a start does."""
+        ids = RandomIds()
+        self._service = MessageService(self._database, self._clock, ids, self.timers)
+        self._front = MnsFront(self._service, ids)
+
+    def ask(self, method: str, target: str, body: bytes = b"") -> "Response | asyncio.Future[Response]":
+        """Run an operation."""
+        context = RequestContext(Request(method, target, _HEADERS, body), self._clock.now())
+        context.principal = Principal(_WORLD.account, "key", "arn")
+        context.region = _WORLD.region
+        context.request_id = "0" * 24
+        answer = self._front.handle(context)
+        self._database.commit()
+        return answer  # type: ignore[return-value] # a long poll here is always a future
+
+    def send(self, queue: str) -> None:
+        """Send a message."""
+        self.ask("POST", f"/queues/{queue}/messages", _BODY)
+
+    def receive(self, queue: str) -> Response:
+        """Receive a message."""
+        answer = self.ask("GET", f"/queues/{queue}/messages?waitseconds=0")
+        if not isinstance(answer, Response):
+            raise TypeError("nothing was there")
+        return answer
+
+    def delete(self, queue: str, handle: str | None) -> None:
+        """Delete what was received."""
+        self.ask("DELETE", f"/queues/{queue}/messages?ReceiptHandle={handle}")
+
+    def look(self, queue: str) -> None:
+        """Ask for the counters."""
+        self.ask("GET", f"/queues/{queue}")
+
+
+class Queues:
+    """The rows, around one service with small queues and one with a million messages in two queues each."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="localyun-bench-mns-")
+        small, large = (Path(self._folder.name) / name for name in ("small", "large"))
+        small.mkdir()
+        large.mkdir()
+        self._small = Service(small)
+        self._small.create("q", visible=100)
+        self._large = Service(large)
+        self._large.create("visible", visible=MILLION)
+        self._large.create("hidden", visible=100, hidden=MILLION)
+        for service in (self._small, self._large):
+            service.reopen()
+        for service, queue in ((self._small, "q"), (self._large, "visible"), (self._large, "hidden")):
+            service.look(queue)
+
+    def close(self) -> None:
+        """Remove the files."""
+        self._small.close()
+        self._large.close()
+        self._folder.cleanup()
+
+    def rows(self) -> list[Row]:
+        """Return the rows in the order they are taken."""
+
+        def small() -> float:
+            return self._receive_us(self._small, "q")
+
+        reference = "receive from a queue of 100"
+        return [
+            Row(name="SendMessage in the service", unit="us", measure=lambda: self._each_us("send"), goal=80),
+            Row(name="ReceiveMessage in the service", unit="us", measure=lambda: self._each_us("receive"), goal=80),
+            Row(name="DeleteMessage in the service", unit="us", measure=lambda: self._each_us("delete"), goal=80),
+            Row(
+                name="receive from a queue of 1,000,000 messages",
+                unit="us",
+                measure=lambda: self._receive_us(self._large, "visible"),
+                reference=small,
+                reference_name=reference,
+                goal=1.5,
+            ),
+            Row(
+                name="receive from 100 visible messages beside 1,000,000 hidden ones",
+                unit="us",
+                measure=lambda: self._receive_us(self._large, "hidden"),
+                reference=small,
+                reference_name=reference,
+                goal=1.5,
+            ),
+            Row(
+                name="attributes and counters of a queue of 1,000,000 messages",
+                unit="us",
+                measure=lambda: self._look_us(self._large, "hidden"),
+                reference=lambda: self._look_us(self._small, "q"),
+                reference_name="of a queue of 100",
+                goal=1.5,
+            ),
+            Row(name=f"memory of one of {POLLS} parked polls", unit="kB", measure=_parked_kb, goal=20),
+        ]
+
+    # --- measures ------------------------------------------------------------------------------------------------
+
+    def _each_us(self, operation: str) -> float:
+        """Send, receive and delete many; return the processor time of one *operation*."""
+        service = self._small
+        service.ask("PUT", "/queues/each")
+        spent = {"send": 0.0, "receive": 0.0, "delete": 0.0}
+        received: list[Response] = []
+        spent["send"] = _cpu_us(lambda: service.send("each"))
+        spent["receive"] = _cpu_us(lambda: received.append(service.receive("each")))
+        handles = [_handle_of(each) for each in received]
+        spent["delete"] = _cpu_us(lambda: service.delete("each", handles.pop()))
+        return spent[operation]
+
+    def _receive_us(self, service: Service, queue: str) -> float:
+        """Receive, delete and send again, so that the number stays; return the processor time of a receive."""
+        spent = 0.0
+        for _ in range(CALLS):
+            started = time.process_time()
+            received = service.receive(queue)
+            spent += time.process_time() - started
+            service.delete(queue, _handle_of(received))
+            service.send(queue)
+        return spent / CALLS * 1e6
+
+    def _look_us(self, service: Service, queue: str) -> float:
+        return _cpu_us(lambda: service.look(queue))
+
+
+def _handle_of(received: Response) -> str | None:
+    if not isinstance(received.body, bytes):
+        raise TypeError("a streamed message")
+    return parse(received.body).text_of("ReceiptHandle")
+
+
+def _cpu_us(work: Callable[[], object]) -> float:
+    started = time.process_time()
+    for _ in range(CALLS):
+        work()
+    return (time.process_time() - started) / CALLS * 1e6
+
+
+def _parked_kb() -> float:
+    """Park many polls, request and context included, and return what each keeps in memory."""
+    import tracemalloc  # slows everything down while it runs
+
+    async def measure() -> float:
+        with tempfile.TemporaryDirectory() as folder, closing(Service(Path(folder))) as service:
+            service.create("q")
+            gc.collect()
+            tracemalloc.start()
+            before = tracemalloc.get_traced_memory()[0]
+            polls = [service.ask("GET", "/queues/q/messages?waitseconds=30") for _ in range(POLLS)]
+            gc.collect()
+            after = tracemalloc.get_traced_memory()[0]
+            tracemalloc.stop()
+            for poll in polls:
+                if isinstance(poll, Response):
+                    raise TypeError("a poll did not wait")
+                poll.cancel()
+            await asyncio.sleep(0)
+            return (after - before) / POLLS / 1024
+
+    return asyncio.run(measure())
