@@ -235,6 +235,10 @@ class Emulator:
         """Return the zip a GetFunctionCode answer pointed to, or None."""
         return self.services.code_download(token)
 
+    async def signing_certificate(self) -> bytes:
+        """Return the certificate that pushes of topics are verified with, as PEM."""
+        return await self.services.signing_certificate()
+
 
 def _import_assembly() -> "type[Assembly]":
     from emulator.assembly import Assembly  # most of the start's time; runs in a thread while the front door listens

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from emulator.auth.keys import KeySource
+from emulator.auth.push import PushSigner
 from emulator.config import Config
 from emulator.dialect.context import Front
+from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, World
@@ -28,6 +30,7 @@ from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.api import MnsFront
 from emulator.services.mns.open_api import MnsOpenFront
 from emulator.services.mns.service import MessageService
+from emulator.services.mns.topic_service import TopicService
 from emulator.services.sts.api import StsFront
 from emulator.services.sts.service import TemporaryKeys
 from emulator.services.workflow.api import WorkflowFront
@@ -74,6 +77,19 @@ class Assembly:
         )
         self._pool = InstancePool(clock, ids, settings, logbook.on_log)
         self._queues = MessageService(database, clock, ids, timers)
+        bundle = Path(environment["LOCALYUN_CA_BUNDLE"])
+        self._signer = PushSigner(bundle.parent / "notifications", clock=clock)
+        self._topics = TopicService(
+            database,
+            clock,
+            ids,
+            timers,
+            queues=self._queues,
+            signer=self._signer,
+            endpoint=lambda: address,
+            home=OwnNames(HostPolicy(config.allowed_hosts), address).find,
+            trusted=bundle,
+        )
         self._functions = FunctionCompute(
             database=database,
             clock=clock,
@@ -95,6 +111,9 @@ class Assembly:
         """Load the functions folder; go on with what an earlier run left unfinished."""
         self._queues.start()
         self._closing.callback(self._queues.close)
+        self._closing.push_async_callback(self._signer.close)
+        self._closing.push_async_callback(self._topics.close)
+        self._topics.start()
         await self._pool.start()
         self._closing.push_async_callback(self._pool.close)
         self._closing.push_async_callback(self._functions.close)
@@ -115,6 +134,7 @@ class Assembly:
         """Forget everything the services know; functions of the folder stay."""
         self._workflow.reset()  # first: its executions call the others
         await self._functions.reset()
+        await self._topics.reset()
         self._queues.reset()
 
     def fronts(self) -> dict[str, Front]:
@@ -123,8 +143,8 @@ class Assembly:
         return {
             "fc": FcFront(self._functions, ids),
             "fnf": WorkflowFront(self._workflow, ids),
-            "mns": MnsFront(self._queues, ids),
-            "mns-open": MnsOpenFront(ids),
+            "mns": MnsFront(self._queues, ids, self._topics),
+            "mns-open": MnsOpenFront(self._queues, self._topics, ids),
             "oss": OssFront(ids),
             "sts": StsFront(self._temporary, ids),
             "rpc": UnknownVersionFront(ids),
@@ -151,6 +171,26 @@ class Assembly:
     def code_download(self, token: str) -> bytes | None:
         """Return the zip a GetFunctionCode answer pointed to, or None."""
         return self._functions.code_download(token)
+
+    async def signing_certificate(self) -> bytes:
+        """Return the certificate that pushes of topics are verified with, as PEM.
+
+        Raises: SigningFailed.
+        """
+        return await self._topics.certificate()
+
+
+class OwnNames:
+    """Finds the host names of the cloud that lead back here: a push to a function's address needs no detour."""
+
+    def __init__(self, policy: HostPolicy, address: str) -> None:
+        self._policy = policy
+        host, _, port = address.removeprefix("http://").partition(":")
+        self._address = (host, int(port))
+
+    def find(self, host: str) -> tuple[str, int] | None:
+        """Return where *host* is listening for plain HTTP, None for a name this emulator does not serve."""
+        return self._address if self._policy.allows(host) and not self._policy.is_loopback(host) else None
 
 
 class FunctionCalls:

@@ -17,6 +17,9 @@ from emulator.http.message import Response
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.ids import Ids
 
+CERTIFICATE_PAGE = "mns/signing-cert.pem"
+"""What ``x-mns-signing-cert-url`` of a push names; receivers have no key, so anybody may read it."""
+
 
 class Controls(Protocol):
     """What the admin endpoints can ask of the running emulator."""
@@ -46,6 +49,10 @@ class Controls(Protocol):
 
     def code_download(self, token: str) -> bytes | None:
         """Return the zip a GetFunctionCode answer pointed to, or None."""
+        ...
+
+    async def signing_certificate(self) -> bytes:
+        """Return the certificate that pushes of topics are verified with, as PEM."""
         ...
 
 
@@ -102,6 +109,8 @@ class AdminFront:
         if page.startswith("code/") and request.method in {"GET", "HEAD"}:
             context.operation = "GET code"
             return self._code(page.removeprefix("code/"), context)
+        if page == CERTIFICATE_PAGE and request.method in {"GET", "HEAD"}:
+            return self._certificate()
         found = self._pages.get((request.method, page))
         if found is None:
             raise AdminNotFound(method=request.method, path=request.path)
@@ -111,6 +120,10 @@ class AdminFront:
         if request.method == "POST":
             _check_json(context)
         return found(context)
+
+    async def _certificate(self) -> Response:
+        content = await self._controls.signing_certificate()
+        return Response(200, content, [("Content-Type", "application/x-pem-file")])
 
     def _code(self, token: str, context: RequestContext) -> Response:
         content = self._controls.code_download(token)

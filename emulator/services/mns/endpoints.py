@@ -1,12 +1,13 @@
 """Endpoints of subscriptions: the forms there are, and what each names.
 
-Source: Subscribe page and the endpoint helpers of the official SDKs. The form for functions is assumed: the cloud
-makes such subscriptions itself and publishes no form.
+Source: Subscribe page; endpoint helpers of the official SDKs; for functions, event buses and the newer forms of mail
+and short messages the parameter table of the management API's Subscribe. Functions without a service (FC 3.0) and
+qualifiers are assumed.
 """
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from emulator.http.fields import Unsendable
@@ -14,14 +15,21 @@ from emulator.http.outgoing import split_url
 from emulator.kernel.identity import World
 from emulator.services.mns.topic_errors import EndpointInvalid
 from emulator.services.mns.topic_limits import ENDPOINT_LENGTH
+from emulator.services.mns.topic_model import OutboxKind
 
 DEFAULT_PATH = "/notifications"
 
 # SDK helpers cut account and region out of the host they talk to, so a local address gives odd ones; only names count.
 _QUEUE = re.compile(r"acs:mns:[^:/]*:[^/]*:/?queues/([A-Za-z0-9][A-Za-z0-9-]*)", re.ASCII)
-_MAIL = re.compile(r"mail:directmail:([^\s:@]+@[^\s:@]+)")
-_SMS = re.compile(r"sms:(?:directsms|dayu):(anonymous|\+?[0-9]{1,20})", re.ASCII)
-_PUSH = re.compile(r"push:([A-Za-z0-9_-]+)", re.ASCII)
+_OUTBOX: tuple[tuple[OutboxKind, re.Pattern[str]], ...] = (
+    ("mail", re.compile(r"mail:directmail:([^\s:@]+@[^\s:@]+)")),
+    ("mail", re.compile(r"smq-ep:dm:[^:]*:(__dynamic|[^\s:@]+@[^\s:@]+)")),
+    ("sms", re.compile(r"sms:(?:directsms|dayu):(anonymous|\+?[0-9]{1,20})", re.ASCII)),
+    ("sms", re.compile(r"smq-ep:dysms:[^:]*:(__dynamic|\+?[0-9]{1,20})", re.ASCII)),
+    ("push", re.compile(r"push:([A-Za-z0-9_-]+)", re.ASCII)),
+    ("event", re.compile(r"acs:eventbridge:[^:/]*:[^:/]*:eventbus/([A-Za-z0-9_.-]+)", re.ASCII)),
+    ("event", re.compile(r"kafka:([^\s]+)")),
+)
 _FUNCTION = re.compile(
     r"acs:fc:[^:/]*:[^:/]*:(?:services/[A-Za-z0-9_.$-]+/)?functions/[A-Za-z0-9_.$-]+(?:/[A-Za-z0-9_.$-]+)?", re.ASCII
 )
@@ -50,15 +58,16 @@ class FunctionEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class OutboxEndpoint:
-    """A mail address, a telephone number or an app: recorded instead of being sent."""
+    """A mail address, telephone number, app or event bus: recorded instead of being sent."""
 
-    kind: Literal["mail", "sms", "push"]
+    kind: OutboxKind
     address: str
 
 
 Endpoint = HttpEndpoint | QueueEndpoint | FunctionEndpoint | OutboxEndpoint
 
 
+@lru_cache(maxsize=1024)
 def read_endpoint(text: str) -> Endpoint:
     """Read the endpoint of a subscription.
 
@@ -72,12 +81,9 @@ def read_endpoint(text: str) -> Endpoint:
         return HttpEndpoint(_push_url(text))
     if match := _QUEUE.fullmatch(text):
         return QueueEndpoint(match[1])
-    if match := _MAIL.fullmatch(text):
-        return OutboxEndpoint("mail", match[1])
-    if match := _SMS.fullmatch(text):
-        return OutboxEndpoint("sms", match[1])
-    if match := _PUSH.fullmatch(text):
-        return OutboxEndpoint("push", match[1])
+    for kind, form in _OUTBOX:
+        if match := form.fullmatch(text):
+            return OutboxEndpoint(kind, match[1])
     if _FUNCTION.fullmatch(text):
         return FunctionEndpoint(text)
     raise EndpointInvalid

@@ -1,27 +1,29 @@
-"""The management API of the message service, version 2022-01-19, spoken RPC."""
+"""The management API of the message service, version 2022-01-19, spoken RPC.
 
-from emulator.dialect.pop_errors import PopError
+It works on the queues, topics and subscriptions of the XML API and adds what that has no elements for. Failures are
+answered with the XML API's codes and statuses; the API's own description names none (assumed).
+"""
+
 from emulator.dialect.rpc import RpcFront
-from emulator.kernel.errors import ServiceError
 from emulator.kernel.ids import Ids
+from emulator.services.mns.open_account import OpenAccount
+from emulator.services.mns.open_queues import OpenQueues
+from emulator.services.mns.open_rules import OpenRules
+from emulator.services.mns.open_topics import OpenTopics
+from emulator.services.mns.service import MessageService
+from emulator.services.mns.topic_service import TopicService
 
 VERSION = "2022-01-19"
 
 
-class ActionNotSupported(PopError):
-    """An operation this version of the emulator does not serve. Field: ``action``. Source: assumed."""
-
-    code = "ActionNotSupported"
-    http_status = 400
-    template = "This version of the emulator does not serve the action {action} yet."
-
-
 class MnsOpenFront(RpcFront):
-    """Authenticates, and tells that the operations are not served."""
+    """All of its operations."""
 
-    def __init__(self, ids: Ids) -> None:
-        super().__init__("mns-open", VERSION, {}, ids, upper_case_ids=True)
-
-    def unknown_action(self, action: str) -> ServiceError:
-        """Return the error for every action."""
-        return ActionNotSupported(action=action)
+    def __init__(self, service: MessageService, topics: TopicService, ids: Ids) -> None:
+        operations = {
+            **OpenQueues(service).operations,
+            **OpenTopics(topics).operations,
+            **OpenAccount(service, topics.store).operations,
+            **OpenRules(topics).operations,
+        }
+        super().__init__("mns-open", VERSION, operations, ids, upper_case_ids=True)

@@ -1,4 +1,4 @@
-"""Mails, short messages and mobile notifications: recorded and shown in the log, never sent."""
+"""Mails, short messages, mobile notifications and events: recorded and shown in the log, never sent."""
 
 import json
 import logging
@@ -12,10 +12,10 @@ from emulator.services.mns.topic_store import OutboxStore
 
 _log = logging.getLogger(__name__)
 
-_ATTRIBUTES = {"mail": ("DirectMail", "DM"), "sms": ("DirectSMS", "DYSMS"), "push": ("Push",)}
+_ATTRIBUTES = {"mail": ("DirectMail", "DM"), "sms": ("DirectSMS", "DYSMS"), "push": ("Push",), "event": ()}
 """Message attributes that say how a message of a kind looks; the second names are those of the newer Java client."""
 
-_SUBSCRIBED = {"mail": "DmAttributes", "sms": "DysmsAttributes", "push": ""}
+_SUBSCRIBED = {"mail": "DmAttributes", "sms": "DysmsAttributes", "push": "", "event": ""}
 """Where a subscription made through the management API keeps its own."""
 
 
@@ -30,12 +30,12 @@ class Outbox:
     ) -> Outcome:
         """Record a message for a mail address, telephone or app.
 
-        ``sms:directsms:anonymous`` has its receivers in the message's attributes; ``multiContent`` messages list them
-        as the keys of SmsParams.
+        Anonymous and dynamic endpoints have their receivers in the message's attributes; ``multiContent`` messages list
+        them as the keys of SmsParams.
         """
         details = _details(endpoint.kind, subscription.settings.extras, publication.attributes)
         address = endpoint.address
-        if address == "anonymous":
+        if address in {"anonymous", "__dynamic"}:
             address = _receivers(details) or address
         entry = OutboxEntry(
             kind=endpoint.kind,
@@ -78,7 +78,7 @@ def _members(text: str) -> dict[str, object]:
 
 
 def _receivers(details: dict[str, object]) -> str:
-    given = details.get("Receiver") or details.get("PhoneNumber")
+    given = details.get("Receiver") or details.get("PhoneNumber") or details.get("MailAddress")
     if isinstance(given, str) and given:
         return given
     parameters = details.get("SmsParams")

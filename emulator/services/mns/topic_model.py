@@ -14,6 +14,8 @@ SubscriptionId = NewType("SubscriptionId", int)
 PublicationId = NewType("PublicationId", int)
 DeliveryId = NewType("DeliveryId", int)
 
+OutboxKind = Literal["mail", "sms", "push", "event"]
+
 Attributes = dict[str, str]
 """Message attributes (``DirectMail``, ``DirectSMS`` ...): name -> JSON text."""
 
@@ -198,12 +200,12 @@ class DeliveryReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxEntry:
-    """A mail, short message or mobile notification that was recorded instead of being sent.
+    """A mail, short message, mobile notification or event that was recorded instead of being sent.
 
     ``details`` are the message attributes of its kind, as JSON values.
     """
 
-    kind: Literal["mail", "sms", "push"]
+    kind: OutboxKind
     address: str
     topic_name: str
     subscription_name: str

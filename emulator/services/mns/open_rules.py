@@ -1,0 +1,187 @@
+"""Event rules of the management API: which product's events would go to which topic or queue.
+
+Rules are kept and shown. Events themselves come from other products, none of which sends any here.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from emulator.dialect.context import RequestContext
+from emulator.dialect.pop_errors import InvalidParameter, MissingParameter
+from emulator.dialect.rpc import Operation, Parameters, Reply
+from emulator.kernel.identity import World
+from emulator.services.mns.endpoints import QueueEndpoint, read_endpoint
+from emulator.services.mns.errors import MnsError
+from emulator.services.mns.open_parameters import read_json, read_number, read_page, required
+from emulator.services.mns.open_replies import Object, page, success
+from emulator.services.mns.topic_errors import TopicNotExist
+from emulator.services.mns.topic_service import TopicService
+
+_RULE = "rule/"
+_SUBSCRIPTIONS_SHOWN = 20
+_MATCHERS = frozenset({"MatchState", "Name", "Prefix", "Suffix"})
+
+
+class EventRuleNotExist(MnsError):
+    """No rule of this name for the product. Source: assumed."""
+
+    code: ClassVar[str] = "EventRuleNotExist"
+    http_status: ClassVar[int] = 404
+    template: ClassVar[str] = "The event rule you provided does not exist."
+
+
+class EventRuleAlreadyExist(MnsError):
+    """A rule of this name exists for the product and says something else. Source: assumed."""
+
+    code: ClassVar[str] = "EventRuleAlreadyExist"
+    http_status: ClassVar[int] = 409
+    template: ClassVar[str] = "The event rule you want to create already exists."
+
+
+class OpenRules:
+    """Operations on event rules."""
+
+    def __init__(self, topics: TopicService) -> None:
+        self._topics = topics
+        self._store = topics.store
+        self.operations: Mapping[str, Operation] = {
+            "CreateEventRule": self._create,
+            "GetEventRule": self._get,
+            "DeleteEventRule": self._delete,
+            "ListEventRules": self._list,
+        }
+
+    def _create(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """Store a rule; the answer is its name. Creating the same again changes nothing."""
+        rule = _read_rule(parameters)
+        name = _key(rule["ProductName"], rule["RuleName"])
+        existing = self._store.open_setting(context.world, name)
+        if existing is not None and existing != rule:
+            raise EventRuleAlreadyExist
+        self._store.put_open_setting(context.world, name, rule)
+        return success(rule["RuleName"])
+
+    def _get(self, context: RequestContext, parameters: Parameters) -> Reply:
+        rule = self._store.open_setting(context.world, _key_of(parameters))
+        if not isinstance(rule, dict):
+            raise EventRuleNotExist
+        return success(self._object(context.world, rule))
+
+    def _delete(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """Remove a rule; one that is not there is as good as removed. Source: assumed, as for queues."""
+        self._store.put_open_setting(context.world, _key_of(parameters), None)
+        return success()
+
+    def _list(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """Return a page of rules; every filter that is given has to agree.
+
+        The older way of paging, MaxResults and NextToken, is answered with an empty NextToken.
+        """
+        number, size = read_page(parameters)
+        most = read_number(parameters, "MaxResults")
+        subscription = read_json(parameters, "Subscription", dict)
+        found = [
+            self._object(context.world, rule)
+            for rule in self._store.open_settings(context.world, _RULE)
+            if isinstance(rule, dict) and _fits(rule, parameters)
+        ]
+        if subscription:
+            found = [item for item in found if subscription in [item["Endpoint"], *item["Subscriptions"]]]
+        part = page(found, number, size)
+        return success({**part, "NextToken": "", "MaxResults": size if most is None else most})
+
+    def _object(self, world: World, rule: dict[str, Any]) -> Object:
+        endpoint: Object = rule["Endpoint"]
+        topic = endpoint["EndpointValue"] if endpoint["EndpointType"] == "topic" else ""
+        return {
+            "RuleName": rule["RuleName"],
+            "DeliveryMode": rule["DeliveryMode"],
+            "Endpoint": endpoint,
+            "EventTypes": rule["EventTypes"],
+            "MatchRules": rule["MatchRules"],
+            "Subscriptions": rule["Endpoints"] or self._subscribers(world, topic),
+            "TopicName": topic,
+        }
+
+    def _subscribers(self, world: World, topic: str) -> list[Object]:
+        try:
+            found = self._topics.subscriptions.all(world, topic) if topic else []
+        except TopicNotExist:
+            return []
+        return [_subscriber(item.settings.endpoint) for item in found[:_SUBSCRIPTIONS_SHOWN]]
+
+
+def _subscriber(endpoint: str) -> Object:
+    kind = "queue" if isinstance(read_endpoint(endpoint), QueueEndpoint) else "http"
+    return {"EndpointType": kind, "EndpointValue": endpoint}
+
+
+def _read_rule(parameters: Parameters) -> dict[str, Any]:
+    """Read a rule.
+
+    Raises: MissingParameter, InvalidParameter.
+    """
+    required(parameters, "EventTypes")
+    required(parameters, "MatchRules")
+    types = read_json(parameters, "EventTypes", list)
+    if not types or not all(isinstance(item, str) and item for item in types):
+        raise InvalidParameter(name="EventTypes")
+    matches = read_json(parameters, "MatchRules", list)
+    if not all(_is_match(alternative) for alternative in matches):
+        raise InvalidParameter(name="MatchRules")
+    endpoint = read_json(parameters, "Endpoint", dict)
+    endpoints = read_json(parameters, "Endpoints", list) or []
+    if endpoint is None and not endpoints:
+        raise MissingParameter(name="Endpoint")
+    if not all(_is_endpoint(item) for item in [*endpoints, *([endpoint] if endpoint is not None else [])]):
+        raise InvalidParameter(name="Endpoints" if endpoint is None else "Endpoint")
+    return {
+        "ProductName": required(parameters, "ProductName"),
+        "RuleName": required(parameters, "RuleName"),
+        "DeliveryMode": parameters.get("DeliveryMode") or "BROADCAST",
+        "EventTypes": types,
+        "MatchRules": matches,
+        "Endpoint": endpoint if endpoint is not None else endpoints[0],
+        "Endpoints": endpoints,
+    }
+
+
+def _is_match(alternative: object) -> bool:
+    return isinstance(alternative, list) and all(
+        isinstance(item, dict) and item.keys() <= _MATCHERS for item in alternative
+    )
+
+
+def _is_endpoint(item: object) -> bool:
+    return (
+        isinstance(item, dict)
+        and isinstance(item.get("EndpointType"), str)
+        and isinstance(item.get("EndpointValue"), str)
+        and bool(item["EndpointValue"])
+    )
+
+
+def _fits(rule: dict[str, Any], parameters: Parameters) -> bool:
+    product, prefix = parameters.get("ProductName", ""), parameters.get("RuleName", "")
+    topic, resource = parameters.get("TopicName", ""), parameters.get("ResourceName", "")
+    endpoint = rule["Endpoint"]
+    return (
+        product in {"", rule["ProductName"]}
+        and rule["RuleName"].startswith(prefix)
+        and (not topic or (endpoint["EndpointType"], endpoint["EndpointValue"]) == ("topic", topic))
+        and (not resource or any(_names(item, resource) for group in rule["MatchRules"] for item in group))
+    )
+
+
+def _names(matcher: dict[str, Any], resource: str) -> bool:
+    """Tell whether a matcher is about a resource: object names there are ``bucket/object``."""
+    texts = (str(matcher.get(name) or "") for name in ("Name", "Prefix"))
+    return any(text.partition("/")[0] == resource for text in texts)
+
+
+def _key(product: str, name: str) -> str:
+    return f"{_RULE}{product}/{name}"
+
+
+def _key_of(parameters: Parameters) -> str:
+    return _key(required(parameters, "ProductName"), required(parameters, "RuleName"))

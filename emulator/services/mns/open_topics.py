@@ -1,0 +1,227 @@
+"""Topics and subscriptions through the management API: the same ones as through the XML API."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from emulator.dialect.context import RequestContext
+from emulator.dialect.pop_errors import InvalidParameter
+from emulator.dialect.rpc import Operation, Parameters, Reply
+from emulator.kernel.identity import World
+from emulator.services.mns.endpoints import (
+    FunctionEndpoint,
+    HttpEndpoint,
+    OutboxEndpoint,
+    QueueEndpoint,
+    queue_endpoint,
+    read_endpoint,
+)
+from emulator.services.mns.model import Encryption
+from emulator.services.mns.open_parameters import (
+    read_fifo,
+    read_json,
+    read_page,
+    read_rate_limit,
+    read_subscription_dead_letters,
+    read_tags,
+    read_topic,
+    required,
+)
+from emulator.services.mns.open_replies import done, page, subscription_object, success, topic_object
+from emulator.services.mns.topic_errors import EndpointInvalid
+from emulator.services.mns.topic_model import (
+    ContentFormat,
+    NotifyStrategy,
+    Subscription,
+    SubscriptionChange,
+    SubscriptionSettings,
+    TopicView,
+)
+from emulator.services.mns.topic_service import TopicService
+from emulator.services.mns.topic_wire import read_format, read_strategy
+
+_EXTRAS = ("DmAttributes", "DysmsAttributes", "KafkaAttributes")
+_FORMS: Mapping[str, Callable[[World, str], str]] = {
+    "http": lambda world, text: text,
+    "queue": lambda world, text: queue_endpoint(world, text) if ":" not in text else text,
+    "dm": lambda world, text: f"mail:directmail:{text}" if ":" not in text else text,
+    "email": lambda world, text: f"mail:directmail:{text}" if ":" not in text else text,
+    "dysms": lambda world, text: f"sms:directsms:{text}" if ":" not in text else text,
+    "alisms": lambda world, text: f"sms:directsms:{text}" if ":" not in text else text,
+    "mpush": lambda world, text: f"push:{text}" if ":" not in text else text,
+    "fc": lambda world, text: text,
+    "eventbus": lambda world, text: text,
+    "kafka": lambda world, text: text if text.startswith("kafka:") else f"kafka:{text}",
+}
+"""How each push type's endpoint is written where the XML API shows it; names and addresses may also come bare."""
+
+_KINDS: Mapping[str, tuple[type, str]] = {
+    "http": (HttpEndpoint, ""),
+    "queue": (QueueEndpoint, ""),
+    "fc": (FunctionEndpoint, ""),
+    "dm": (OutboxEndpoint, "mail"),
+    "email": (OutboxEndpoint, "mail"),
+    "dysms": (OutboxEndpoint, "sms"),
+    "alisms": (OutboxEndpoint, "sms"),
+    "mpush": (OutboxEndpoint, "push"),
+    "eventbus": (OutboxEndpoint, "event"),
+    "kafka": (OutboxEndpoint, "event"),
+}
+
+
+class OpenTopics:
+    """Operations on topics and subscriptions."""
+
+    def __init__(self, service: TopicService) -> None:
+        self._topics = service.topics
+        self._subscriptions = service.subscriptions
+        self.operations: Mapping[str, Operation] = {
+            "CreateTopic": self._create,
+            "SetTopicAttributes": self._set,
+            "GetTopicAttributes": self._get,
+            "DeleteTopic": self._delete,
+            "ListTopic": self._list,
+            "Subscribe": self._subscribe,
+            "SetSubscriptionAttributes": self._set_subscription,
+            "GetSubscriptionAttributes": self._get_subscription,
+            "Unsubscribe": self._unsubscribe,
+            "ListSubscriptionByTopic": self._list_subscriptions,
+        }
+
+    # --- topics --------------------------------------------------------------------------------------------------
+
+    def _create(self, context: RequestContext, parameters: Parameters) -> Reply:
+        name = required(parameters, "TopicName")
+        change = read_topic(parameters, Encryption())
+        if (fifo := read_fifo(parameters, "TopicType")) is not None:
+            change["fifo"] = fifo
+        if tags := read_tags(parameters):
+            change["tags"] = tags
+        self._topics.create(context.world, name, change)
+        return done()
+
+    def _set(self, context: RequestContext, parameters: Parameters) -> Reply:
+        name = required(parameters, "TopicName")
+        before = self._topics.view(context.world, name).topic.settings.encryption
+        self._topics.change(context.world, name, read_topic(parameters, before))
+        return done()
+
+    def _get(self, context: RequestContext, parameters: Parameters) -> Reply:
+        return success(topic_object(self._topics.view(context.world, required(parameters, "TopicName"))))
+
+    def _delete(self, context: RequestContext, parameters: Parameters) -> Reply:
+        self._topics.delete(context.world, required(parameters, "TopicName"))
+        return done()
+
+    def _list(self, context: RequestContext, parameters: Parameters) -> Reply:
+        """Return a page of the topics whose names start with TopicName, of the type and with all the tags asked for.
+
+        This list alone tells neither how many pages there are nor how long this one is.
+        """
+        number, size = read_page(parameters)
+        fifo, tags = read_fifo(parameters, "TopicType"), set(read_tags(parameters))
+        found = [
+            topic_object(view)
+            for view in self._all(context.world, parameters.get("TopicName", ""))
+            if fifo in {None, view.topic.settings.fifo} and tags <= set(view.topic.settings.tags)
+        ]
+        part = page(found, number, size)
+        return success({name: part[name] for name in ("PageData", "PageNum", "PageSize", "Total")})
+
+    def _all(self, world: World, prefix: str) -> Iterator[TopicView]:
+        start: str | None = ""
+        while start is not None:
+            part = self._topics.page(world, prefix=prefix, start=start)
+            yield from part.items
+            start = part.next_marker
+
+    # --- subscriptions -------------------------------------------------------------------------------------------
+
+    def _subscribe(self, context: RequestContext, parameters: Parameters) -> Reply:
+        topic, name = required(parameters, "TopicName"), required(parameters, "SubscriptionName")
+        self._topics.view(context.world, topic)
+        endpoint = _endpoint(context.world, required(parameters, "PushType"), required(parameters, "Endpoint"))
+        strategy, content_format = parameters.get("NotifyStrategy"), parameters.get("NotifyContentFormat")
+        settings = SubscriptionSettings(
+            endpoint=endpoint,
+            filter_tag=parameters.get("MessageTag") or None,
+            strategy=read_strategy(strategy) if strategy else NotifyStrategy.BACKOFF,
+            content_format=read_format(content_format) if content_format else ContentFormat.XML,
+            dead_letters=read_subscription_dead_letters(parameters),
+            rate_limit=read_rate_limit(parameters),
+            extras=_extras(parameters),
+        )
+        self._subscriptions.create(context.world, topic, name, settings)
+        return success(name)
+
+    def _set_subscription(self, context: RequestContext, parameters: Parameters) -> Reply:
+        topic, name = required(parameters, "TopicName"), required(parameters, "SubscriptionName")
+        before = self._subscriptions.get(context.world, topic, name)
+        change: SubscriptionChange = {}
+        if strategy := parameters.get("NotifyStrategy"):
+            change["strategy"] = read_strategy(strategy)
+        if (policy := read_subscription_dead_letters(parameters)) is not None:
+            change["dead_letters"] = policy
+        if (rate_limit := read_rate_limit(parameters)) is not None:
+            change["rate_limit"] = rate_limit
+        if extras := _extras(parameters):
+            change["extras"] = before.settings.extras | extras
+        self._subscriptions.change(context.world, topic, name, change)
+        return done()
+
+    def _get_subscription(self, context: RequestContext, parameters: Parameters) -> Reply:
+        topic, name = required(parameters, "TopicName"), required(parameters, "SubscriptionName")
+        return success(subscription_object(self._subscriptions.get(context.world, topic, name)))
+
+    def _unsubscribe(self, context: RequestContext, parameters: Parameters) -> Reply:
+        topic, name = required(parameters, "TopicName"), required(parameters, "SubscriptionName")
+        self._subscriptions.delete(context.world, topic, name)
+        return done()
+
+    def _list_subscriptions(self, context: RequestContext, parameters: Parameters) -> Reply:
+        number, size = read_page(parameters)
+        prefix = parameters.get("SubscriptionName", "")
+        kind, value = parameters.get("EndpointType", ""), parameters.get("EndpointValue", "")
+        found = [
+            subscription_object(item, listed=True)
+            for item in self._subscriptions.all(context.world, required(parameters, "TopicName"))
+            if item.name.startswith(prefix) and _leads_to(item, kind, value)
+        ]
+        return success(page(found, number, size))
+
+
+def _endpoint(world: World, push_type: str, text: str) -> str:
+    """Return an endpoint in the form of the XML API.
+
+    Raises: InvalidParameter for an unknown push type; EndpointInvalid for an endpoint of another type.
+    """
+    form = _FORMS.get(push_type.lower())
+    if form is None:
+        raise InvalidParameter(name="PushType")
+    endpoint = form(world, text)
+    if not _is_of_kind(endpoint, push_type):
+        raise EndpointInvalid
+    return endpoint
+
+
+def _is_of_kind(endpoint: str, push_type: str) -> bool:
+    found = read_endpoint(endpoint)
+    kind, outbox = _KINDS.get(push_type.lower(), (type(None), ""))
+    return isinstance(found, kind) and (not isinstance(found, OutboxEndpoint) or found.kind == outbox)
+
+
+def _leads_to(subscription: Subscription, kind: str, value: str) -> bool:
+    """Tell whether a subscription has an endpoint of that type whose text, or last part, is *value*."""
+    endpoint = subscription.settings.endpoint
+    if kind and not _is_of_kind(endpoint, kind):
+        return False
+    return not value or endpoint == value or endpoint.endswith((f"/{value}", f":{value}"))
+
+
+def _extras(parameters: Parameters) -> dict[str, str]:
+    """Return what is only kept.
+
+    Raises: InvalidParameter for attributes that are no JSON object.
+    """
+    extras = {name: parameters[name] for name in _EXTRAS if read_json(parameters, name, dict) is not None}
+    if role := parameters.get("StsRoleArn"):
+        extras["StsRoleArn"] = role
+    return extras
