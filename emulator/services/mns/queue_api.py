@@ -11,6 +11,7 @@ from emulator.services.mns.queue_wire import (
     render_account,
     render_queue,
     render_queues,
+    render_queues_with_meta,
 )
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.wire import document, leaf, read_query_int
@@ -67,11 +68,10 @@ class QueueApi:
 
     def _list(self, call: Call) -> Answer:
         number = call.header("x-mns-ret-number")
-        page = self._service.queues.page(
-            call.world,
-            prefix=call.header("x-mns-prefix"),
-            start=read_marker(call.header("x-mns-marker")),
-            limit=read_query_int(number, "x-mns-ret-number") if number else None,
-        )
-        with_meta = call.header("x-mns-with-meta").lower() == "true"
-        return call.answer(200, render_queues(page.items, base=call.base, with_meta=with_meta, marker=page.next_marker))
+        prefix, start = call.header("x-mns-prefix"), read_marker(call.header("x-mns-marker"))
+        limit = read_query_int(number, "x-mns-ret-number") if number else None
+        if call.header("x-mns-with-meta").lower() == "true":
+            views = self._service.queues.page(call.world, prefix=prefix, start=start, limit=limit)
+            return call.answer(200, render_queues_with_meta(views, base=call.base))
+        names = self._service.queues.names(call.world, prefix=prefix, start=start, limit=limit)
+        return call.answer(200, render_queues(names, base=call.base))

@@ -1,10 +1,10 @@
 """XML of accounts, queues and lists."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
 from dataclasses import replace
 
 from emulator.dialect.xml import Element
+from emulator.kernel.paging import Page
 from emulator.services.mns.errors import InvalidArgument
 from emulator.services.mns.model import AccountAttributes, QueueView, SettingsChange
 from emulator.services.mns.wire import document, leaf, read_bool, read_document, read_int
@@ -41,17 +41,25 @@ def render_queue(view: QueueView) -> bytes:
     return document("Queue", _attributes(view, "  "))
 
 
-def render_queues(views: Sequence[QueueView], *, base: str, with_meta: bool, marker: str | None) -> bytes:
-    """Write a page of queues. An element that would be empty is left out, the Python client fails on it."""
-    lines = []
-    for view in views:
-        lines.append("\n  <Queue>" + leaf("QueueURL", f"{base}/queues/{view.queue.name}", "    "))
-        if with_meta:
-            lines.append(_attributes(view, "    "))
-        lines.append("\n  </Queue>")
-    if marker is not None:
-        lines.append(leaf("NextMarker", write_marker(marker)))
-    return document("Queues", "".join(lines))
+def render_queues(page: Page[str], *, base: str) -> bytes:
+    """Write a page of queues by name."""
+    return _list([_listed(name, base) for name in page.items], page.next_marker)
+
+
+def render_queues_with_meta(page: Page[QueueView], *, base: str) -> bytes:
+    """Write a page of queues with the attributes of each."""
+    entries = [_listed(view.queue.name, base, _attributes(view, "    ")) for view in page.items]
+    return _list(entries, page.next_marker)
+
+
+def _listed(name: str, base: str, attributes: str = "") -> str:
+    return "\n  <Queue>" + leaf("QueueURL", f"{base}/queues/{name}", "    ") + attributes + "\n  </Queue>"
+
+
+def _list(entries: list[str], marker: str | None) -> bytes:
+    """Write a list; an element that would be empty is left out, the Python client fails on it."""
+    more = "" if marker is None else leaf("NextMarker", write_marker(marker))
+    return document("Queues", "".join(entries) + more)
 
 
 def _attributes(view: QueueView, indent: str) -> str:
