@@ -6,10 +6,12 @@ from typing import Any
 
 from emulator.services.fc.runtime.bootstrap.python.frames import BrokenFrame, FrameBuffer, Header, encode
 
+_CHUNK = 16 * 1024
+
 __all__ = ["Channel", "Header", "encode"]
 
 
-class Channel(asyncio.Protocol):
+class Channel(asyncio.BufferedProtocol):
     """Sends frames and hands each received one to *on_frame*.
 
     *on_lost* is called once, with the error (None at a clean end), when the other end is gone or has sent what is no
@@ -27,6 +29,8 @@ class Channel(asyncio.Protocol):
         self._buffer = FrameBuffer(payload_limit)
         self._transport: asyncio.Transport | None = None
         self._broken: Exception | None = None
+        # One buffer for all reads: a fresh one of the transport's size costs a system call to get and one to free.
+        self._chunk = memoryview(bytearray(_CHUNK))
         self.received = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -34,8 +38,16 @@ class Channel(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where the transport puts what it reads."""
+        return self._chunk
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Hand on every frame that is complete now."""
+        self.feed(self._chunk[:nbytes])
+
+    def feed(self, data: bytes | memoryview) -> None:
+        """Take in *data* as if it had been received."""
         self.received += len(data)
         self._buffer.feed(data)
         try:

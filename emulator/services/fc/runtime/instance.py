@@ -5,9 +5,11 @@ Nothing here starts a process. `InstancePool` in ``pool.py`` takes a `FunctionIm
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, NamedTuple
+
+from emulator.kernel.frozen import frozen
 
 ErrorType = Literal["HandledInvocationError", "UnhandledInvocationError", "InitializationError"]
 """What ``X-Fc-Error-Type`` says about a failed function."""
@@ -15,7 +17,7 @@ ErrorType = Literal["HandledInvocationError", "UnhandledInvocationError", "Initi
 InstanceState = Literal["starting", "idle", "busy", "stopping"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FunctionImage:
     """Everything an instance is built from; calls with equal `key` share instances.
 
@@ -52,7 +54,7 @@ class FunctionImage:
     role: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Credentials:
     """Temporary keys of the function's role, as the context shows them."""
 
@@ -61,7 +63,7 @@ class Credentials:
     security_token: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Invocation:
     """One call: the event's bytes and what the context tells about the call.
 
@@ -77,7 +79,7 @@ class Invocation:
     tracing: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class InvocationResult:
     """How one call ended.
 

@@ -7,15 +7,15 @@ and pool stay as they are.
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime.instance import FunctionImage
 
 CallKind = Literal["invoke", "initialize", "pre_freeze", "pre_stop"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Call:
     """One call as the process gets it. ``keys`` are id, secret and token of the role, None when there are none."""
 
@@ -28,7 +28,7 @@ class Call:
     tracing: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Answer:
     """The process answered. ``over_memory`` means it needed more than it may; ``size`` is that of the whole body."""
 
@@ -40,7 +40,7 @@ class Answer:
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Exit:
     """The process ended instead. ``unread`` tells that it never saw the call; ``fatal`` why it could not start."""
 

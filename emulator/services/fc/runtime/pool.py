@@ -152,8 +152,17 @@ class InstancePool:
             return self._launchers["python"]
         raise RuntimeUnavailable(runtime, "nothing here can run it")
 
+    def _pass_on(self, image: FunctionImage, request_id: str, data: bytes) -> None:
+        """Hand log to its listener, whose troubles must not become the function's."""
+        try:
+            self._on_log(image, request_id, data)
+        except Exception:
+            _log.exception("the log of %s is not kept", image.family)
+
     def _take(self, key: str) -> Worker | None:
         ready = self._ready.get(key)
+        while ready and ready[-1].retired:
+            ready.pop()
         if not ready:
             return None
         worker = ready[-1]
@@ -178,7 +187,7 @@ class InstancePool:
         notice = b""
         if image.runtime == "python2.7" and image.runtime not in self._settings.interpreters:
             notice = _PYTHON_2_NOTICE
-        worker = Worker(image, instance_id, self._settings, self._on_log, self._on_end, self._tasks.spawn, notice)
+        worker = Worker(image, instance_id, self._settings, self._pass_on, self._on_end, self._tasks.spawn, notice)
         worker.calls = 1
         self._workers[instance_id] = worker
         if image.instance_concurrency > 1:
@@ -192,9 +201,10 @@ class InstancePool:
 
     def _make_room(self) -> None:
         """End the instance that has been idle for longest when there are as many as allowed."""
-        if len(self._workers) < self._settings.max_instances:
+        staying = [worker for worker in self._workers.values() if not worker.retired or worker.calls > 0]
+        if len(staying) < self._settings.max_instances:
             return
-        idle = [worker for worker in self._workers.values() if worker.calls == 0 and not worker.provisioned]
+        idle = [worker for worker in staying if worker.calls == 0 and not worker.provisioned]
         if not idle:
             raise InstancesExhausted(self._settings.max_instances)
         self._retire(min(idle, key=lambda worker: worker.idle_since))

@@ -1,14 +1,16 @@
 """Numbers and choices of the function runtime, fixed when the emulator starts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
+
+from emulator.kernel.frozen import frozen
 
 MEBIBYTE = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RuntimeSettings:
     """How instances are started, bounded and ended. Sizes in bytes, spans in seconds unless named otherwise.
 

@@ -76,7 +76,7 @@ class SpawnLauncher:
         process.channel.connection_made(transport)
         process.start(image, instance_id, control, source, mark=True)
         if rest:
-            process.channel.data_received(rest)
+            process.channel.feed(rest)
         return process
 
     async def close(self) -> None:

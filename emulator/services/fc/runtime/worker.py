@@ -91,6 +91,7 @@ class Worker:
         self._memory_mb = 0.0
         self._ended = asyncio.Event()
         self._freezing = asyncio.Lock()
+        self._stopping = False
 
     @property
     def info(self) -> InstanceInfo:
@@ -152,8 +153,12 @@ class Worker:
             await self._run_hook("pre_freeze", self.image.pre_freeze_timeout_s)
 
     async def stop(self, *, limit_s: float | None = None) -> None:
-        """Run the preStop hook, for at most *limit_s*, and end the process."""
+        """Run the preStop hook, for at most *limit_s*, and end the process; once, however often it is asked for."""
         self.retired = True
+        if self._stopping:
+            await self._ended.wait()
+            return
+        self._stopping = True
         if self.image.pre_stop is not None and self._last is not None and self.alive:
             timeout_s: float = self.image.pre_stop_timeout_s
             if await self._until_frozen(limit_s):

@@ -159,3 +159,36 @@ def test_hook_beyond_its_time_ends_the_instance_only(functions):
     assert b"FC PreFreeze End RequestId: request-1, Error: Function timed out after 1 seconds" in functions.logged(
         "request-1"
     )
+
+
+def test_client_that_gives_up_during_the_initializer_ends_the_instance(functions):
+    """The initializer's end marker says so, and the next call starts anew."""
+    image = functions.image(
+        """
+        import os, time
+        def setup(context):
+            if not os.path.exists("quick"):
+                time.sleep(60)
+        def handler(event, context):
+            return "ran"
+        """,
+        initializer="index.setup",
+        initializer_timeout_s=60,
+    )
+
+    async def scenario(pool):
+        call = asyncio.create_task(pool.invoke(image, functions.invocation()))
+        await until(lambda: b"Initialize Start" in functions.logged("request-1"))
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        (image.code_dir / "quick").touch()
+        await until(lambda: b"Duration: " in functions.logged("request-1"))
+        return await pool.invoke(image, functions.invocation())
+
+    after = functions.run(scenario)
+
+    assert (after.body, after.cold) == (b"ran", True)
+    assert b"FC Initialize End RequestId: request-1, Error: Invocation canceled by client" in functions.logged(
+        "request-1"
+    )

@@ -164,6 +164,99 @@ def test_flood_of_output_is_bounded_and_keeps_its_end(functions):
     assert late_s < 0.5
 
 
+def test_flood_from_one_of_several_calls_is_held_back(functions):
+    """Output that travels in frames is limited like any other, and the other call is answered meanwhile."""
+    image = functions.image(
+        """
+        import time
+        def handler(event, context):
+            if event:
+                end = time.monotonic() + 1
+                while time.monotonic() < end:
+                    print("x" * 100000)
+                print("the end")
+            return "done"
+        """,
+        instance_concurrency=2,
+        timeout_s=20,
+        memory_mb=512,
+    )
+
+    async def scenario(pool):
+        flood = asyncio.create_task(pool.invoke(image, functions.invocation(b"x")))
+        await until(lambda: functions.logged("request-1"))
+        return await pool.invoke(image, functions.invocation()), await flood
+
+    other, flood = functions.run(scenario)
+
+    assert other.body == flood.body == b"done"
+    assert b"\nthe end\nFC Invoke End RequestId: request-1\n" in flood.log
+    assert len(functions.logged("request-1")) < 20 * 1024 * 1024
+
+
+def test_instance_without_a_zygote_still_ends_in_time(functions):
+    """A function that kills its zygote and never returns is killed directly, and so is what it started."""
+    image = functions.image(
+        """
+        import os, signal, subprocess, time
+        def handler(event, context):
+            started = subprocess.Popen(["sleep", "300"])
+            with open("pids", "w") as file:
+                file.write("%d %d" % (os.getpid(), started.pid))
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            os.kill(os.getppid(), signal.SIGKILL)
+            while True:
+                time.sleep(1)
+        """,
+        timeout_s=1,
+    )
+
+    async def scenario(pool):
+        result = await pool.invoke(image, functions.invocation())
+        pids = (image.code_dir / "pids").read_text().split()
+        await until(lambda: not any(is_running(pid) for pid in pids))
+        return result
+
+    result = functions.run(scenario)
+
+    assert b"timed out after 1 seconds" in result.body
+    assert 1000 <= result.duration_ms < 5000
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_killed_spare_process_is_replaced(functions):
+    """A function that kills its sibling, the process that waits to become the next instance, does no harm."""
+    image = functions.image(
+        """
+        import os, signal
+        from pathlib import Path
+        def handler(event, context):
+            parent = os.getppid()
+            for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+                if int(child) != os.getpid():
+                    os.kill(int(child), signal.SIGKILL)
+            return "done"
+        """
+    )
+    other = functions.image("def handler(event, context): return 'fine'")
+
+    async def scenario(pool):
+        await pool.invoke(image, functions.invocation())
+        await asyncio.sleep(0.1)
+        killer = await pool.invoke(image, functions.invocation())
+        return killer, await pool.invoke(other, functions.invocation())
+
+    killer, after = functions.run(scenario)
+
+    assert (killer.body, after.body) == (b"done", b"fine")
+
+
 def test_output_after_the_end_of_a_call_belongs_to_no_call(functions):
     """What a background thread prints goes out without a request id; the next call's log is its own."""
     image = functions.image(

@@ -22,7 +22,7 @@ from .context import FCContext  # noqa: TID252
 from .frames import FrameBuffer, encode  # noqa: TID252
 from .handlers import Handlers, LoadFailure  # noqa: TID252
 
-_CHUNK = 256 * 1024
+_CHUNK = 16 * 1024
 _TERMINATED = 143
 _KEY_VARIABLES = (
     ("ALIBABA_CLOUD_ACCESS_KEY_ID", "ALIBABA_CLOUD_ACCESS_KEY_SECRET", "ALIBABA_CLOUD_SECURITY_TOKEN"),
@@ -39,15 +39,17 @@ _write = os.write
 class Agent:
     """One function instance."""
 
-    def __init__(self, channel: socket.socket, log: int, hook: ModuleType | None) -> None:
+    def __init__(self, channel: socket.socket, log: int, hook: ModuleType | None, *, forked: bool) -> None:
         self._pid = _getpid()
         self._channel = channel
-        self._receive = channel.recv
+        self._receive_into = channel.recv_into
+        self._received = memoryview(bytearray(_CHUNK))
         self._send_all = channel.sendall
         self._sending = threading.Lock()
         self._incoming = FrameBuffer()
         self._log = log
         self._hook = hook
+        self._forked = forked
         self._keys: list[str] | None = None
         self._request_ids = logs.RequestIds()
         self._sink: logs.Sink = logs.PipeSink(log)
@@ -56,7 +58,7 @@ class Agent:
         """Serve calls until the server closes the channel; ends the process."""
         self._boot = self._read()[0]
         self._handlers = Handlers(self._boot["code_dir"])
-        self._meter = process.MemoryMeter()
+        self._meter = process.MemoryMeter(forked=self._forked)
         try:
             process.settle_in(self._boot, self._hook)
         except OSError as error:
@@ -164,10 +166,10 @@ class Agent:
             frame = self._incoming.next()
             if frame is not None:
                 return frame
-            data = self._receive(_CHUNK)
-            if not data:
+            size = self._receive_into(self._received)
+            if size == 0:
                 _exit(0)
-            self._incoming.feed(data)
+            self._incoming.feed(self._received[:size])
 
     def _send(self, header: dict[str, Any], payload: bytes = b"") -> None:
         with self._sending:

@@ -40,7 +40,7 @@ class FrameBuffer:
         self._wanted = LENGTHS.size
         self._payload_limit = payload_limit
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes | memoryview) -> None:
         """Take in received bytes."""
         self._bytes += data
 

@@ -105,9 +105,9 @@ class MemoryMeter:
     inherits the peak of whoever started it. Then the kernel's status page is read instead.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, forked: bool) -> None:
         self._scale = 1024 if sys.platform == "darwin" else 1
-        self._inherited = self._from_status(default=self._usage()) < self._usage()
+        self._inherited = not forked and self._from_status(default=self._usage()) < self._usage()
 
     def peak_kb(self) -> int:
         """Return the peak in kilobytes, 0 where the system does not tell."""

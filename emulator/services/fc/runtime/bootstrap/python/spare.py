@@ -15,7 +15,7 @@ class Spare:
         self._link = link
 
     def give(self, channel: int, log: int) -> None:
-        """Make it an instance with these descriptors, which are closed here.
+        """Make it an instance with these descriptors, which stay open here.
 
         Raises: OSError when it has died.
         """
@@ -24,8 +24,6 @@ class Spare:
             self._link.sendmsg([b"!"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
         finally:
             self.close()
-            os.close(channel)
-            os.close(log)
 
     def close(self) -> None:
         """Let go of it; one that still waits ends."""

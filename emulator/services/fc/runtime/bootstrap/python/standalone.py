@@ -28,4 +28,4 @@ def start(arguments: list[str]) -> Agent:
         channel, log = process.isolate(channel, log)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # both are text streams over descriptors here
-    return Agent(channel, log, process.load_hook(arguments))
+    return Agent(channel, log, process.load_hook(arguments), forked=False)

@@ -36,6 +36,7 @@ def overrun(pid: int, memory_mb: int, max_processes: int) -> str:
 
 def end_group(pid: int, number: int) -> None:
     """Signal the session of an instance; before it has a session, the process alone."""
+    assert pid > 1  # anything else would be a group of ours, or everybody
     for send in (os.killpg, os.kill):
         try:
             send(pid, number)

@@ -7,6 +7,7 @@ ends.
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import os
@@ -126,23 +127,36 @@ class Zygote:
     def _launch(self, number: int, memory_mb: int, max_processes: int, instance_id: str) -> Agent | None:
         channel, log = self._descriptors[:2]
         self._descriptors.clear()
-        inode = os.fstat(channel).st_ino
         try:
-            if self._spare is None:
+            pid = self._give_spare(channel, log)
+            if pid == 0:
                 agent = self._fork_spare(channel, log)
                 if agent is not None:
                     return agent
-            assert self._spare is not None
-            pid = self._spare.pid
-            self._spare.give(channel, log)
+                pid = self._give_spare(channel, log)
+            if pid == 0:
+                raise OSError(errno.EAGAIN, "the forked process died at once")
         except OSError as error:
             self._tell(ENDED, number, error.errno or 0, 0, REASONS.index("fork"))
         else:
+            inode = os.fstat(channel).st_ino
             self._children.add(Child(pid, number, instance_id, memory_mb, max_processes, inode))
             self._tell(STARTED, number, pid, 0, 0)
-        self._spare = None
+        os.close(channel)
+        os.close(log)
         self._spare_at = time.monotonic() + _SPARE_AFTER_S
         return None
+
+    def _give_spare(self, channel: int, log: int) -> int:
+        """Make the waiting process an instance; return its id, or 0 when there is none or it has just died."""
+        waiting, self._spare = self._spare, None
+        if waiting is None:
+            return 0
+        try:
+            waiting.give(channel, log)
+        except OSError:
+            return 0
+        return waiting.pid
 
     def _fork_spare(self, *not_inherited: int) -> Agent | None:
         ours, theirs = socket.socketpair()
@@ -168,7 +182,7 @@ class Zygote:
         channel, log = spare.wait(link)
         moved, moved_log = process.isolate(socket.socket(fileno=channel), log)
         gc.enable()
-        return Agent(moved, moved_log, self._hook)
+        return Agent(moved, moved_log, self._hook, forked=True)
 
     def _reap(self) -> None:
         while (ended := next_ended()) is not None:
