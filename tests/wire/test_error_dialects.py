@@ -14,7 +14,6 @@ from emulator.kernel.ids import CountingIds, RandomIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.oss.front import OssFront
 from emulator.services.mns.api import MnsFront
-from emulator.services.mns.open_api import MnsOpenFront
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
@@ -142,17 +141,6 @@ def test_mns_host_id_of_a_client_that_sends_a_scheme():
     answer = front.render_error(front.too_large(10), context)
 
     assert parse(answer.body).text_of("HostId") == "http://127.0.0.1:8868"
-
-
-def test_management_api_tells_that_it_is_not_served():
-    """The action is named in an answer of the gateway's form, with a status that no client retries."""
-    front = MnsOpenFront(CountingIds())
-    context = a_context(front, "POST", "/", [("x-acs-action", "CreateQueue"), ("x-acs-version", "2022-01-19")])
-
-    with pytest.raises(ServiceError, match="CreateQueue") as caught:
-        front.handle(context)
-
-    assert caught.value.http_status == 400
 
 
 def test_oss_wrong_signature_shows_what_was_signed():
