@@ -8,9 +8,11 @@ and ``localyun config`` can say so.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
+
+from emulator.kernel.frozen import frozen
 
 FILE_NAME = "localyun.yaml"
 DEFAULT_REGION = "cn-hangzhou"
@@ -25,7 +27,7 @@ class ConfigError(Exception):
     """A setting that cannot be used; the message starts with its source (flag, variable or file and line)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Config:
     """Everything an emulator is told at its start.
 
@@ -57,7 +59,7 @@ class Config:
     resources: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Option:
     """One setting: how it is read and what it is for.
 
@@ -86,7 +88,7 @@ class Option:
         return "LOCALYUN_" + self.name.upper()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Settings:
     """A `Config` and where each of its values came from.
 
@@ -97,7 +99,7 @@ class Settings:
     origins: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Given:
     """A raw value, where it came from, and the folder its relative paths start from."""
 

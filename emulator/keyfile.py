@@ -5,10 +5,10 @@ file and is never written to it.
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 from emulator.config import DEFAULT_REGION, Config
+from emulator.kernel.frozen import frozen
 from emulator.kernel.ids import Ids
 from emulator.storage.folder import write_private
 
@@ -26,7 +26,7 @@ class KeyFileDamaged(Exception):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class InstallationKeys:
     """Who the installation is: ``account_id`` is digits, 16 when generated; ``admin_token`` opens the admin API."""
 

@@ -1,13 +1,13 @@
 """Access keys: the installation's own and the temporary ones handed out by STS."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AccessKey:
     """A key somebody may sign with.
 

@@ -3,18 +3,18 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from emulator.cli.failures import WrongUsage
 from emulator.config import Config
+from emulator.kernel.frozen import frozen
 from emulator.storage.folder import write_private
 
 FILE_NAME = "endpoint.json"
 VARIABLE = "LOCALYUN_ENDPOINT"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Endpoint:
     """An address to call. ``source`` tells a person where it is from; ``pid`` is known for a local emulator only."""
 

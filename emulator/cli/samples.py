@@ -1,13 +1,13 @@
 """Where the example functions and applications are: in the wheel beside the code, else in the source tree."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import emulator
 from emulator.cli.failures import CommandFailed
+from emulator.kernel.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Samples:
     """The folders ``functions`` and ``sample-apps``."""
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 
 from emulator.cli import background
@@ -20,6 +20,7 @@ from emulator.cli.session import connect, wants_json
 from emulator.cli.upload import ensure_function
 from emulator.cli.welcome import command
 from emulator.config import Settings
+from emulator.kernel.frozen import frozen
 from emulator.keyfile import FILE_NAME as KEY_FILE
 
 SDK_PACKAGES = {
@@ -29,7 +30,7 @@ SDK_PACKAGES = {
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tutorial:
     """A sample application with a ``client.py`` that needs some functions."""
 

@@ -6,10 +6,10 @@ Source: endpoint tables of the official SDKs; the allow-list is the defence agai
 import ipaddress
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from emulator.http.message import Request
+from emulator.kernel.frozen import frozen
 
 EMULATED_SUFFIXES = (".aliyuncs.com", ".fcapp.run", ".fc.devsapp.net")
 
@@ -29,7 +29,7 @@ _PRODUCT = re.compile(
 _NETWORK = re.compile(r"(?:-internal-vpc|-internal|-vpc|-control)$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class HostFacts:
     """What a host name tells. ``service`` is a front's name or ""; empty texts mean "not told"."""
 

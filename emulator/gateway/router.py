@@ -4,10 +4,10 @@ The Authorization scheme is the strongest sign, then the API version, then the h
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from emulator.gateway.hosts import HostFacts, facts
 from emulator.http.message import Request
+from emulator.kernel.frozen import frozen
 
 ADMIN_PREFIX = "/_localyun/"
 HEALTH = ADMIN_PREFIX + "health"
@@ -30,7 +30,7 @@ UNKNOWN_RPC = "rpc"
 """The front that answers RPC calls of versions nobody serves."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Route:
     """The front's name ("" when nothing matched) and what the host name tells."""
 

@@ -13,11 +13,11 @@ Only the standard library's cheap parts are needed to know whether a file is sti
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from emulator.kernel.clock import DAY, Millis
+from emulator.kernel.frozen import frozen
 
 PERMITTED_DOMAINS: Final = ("aliyuncs.com", "fcapp.run", "localhost")
 """Domains, with everything below them, that the authority may always sign for."""
@@ -36,7 +36,7 @@ _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _LONGEST_NAME: Final = 240  # leaves room for the rest of a file name; DNS itself allows 253
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Facts:
     """When a certificate ends, which authority's key signed it, and for which names or domains it is."""
 

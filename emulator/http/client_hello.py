@@ -6,8 +6,9 @@ first, and OpenSSL's own callback for the name cannot wait for that.
 Source: RFC 8446 section 4.1.2 (ClientHello), section 5.1 (records); RFC 6066 section 3 (server_name).
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from emulator.kernel.frozen import frozen
 
 MAX_BYTES: Final = 16 * 1024
 """A longer ClientHello is refused; real ones have 200 to 2,000 bytes."""
@@ -22,7 +23,7 @@ class NotClientHello(Exception):
     """The bytes do not begin a TLS handshake."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClientHello:
     """What the client asked for; ``server_name`` is in lower case, None when it named no host."""
 

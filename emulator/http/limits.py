@@ -1,11 +1,11 @@
 """Every number of the HTTP layer: sizes in bytes, spans in seconds."""
 
-from dataclasses import dataclass
+from emulator.kernel.frozen import frozen
 
 KIB = 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class HttpLimits:
     """How much one connection may send, and how long it may take.
 

@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from emulator.http.fields import Unsendable, field_name, join_head
+from emulator.kernel.frozen import frozen
 
 _METHOD = re.compile(r"[A-Z0-9!#$%&'*+.^_`|~-]+")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Origin:
     """Whom a request is for. ``host`` is in lower case and, for an IPv6 address, without brackets."""
 

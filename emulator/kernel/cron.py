@@ -13,12 +13,12 @@ Source: time-based schedules, Serverless Workflow guide; time triggers, Function
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from emulator.kernel.clock import DAY, HOUR, MINUTE, SECOND, Millis
+from emulator.kernel.frozen import frozen
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST: Final = Millis((datetime(9900, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1))
@@ -63,7 +63,7 @@ class Field(NamedTuple):
     is_open: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Every:
     """Fires at a fixed distance, counted from the instant the schedule was made, changed or enabled."""
 
@@ -75,7 +75,7 @@ class Every:
         return Millis(start + max(1, (instant - start) // self.interval_ms + 1) * self.interval_ms)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Cron:
     """Fires whenever the wall clock of ``zone`` shows a second, minute, hour, month and day of the given ones."""
 

@@ -1,13 +1,14 @@
 """Who is calling, and in whose world: found out by authentication, used by every operation."""
 
-from dataclasses import dataclass
 from typing import NewType
+
+from emulator.kernel.frozen import frozen
 
 AccountId = NewType("AccountId", str)
 Region = NewType("Region", str)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class World:
     """An account's resources in one region; every table carries both."""
 
@@ -15,7 +16,7 @@ class World:
     region: Region
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Principal:
     """The caller of one request.
 

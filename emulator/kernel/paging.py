@@ -1,13 +1,14 @@
 """Marker and limit arithmetic shared by every list operation."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from emulator.kernel.frozen import frozen
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Page(Generic[T]):
     """Some items of a list and the marker of the item to go on with (None at the end)."""
 

@@ -5,9 +5,9 @@ far each has come. Files are never edited once released; a change is a new numbe
 """
 
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
 
+from emulator.kernel.frozen import frozen
 from emulator.storage.database import Database
 
 
@@ -15,7 +15,7 @@ class StateTooNew(Exception):
     """The state file was written by a newer program."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Schema:
     """A service's numbered SQL files."""
 

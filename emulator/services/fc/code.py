@@ -10,11 +10,11 @@ from binascii import a2b_base64
 from collections.abc import AsyncIterator, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
+from emulator.kernel.frozen import frozen
 from emulator.services.fc import limits
 from emulator.services.fc.crc64 import checksum
 from emulator.services.fc.errors import InvalidArgument
@@ -26,7 +26,7 @@ _DRAFT = ".new-"
 _BASE64_PIECE = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CodeSource:
     """Where a request says the code is: a base64 zip, or an object. ``checksum`` is what the caller computed, or empty.
 

@@ -18,10 +18,11 @@ needs it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from emulator.kernel.frozen import frozen
 from emulator.services.fc import checks, fields, limits
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.folder_files import SKIPPED, YamlFiles, entries, fingerprint, folders, is_function, yaml_path
@@ -29,7 +30,7 @@ from emulator.services.fc.model import FunctionConfig, ServiceConfig, Struct
 from emulator.services.fc.versions import check_weights
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FileAlias:
     """An alias a file names."""
 
@@ -40,7 +41,7 @@ class FileAlias:
     file: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FileFunction:
     """A function a folder holds, as LATEST (``version`` 0) or in a version; ``service`` is empty for 3.0."""
 
@@ -56,7 +57,7 @@ class FileFunction:
     aliases: tuple[FileAlias, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FileService:
     """A service a folder holds, and the numbers of its versions."""
 
@@ -67,7 +68,7 @@ class FileService:
     aliases: tuple[FileAlias, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Snapshot:
     """All a functions folder says. ``unusable`` maps (service, function) of bad folders to the reason."""
 

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from emulator.kernel.clock import MINUTE, Millis
+from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
 from emulator.kernel.ids import Ids
 from emulator.services.fc import limits
@@ -35,7 +36,7 @@ KEYS_SHARED_MS = 15 * MINUTE
 """Calls of one role get the same temporary keys for this long; they live many times longer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Call:
     """A call somebody wants made. ``service`` is empty for a 3.0 function; ``tracing`` as in `Invocation`."""
 

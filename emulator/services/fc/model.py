@@ -8,11 +8,12 @@ Structures that nothing here acts on (VPC, NAS, tracing ...) stay what the API c
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import Any
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
 
 LATEST = "LATEST"
@@ -22,7 +23,7 @@ Struct = Mapping[str, Any]
 CUSTOM_CONTAINER = "custom-container"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Scope:
     """What versions and aliases belong to: a service of 2.0 or a function of 3.0; the other name is empty."""
 
@@ -38,7 +39,7 @@ def scope_of(service: str, function: str) -> Scope:
     return Scope(service=service) if service else Scope(function=function)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ServiceConfig:
     """What a caller says about a service of 2.0."""
 
@@ -52,7 +53,7 @@ class ServiceConfig:
     tracing_config: Struct | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Service:
     """A service of 2.0.
 
@@ -78,7 +79,7 @@ class Service:
         return etag(self.service_id, self.revision)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FunctionConfig:
     """What a caller says about a function; the fields from ``role`` on are a function's own in 3.0 only.
 
@@ -124,7 +125,7 @@ class FunctionConfig:
     session_affinity_config: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Hook:
     """A handler called at a moment of an instance's life, within ``timeout_s``."""
 
@@ -133,7 +134,7 @@ class Hook:
     command: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Code:
     """Where a function's code is.
 
@@ -148,7 +149,7 @@ class Code:
     folder: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Function:
     """A function, changeable (``version`` 0) or frozen in a version.
 
@@ -184,7 +185,7 @@ class Function:
         return scope_of(self.service, self.name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Version:
     """A published version. ``config`` is the frozen service configuration (None in 3.0), ``content`` the digest of
     everything that was frozen, by which a publish without a change is noticed.
@@ -200,7 +201,7 @@ class Version:
     folder: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Alias:
     """A name for a version, with at most one additional version that gets a share of the calls.
 

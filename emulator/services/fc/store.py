@@ -5,14 +5,15 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, Protocol
 
+from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
 from emulator.services.fc.model import Alias, Function, Scope, Service, Version
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Slice:
     """A part of a list of names: from *start* on, with *prefix*, carrying *tags*."""
 

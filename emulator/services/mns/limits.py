@@ -3,8 +3,7 @@
 Source: MNS limits page, parameter tables of the API reference; what is marked "assumed" is not documented.
 """
 
-from dataclasses import dataclass
-
+from emulator.kernel.frozen import frozen
 from emulator.kernel.limits import Range
 
 # --- queues ------------------------------------------------------------------------------------------------------
@@ -48,7 +47,7 @@ SWEEP_GRAIN_MS = 1_000
 """Expired messages leave the file at the next full second; no answer shows them from their last millisecond on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Profile:
     """Where documents and clients disagree: how long a queue's name may be, and whether priority 0 means "not given".
 

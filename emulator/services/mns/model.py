@@ -1,10 +1,10 @@
 """What queues and messages are made of: plain values, no rules."""
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, NamedTuple, NewType, TypedDict
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
 from emulator.services.mns import limits
 
@@ -15,7 +15,7 @@ QueueId = NewType("QueueId", int)
 # --- queues ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DeadLetterPolicy:
     """Where a message goes when it has been received *max_receives* times and would be received once more."""
 
@@ -24,7 +24,7 @@ class DeadLetterPolicy:
     max_receives: int = limits.MAX_RECEIVES.default
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RateLimit:
     """Tenant rate limit; kept, not enforced."""
 
@@ -32,7 +32,7 @@ class RateLimit:
     max_receives_per_second: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Encryption:
     """Server-side encryption; kept, without effect."""
 
@@ -42,7 +42,7 @@ class Encryption:
     key_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class QueueSettings:
     """What a caller can choose about a queue.
 
@@ -78,7 +78,7 @@ class SettingsChange(TypedDict, total=False):
     tags: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Queue:
     """A queue as it is stored."""
 
@@ -90,7 +90,7 @@ class Queue:
     modified_at: Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Counters:
     """How many messages are receivable, received and hidden, and not yet due."""
 
@@ -99,7 +99,7 @@ class Counters:
     delayed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class QueueView:
     """A queue and its counters at one instant."""
 
@@ -107,7 +107,7 @@ class QueueView:
     counters: Counters
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AccountAttributes:
     """What an account chose for all its queues; kept, without effect."""
 
@@ -142,7 +142,7 @@ SYSTEM_PROPERTY_NAMES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Draft:
     """A message to be sent; None means the queue's or the service's default."""
 

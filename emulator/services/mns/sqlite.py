@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -314,4 +315,4 @@ def _settings_values(settings: QueueSettings) -> tuple[Any, ...]:
 
 
 def _policy_json(policy: DeadLetterPolicy | RateLimit | Encryption | None) -> str | None:
-    return None if policy is None else json.dumps({name: getattr(policy, name) for name in type(policy).__slots__})
+    return None if policy is None else json.dumps({each.name: getattr(policy, each.name) for each in fields(policy)})

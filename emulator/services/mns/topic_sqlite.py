@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 from emulator.kernel.clock import Millis
@@ -417,4 +418,4 @@ def _publication(content: list[Any]) -> Publication:
 
 
 def _members(value: Encryption | RateLimit | SubscriptionDeadLetters | None) -> str | None:
-    return None if value is None else json.dumps({name: getattr(value, name) for name in type(value).__slots__})
+    return None if value is None else json.dumps({each.name: getattr(value, each.name) for each in fields(value)})

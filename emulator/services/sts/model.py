@@ -1,13 +1,13 @@
 """Roles, sessions and the keys made for them."""
 
 import hashlib
-from dataclasses import dataclass
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TemporaryCredentials:
     """What the caller of AssumeRole, or a function, signs with until ``expiration``."""
 
@@ -17,7 +17,7 @@ class TemporaryCredentials:
     expiration: Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AssumeRole:
     """A checked AssumeRole request."""
 

@@ -1,10 +1,10 @@
 """What the service keeps of flows and executions, as frozen data."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NewType
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
 
 FlowId = NewType("FlowId", int)
@@ -35,7 +35,7 @@ STATUS_OF = {
 """The status after each final event."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FlowSettings:
     """What a caller chooses for a flow, beside its name and definition. ``environment`` is JSON text or ""."""
 
@@ -48,7 +48,7 @@ class FlowSettings:
     resource_group: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FlowRecord:
     """A flow as it is kept."""
 
@@ -62,7 +62,7 @@ class FlowRecord:
     modified_at: Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ExecutionRecord:
     """An execution as the API shows it. ``output``, ``error`` and ``cause`` are empty until it has ended."""
 
@@ -86,7 +86,7 @@ class ExecutionRecord:
         return self.stopped_at is None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NewExecution:
     """What is kept when an execution is accepted."""
 
@@ -97,7 +97,7 @@ class NewExecution:
     started_at: Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class LiveExecution:
     """What the driver needs to go on with an execution."""
 
@@ -115,7 +115,7 @@ class LiveExecution:
     snapshot: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EndedExecution:
     """What is needed to tell others of an end; ``deleted``: its flow is gone, and so should it be."""
 
@@ -125,7 +125,7 @@ class EndedExecution:
     deleted: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class HistoryEvent:
     """One event as the API shows it."""
 
@@ -137,7 +137,7 @@ class HistoryEvent:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ExecutionFilter:
     """Which executions a list shows. ``started_from`` is inclusive, ``started_before`` exclusive."""
 

@@ -1,8 +1,8 @@
 """What the service needs from outside, named after the need. The composition root connects them."""
 
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
 from emulator.services.workflow.definition.nodes import FunctionResource
 
@@ -15,7 +15,7 @@ class Refusal(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FunctionReply:
     """What came of a function call.
 
@@ -42,7 +42,7 @@ class FunctionInvoker(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MessageReply:
     """What came of sending a message: the members of the service's reply, or its refusal."""
 

@@ -5,10 +5,11 @@ running. Expressions are `emulator.services.workflow.expression` objects.
 """
 
 from collections.abc import Mapping as AbcMapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
 from emulator.services.workflow.expression.conditions import Condition
 from emulator.services.workflow.expression.mappings import Mapping
 from emulator.services.workflow.expression.paths import Path
@@ -16,7 +17,7 @@ from emulator.services.workflow.expression.paths import Path
 Pattern = Literal["requestResponse", "sync", "waitForCallback"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Step:
     """What every step has.
 
@@ -30,7 +31,7 @@ class Step:
     end: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StepList:
     """Serial steps: the body of a flow, option, branch or iteration. Jumps stay inside one list."""
 
@@ -38,7 +39,7 @@ class StepList:
     index: AbcMapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RetryPolicy:
     """Try again on these errors, waiting longer each time. ``max_attempts`` counts retries."""
 
@@ -49,7 +50,7 @@ class RetryPolicy:
     multiplier: float = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CatchPolicy:
     """Go on at a sibling step when one of these errors is left."""
 
@@ -57,7 +58,7 @@ class CatchPolicy:
     goto: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class FunctionResource:
     """``acs:fc:...:services/S[.Q]/functions/F`` (``service`` set) or ``acs:fc:...:functions/F[/Q]``."""
 
@@ -66,28 +67,28 @@ class FunctionResource:
     qualifier: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class QueueResource:
     """``acs:mns:...:/queues/Q/messages``."""
 
     queue: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class TopicResource:
     """``acs:mns:...:/topics/T/messages``."""
 
     topic: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class FlowResource:
     """``acs:fnf:...:flow/NAME``."""
 
     flow: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class ActionResource:
     """``action: service:Operation`` in place of an ARN."""
 
@@ -98,7 +99,7 @@ class ActionResource:
 Resource = FunctionResource | QueueResource | TopicResource | FlowResource | ActionResource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskStep(Step):
     """Calls a service. ``resource_arn`` is the text as written ("" for an action); shown in the history."""
 
@@ -113,12 +114,12 @@ class TaskStep(Step):
     error_mappings: tuple[Mapping, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PassStep(Step):
     """Emits constants or reshapes its input."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WaitStep(Step):
     """Waits for ``duration`` seconds or until ``timestamp``; exactly one is set, each a constant or a path."""
 
@@ -127,7 +128,7 @@ class WaitStep(Step):
     timestamp_text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Option:
     """One way out of a choice; the default has no condition."""
 
@@ -136,7 +137,7 @@ class Option:
     goto: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ChoiceStep(Step):
     """Takes the first option whose condition is true, else the default, else nothing."""
 
@@ -144,12 +145,12 @@ class ChoiceStep(Step):
     default: Option | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SucceedStep(Step):
     """Ends the innermost step list."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FailStep(Step):
     """Fails its parent, and so on up to the execution."""
 
@@ -157,14 +158,14 @@ class FailStep(Step):
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ParallelStep(Step):
     """Runs its branches side by side."""
 
     branches: tuple[StepList, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ForeachStep(Step):
     """Runs its steps once per element of an array, at most 100 at a time."""
 
@@ -174,7 +175,7 @@ class ForeachStep(Step):
     steps: StepList
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Flow:
     """A whole definition. ``warnings`` are for the log, not for the client."""
 

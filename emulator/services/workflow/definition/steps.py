@@ -4,9 +4,9 @@ Source: flow definition language, Serverless Workflow guide.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from emulator.kernel.frozen import frozen
 from emulator.services.workflow.definition.check import Outline, check_jumps
 from emulator.services.workflow.definition.fields import Fields, Part, whole
 from emulator.services.workflow.definition.limits import BRANCHES, WAIT_S
@@ -40,7 +40,7 @@ Arguments = dict[str, Any]
 """Keyword arguments for a step's class."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Surroundings:
     """What reading a step adds to: the outline of the flow, and the jumps out of the steps of this list."""
 

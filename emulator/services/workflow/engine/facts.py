@@ -1,17 +1,17 @@
 """What decisions may know beside the state: the fixed facts of an execution, and ``$context`` made from them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from emulator.dialect.dates import iso_millis
+from emulator.kernel.frozen import frozen
 from emulator.services.workflow.definition.nodes import Flow
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.expression.mappings import Mapping
 from emulator.services.workflow.expression.paths import Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Facts:
     """The fixed facts of one execution.
 

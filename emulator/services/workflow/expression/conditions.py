@@ -5,14 +5,16 @@ every flow's nodes know this class, few flows have a condition, and an emulator 
 """
 
 from collections.abc import Mapping as AbcMapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
+
+from emulator.kernel.frozen import frozen
 
 if TYPE_CHECKING:
     from emulator.services.workflow.expression.terms import Term
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Condition:
     """A compiled condition. Two are equal when their trees are; ``text`` is the form in the definition."""
 

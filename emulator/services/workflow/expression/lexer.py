@@ -4,9 +4,9 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from emulator.kernel.frozen import frozen
 from emulator.services.workflow.expression.errors import ExpressionError
 from emulator.services.workflow.expression.paths import STEP_ROOTS, scan_path
 
@@ -31,7 +31,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Token:
     """One token: ``value`` is the sign, the constant or the `Path`; ``position`` is its offset in the text."""
 

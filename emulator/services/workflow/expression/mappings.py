@@ -14,9 +14,10 @@ The results are new objects; the values in them are the given ones, uncopied, an
 import re
 from collections.abc import Collection
 from collections.abc import Mapping as AbcMapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from emulator.kernel.frozen import frozen
 from emulator.services.workflow.expression.errors import ExpressionError
 from emulator.services.workflow.expression.paths import MAPPING_ROOTS, MISSING, STEP_ROOTS, Path
 
@@ -27,7 +28,7 @@ _MAPPING_PATH = re.compile(r"\$(?:input|local|context)(?:\Z|[.\[])")
 _STEP_PATH = re.compile(r"\$(?:\Z|[.\[])")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Mapping:
     """Sets ``target`` to ``source``, a `Path` or a constant JSON value; a dot in the target opens a nested object."""
 

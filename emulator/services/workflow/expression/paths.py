@@ -12,10 +12,11 @@ out parts of the given data uncopied: JSON values are never changed in place.
 import re
 from collections.abc import Collection, Iterable
 from collections.abc import Mapping as AbcMapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any, Final, Literal
 
+from emulator.kernel.frozen import frozen
 from emulator.services.workflow.expression.errors import ExpressionError
 
 
@@ -56,7 +57,7 @@ _QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Path:
     """A compiled path. Two paths are equal when they mean the same; ``text`` is the form in the definition."""
 

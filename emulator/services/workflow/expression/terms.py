@@ -5,15 +5,15 @@ them. From the tightest: unary, comparison, ``&&``, ``||``.
 """
 
 import json
-from dataclasses import dataclass
 from typing import Literal
 
+from emulator.kernel.frozen import frozen
 from emulator.services.workflow.expression.paths import Path
 
 ComparisonSign = Literal["==", "!=", "<", "<=", ">", ">=", "in"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Constant:
     """A text, number, boolean or null in the condition."""
 
@@ -37,7 +37,7 @@ class Constant:
         return json.dumps(self.value)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Lookup:
     """A value of the input."""
 
@@ -47,7 +47,7 @@ class Lookup:
         return str(self.path)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Array:
     """``[a, b, ...]``."""
 
@@ -57,7 +57,7 @@ class Array:
         return f"[{', '.join(str(item) for item in self.items)}]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Not:
     """``!a``."""
 
@@ -67,7 +67,7 @@ class Not:
         return f"!{_inside(self.operand, UNARY)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Minus:
     """``-a``."""
 
@@ -77,7 +77,7 @@ class Minus:
         return f"-{_inside(self.operand, UNARY)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Comparison:
     """``a == b`` and its like."""
 
@@ -89,7 +89,7 @@ class Comparison:
         return f"{_inside(self.left, UNARY)} {self.sign} {_inside(self.right, UNARY)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class And:
     """``a && b && ...``, at least two."""
 
@@ -99,7 +99,7 @@ class And:
         return " && ".join(_inside(operand, COMPARISON) for operand in self.operands)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Or:
     """``a || b || ...``, at least two."""
 
