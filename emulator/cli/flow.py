@@ -9,9 +9,13 @@ from typing import Any
 from emulator.cli import history as events
 from emulator.cli.client import Client
 from emulator.cli.failures import CallRefused, CommandFailed, WrongUsage
+from emulator.cli.following import Follower
 from emulator.cli.output import say, say_json, say_json_line, say_pairs, say_table, short
 from emulator.cli.session import connect, wants_json
+from emulator.cli.tree import Style, render
+from emulator.cli.visits import Execution
 from emulator.cli.waiting import pause
+from emulator.cli.width import terminal_width
 from emulator.config import Settings
 
 FOLLOW_INTERVAL_S = 0.2
@@ -20,11 +24,13 @@ FOLLOW_INTERVAL_S = 0.2
 def start(arguments: Namespace, settings: Settings) -> int:
     """Start an execution; with ``--follow`` the exit code tells whether it succeeded."""
     _check_json(arguments.input)
+    if arguments.events and not arguments.follow:
+        raise WrongUsage("--events goes with --follow")
     client = connect(settings)
     named = {"ExecutionName": arguments.name} if arguments.name else {}
     started = client.workflow("StartExecution", FlowName=arguments.flow, Input=arguments.input, **named)
     if arguments.follow:
-        return _follow(client, arguments.flow, started["Name"], as_json=wants_json(arguments))
+        return _follow(client, arguments, started["Name"])
     if wants_json(arguments):
         say_json(started)
     else:
@@ -39,47 +45,80 @@ def _check_json(text: str) -> None:
         raise WrongUsage(f"--input is not JSON: {error}") from error
 
 
-def _follow(client: Client, flow: str, execution: str, *, as_json: bool) -> int:
-    """Print each event as it happens, then the result."""
-    if not as_json:
+def _follow(client: Client, arguments: Namespace, execution: str) -> int:
+    """Print what happens as it happens, then the result."""
+    printer = _Printer(arguments)
+    if not printer.as_json:
         say(f"execution {execution}")
-    first: events.Event | None = None
     seen = 0
     while True:
         # Asked before the history, so that a final status means that the history is complete.
-        state = client.workflow("DescribeExecution", FlowName=flow, ExecutionName=execution)
-        for event in events.read(client, flow, execution):
-            if event["EventId"] <= seen:
-                continue
-            seen = event["EventId"]
-            first = first or event
-            if as_json:
-                say_json_line(event)
-            else:
-                say(events.line(event, first))
+        state = client.workflow("DescribeExecution", FlowName=arguments.flow, ExecutionName=execution)
+        new = [event for event in events.read(client, arguments.flow, execution) if event["EventId"] > seen]
+        if new:
+            seen = new[-1]["EventId"]
+            printer.show(new)
         if state["Status"] in events.FINAL:
             break
         pause(FOLLOW_INTERVAL_S)
-    if as_json:
-        say_json_line(state)
-    else:
-        say(f"{state['Status']}: {state.get('Output') or '{}'}")
+    printer.finish(state)
     return 0 if state["Status"] == "Succeeded" else 1
 
 
+class _Printer:
+    """Prints new events in the form that was asked for: as JSON, one line each, or one line per step."""
+
+    def __init__(self, arguments: Namespace) -> None:
+        self.as_json = wants_json(arguments)
+        self._each_event: bool = arguments.events
+        self._first: events.Event | None = None
+        self._follower = Follower(Style(width=None if arguments.full else terminal_width()))
+
+    def show(self, new: list[events.Event]) -> None:
+        self._first = self._first or new[0]
+        if self.as_json:
+            for event in new:
+                say_json_line(event)
+        elif self._each_event:
+            for event in new:
+                say(events.line(event, self._first))
+        for line in self._follower.lines(new):
+            if not self.as_json and not self._each_event:
+                say(line)
+
+    def finish(self, state: dict[str, Any]) -> None:
+        if self.as_json:
+            say_json_line(state)
+            return
+        ended = self._follower.execution
+        why = " ".join(part for part in (ended.error, ended.cause) if part)
+        say(f"{state['Status']}: {why or state.get('Output') or '{}'}")
+
+
 def history(arguments: Namespace, settings: Settings) -> int:
-    """Print every event of an execution."""
+    """Print an execution as the tree of its steps, or every event of it."""
     client = connect(settings)
-    execution = arguments.execution or _latest(client, arguments.flow)
+    execution = arguments.execution or latest(client, arguments.flow)
     found = list(events.read(client, arguments.flow, execution))
     if wants_json(arguments):
         say_json(found)
-    else:
+    elif arguments.events:
         say_table(events.HEADINGS, [events.row(event, found[0]) for event in found])
+    else:
+        run = Execution()
+        for event in found:
+            run.add(event)
+        style = Style(width=None if arguments.full else terminal_width())
+        for line in render(run, f"{arguments.flow} / {execution}", style):
+            say(line)
     return 0
 
 
-def _latest(client: Client, flow: str) -> str:
+def latest(client: Client, flow: str) -> str:
+    """Return the name of the execution of *flow* that was started last.
+
+    Raises: CommandFailed when there is none; NoEmulator, CallRefused.
+    """
     newest = client.workflow("ListExecutions", FlowName=flow, Limit="1").get("Executions") or []
     if not newest:
         raise CommandFailed(f"flow {flow} has not been executed yet")

@@ -68,11 +68,13 @@ def test_account_id_is_filled_into_a_definition(program):
 
 
 @pytest.mark.parametrize(
-    ("given", "code", "last"), [('{"good": true}', 0, "Succeeded: "), ("{}", 1, "Failed: ")], ids=["good", "bad"]
+    ("given", "code", "last"),
+    [('{"good": true}', 0, "Succeeded: {}"), ("{}", 1, "Failed: Mine told to")],
+    ids=["good", "bad"],
 )
 def test_followed_execution_shows_its_events_and_its_outcome(program, flow, given, code, last):
     """The exit code is the outcome's."""
-    done = program.run("flow", "start", "judge", "--input", given, "--follow")
+    done = program.run("flow", "start", "judge", "--input", given, "--follow", "--events")
 
     lines = done.stdout.splitlines()
     assert done.returncode == code, done.stderr
@@ -96,7 +98,7 @@ def test_history_is_that_of_the_last_execution_unless_one_is_named(program, flow
     program.run("flow", "start", "judge", "--name", "first", "--input", '{"good": true}', "--follow")
     program.run("flow", "start", "judge", "--name", "second", "--follow")
 
-    latest = program.run("flow", "history", "judge")
+    latest = program.run("flow", "history", "judge", "--events")
     first = program.run("flow", "history", "judge", "first", "--json")
 
     assert none.returncode == 1
@@ -118,7 +120,7 @@ def test_running_execution_is_stopped(program, flow):
 
     assert stopped.stdout == "stopped slow\n"
     assert "Stopped" in shown.stdout
-    assert "error=Enough cause=took too long" in program.run("flow", "history", "judge", "slow").stdout
+    assert "error=Enough cause=took too long" in program.run("flow", "history", "judge", "slow", "--events").stdout
 
 
 def test_bad_flow_commands_are_told_apart(program, flow):
