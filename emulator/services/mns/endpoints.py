@@ -6,12 +6,12 @@ qualifiers are assumed.
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
 
 from emulator.http.fields import Unsendable
 from emulator.http.outgoing import split_url
+from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
 from emulator.services.mns.topic_errors import EndpointInvalid
 from emulator.services.mns.topic_limits import ENDPOINT_LENGTH
@@ -35,28 +35,28 @@ _FUNCTION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class HttpEndpoint:
     """A web address; ``url`` is where the push goes."""
 
     url: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class QueueEndpoint:
     """A queue of the same account and region."""
 
     queue: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class FunctionEndpoint:
     """A function, by its resource name."""
 
     arn: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class OutboxEndpoint:
     """A mail address, telephone number, app or event bus: recorded instead of being sent."""
 

@@ -1,10 +1,11 @@
 """What topics, subscriptions and deliveries are made of: plain values, no rules."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Literal, NewType, TypedDict
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
 from emulator.services.mns import limits
 from emulator.services.mns.model import Encryption, Properties, RateLimit
@@ -39,7 +40,7 @@ class ContentFormat(Enum):
 # --- topics ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TopicSettings:
     """What a caller can choose about a topic. The first two are the attributes of the XML API."""
 
@@ -60,7 +61,7 @@ class TopicChange(TypedDict, total=False):
     tags: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Topic:
     """A topic as it is stored."""
 
@@ -72,7 +73,7 @@ class Topic:
     modified_at: Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TopicView:
     """A topic and the number of its messages that some subscriber has not got yet."""
 
@@ -83,7 +84,7 @@ class TopicView:
 # --- subscriptions -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SubscriptionDeadLetters:
     """Where a message goes when its last retry has failed."""
 
@@ -91,7 +92,7 @@ class SubscriptionDeadLetters:
     target: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SubscriptionSettings:
     """What a caller can choose about a subscription.
 
@@ -118,7 +119,7 @@ class SubscriptionChange(TypedDict, total=False):
     extras: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Subscription:
     """A subscription as it is stored."""
 
@@ -135,7 +136,7 @@ class Subscription:
 # --- messages and their deliveries -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PublishDraft:
     """A message to be published."""
 
@@ -147,7 +148,7 @@ class PublishDraft:
     system_properties: Properties = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Publication:
     """A published message. It is stored while some subscriber has not got it yet."""
 
@@ -162,7 +163,7 @@ class Publication:
     published_at: Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Delivery:
     """A message on its way to one subscriber: tried *attempts* times, next at ``due_at``."""
 
@@ -174,7 +175,7 @@ class Delivery:
     due_at: Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Outcome:
     """What came of one attempt: whether the subscriber has the message, and a line for people."""
 
@@ -185,7 +186,7 @@ class Outcome:
 DeliveryState = Literal["pending", "delivered", "dropped", "dead-lettered"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DeliveryReport:
     """One delivery for people who look. ``next_at`` is set while it is pending, ``ended_at`` afterwards."""
 
@@ -198,7 +199,7 @@ class DeliveryReport:
     ended_at: Millis | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OutboxEntry:
     """A mail, short message, mobile notification or event that was recorded instead of being sent.
 

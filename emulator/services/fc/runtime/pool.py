@@ -7,9 +7,9 @@ rest is reaped after an idle time. Time spent idle follows the emulator's clock;
 import asyncio
 import logging
 import os
-from dataclasses import dataclass
 
 from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.frozen import frozen
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
@@ -39,7 +39,7 @@ _STOP_LIMIT_S = 3.0
 _PYTHON_2_NOTICE = b"WARNING: python2.7 runs on Python 3 here; map it to another interpreter under runtimes:\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Provision:
     image: FunctionImage
     count: int

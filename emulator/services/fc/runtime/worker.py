@@ -6,10 +6,10 @@ a call, and how long it is kept, is the pool's business.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime import failures, logs
 from emulator.services.fc.runtime.deadline import Deadline
 from emulator.services.fc.runtime.instance import (
@@ -43,7 +43,7 @@ class CallNotRead(Exception):
     """The instance ended before it saw the call, which can be given to another one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Outcome:
     """How one run of user code ended. ``error`` is the text of the end marker, empty for success."""
 
