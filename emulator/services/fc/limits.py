@@ -6,6 +6,7 @@ not, because those quotas can be raised in the cloud and would only get in the w
 Source: the vendor's limits page and parameter tables; SDK model comments.
 """
 
+from emulator.kernel.clock import DAY, HOUR, SECOND
 from emulator.kernel.limits import Range
 
 KIB = 1024
@@ -41,6 +42,18 @@ HEALTH_FAILURES = Range(1, 120, 3)
 HEALTH_SUCCESSES = Range(1, 120, 1)
 HEALTH_URL_LENGTH = 2048
 
+TRIGGER_NAME_LENGTH = 128
+CRON_LENGTH = 512
+FILTER_TAG_LENGTH = 16
+LAYER_NAME_LENGTH = 128
+LICENSE_LENGTH = 256
+COMPATIBLE_RUNTIMES = 20
+
+HTTP_HEADER_BYTES = {"2.0": 4 * KIB, "3.0": 8 * KIB}
+HTTP_BODY_BYTES = {"2.0": 6 * MIB, "3.0": 32 * MIB}
+HTTP_TARGET_BYTES = 4 * KIB
+HTTP_RESPONSE_HEADER_BYTES = 8 * KIB
+
 LIST = Range(1, 100, 20)
 TAGS_PER_CALL = Range(1, 20, 1)
 TAG_KEY_LENGTH = 128
@@ -60,3 +73,24 @@ CODE_URL_LIFE_S = 600
 CODE_SWEPT_AFTER_START_S = 30
 CODE_KEPT_AFTER_USE_S = 900
 """How long a package nobody refers to stays on disk, for calls that are still in it."""
+
+ASYNC_AGE_S = Range(1, 2_592_000, 86_400)  # one page says 604800
+ASYNC_RETRIES = Range(0, 8, 3)
+ASYNC_RETRY_DELAY_MS = 1 * SECOND
+"""The pause after a function's first failure; it doubles. Assumed."""
+ASYNC_BACKOFF_MS = SECOND // 2
+ASYNC_BACKOFF_TOTAL_MS = 5 * HOUR
+ASYNC_CONCURRENCY = 20
+"""How many queued calls of one function and qualifier run at once; the cloud has room for more than one machine."""
+ASYNC_ID_LENGTH = 128
+TASK_KEPT_MS = 7 * DAY
+"""How long the record of a task stays after its end. Assumed."""
+KEYED_CALL_KEPT_MS = DAY
+"""How long a repeated hand-over of the same call is noticed after its end."""
+TASK_PAYLOAD_BYTES = 1 * MIB
+
+INSTANCE_TARGET = Range(0, 10_000, 0)
+RESERVED_CONCURRENCY = Range(0, 10_000, 0)
+INSTANCE_LIST = Range(0, 1000, 20)
+POLICY_NAME_LENGTH = 128
+POLICIES = 100
