@@ -135,7 +135,7 @@ class Zygote:
                     return agent
                 pid = self._give_spare(channel, log)
             if pid == 0:
-                raise OSError(errno.EAGAIN, "the forked process died at once")
+                raise OSError(errno.EAGAIN, "the forked process died at once")  # noqa: TRY301 - reported as any other
         except OSError as error:
             self._tell(ENDED, number, error.errno or 0, 0, REASONS.index("fork"))
         else:
