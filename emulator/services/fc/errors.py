@@ -7,13 +7,15 @@
     |        OperationNotServed, SignatureNonceUsed
     |-- 403  AccessDenied, SignatureNotMatch, InvalidAccessKeyID, RequestTimeTooSkewed, InvalidSecurityToken,
     |        SecurityTokenExpired
-    |-- 404  ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound
-    |-- 409  ServiceAlreadyExists, FunctionAlreadyExists, AliasAlreadyExists, ServiceNotEmpty, FunctionNotEmpty,
-    |        VersionInUse, ConcurrentUpdateError
+    |-- 404  ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, TriggerNotFound, DomainNameNotFound,
+    |        LayerNotFound, LayerVersionNotFound
+    |-- 409  ServiceAlreadyExists, FunctionAlreadyExists, AliasAlreadyExists, TriggerAlreadyExists,
+    |        DomainNameAlreadyExists, ServiceNotEmpty, FunctionNotEmpty, VersionInUse, ConcurrentUpdateError
     |-- 412  PreconditionFailed, CAExited, CAFileNotFound
     |-- 429  ResourceExhausted
     |-- 499  ClientClosedRequest
     |-- 500  InternalServerError
+    |-- 502  BadResponse
     `-- 503  ResourceThrottled
 
 Failures of user code are no errors here: they are answers with status 200 and a header.
@@ -175,6 +177,38 @@ class AliasNotFound(FcError):
     template = "alias '{alias}' of {owner} does not exist"
 
 
+class TriggerNotFound(FcError):
+    """The function has no trigger of this name, or none for HTTP requests. Source: code known, text assumed."""
+
+    code = "TriggerNotFound"
+    http_status = 404
+    template = "trigger '{trigger}' does not exist in function '{function}'"
+
+
+class DomainNameNotFound(FcError):
+    """No custom domain of this name, or none of its routes matches. Source: assumed for routes."""
+
+    code = "DomainNameNotFound"
+    http_status = 404
+    template = "domain name '{domain}' does not exist"
+
+
+class LayerNotFound(FcError):
+    """No layer of this name. Source: code assumed."""
+
+    code = "LayerNotFound"
+    http_status = 404
+    template = "layer '{layer}' does not exist"
+
+
+class LayerVersionNotFound(FcError):
+    """The layer has no such version. Source: code assumed."""
+
+    code = "LayerVersionNotFound"
+    http_status = 404
+    template = "version '{version}' of layer '{layer}' does not exist"
+
+
 class ServiceAlreadyExists(FcError):
     """The name is taken."""
 
@@ -200,6 +234,22 @@ class AliasAlreadyExists(FcError):
     code = "AliasAlreadyExists"
     http_status = 409
     template = "alias '{alias}' of {owner} already exists"
+
+
+class TriggerAlreadyExists(FcError):
+    """The name is taken, or the qualifier has its HTTP trigger already."""
+
+    code = "TriggerAlreadyExists"
+    http_status = 409
+    template = "trigger '{trigger}' already exists in function '{function}'"
+
+
+class DomainNameAlreadyExists(FcError):
+    """The domain name is taken."""
+
+    code = "DomainNameAlreadyExists"
+    http_status = 409
+    template = "domain name '{domain}' already exists"
 
 
 class ServiceNotEmpty(FcError):
@@ -283,6 +333,14 @@ class InternalServerError(FcError):
     http_status = 500
     template = "an internal error has occurred. Please retry."
     retryable = True
+
+
+class BadResponse(FcError):
+    """A function answered an HTTP request with what cannot be passed on."""
+
+    code = "BadResponse"
+    http_status = 502
+    template = "the response of the function is invalid: {reason}"
 
 
 class ResourceThrottled(FcError):

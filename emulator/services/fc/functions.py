@@ -56,6 +56,7 @@ class Functions:
         self._resolver = resolver
         self._objects = objects
         self._downloads: dict[str, tuple[str, Millis]] = {}
+        self.check_deletable: Callable[[World, str, str], None] = lambda world, service, name: None
         effects.kept_for_download = self._kept_for_download
 
     # --- create, get, list ---------------------------------------------------------------------------------------
@@ -175,13 +176,15 @@ class Functions:
     def delete(self, world: World, service: str, name: str, if_match: str) -> None:
         """Remove a function, and with a 3.0 function its versions and aliases.
 
-        Raises: FunctionNotFound, ServiceNotFound, PreconditionFailed, InvalidArgument for one from the folder.
+        Raises: FunctionNotFound, ServiceNotFound, PreconditionFailed, InvalidArgument for one from the folder, what
+        ``check_deletable`` raises for one that is still needed.
         Source: what happens to versions and aliases of a 3.0 function is assumed.
         """
         function = self._resolver.function(world, service, name)
         check_if_match(if_match, function.etag)
         if function.folder:
             raise InvalidArgument(f"function '{name}' is loaded from {function.folder}; remove that folder instead")
+        self.check_deletable(world, service, name)
         families = [family(world, service, name, 0)]
         if not service:
             scope = function.scope

@@ -26,6 +26,9 @@ from emulator.services.fc.publishing import Publishing
 from emulator.services.fc.resolving import Resolver
 from emulator.services.fc.sqlite import SCHEMA, SqliteStore
 from emulator.services.fc.tagging import Tagging
+from emulator.services.fc.trigger_model import Trigger, trigger_path
+from emulator.services.fc.trigger_sqlite import TriggerStore
+from emulator.services.fc.triggers import Triggers
 from emulator.services.fc.watching import Watcher
 from emulator.storage.database import Database
 
@@ -83,6 +86,9 @@ class FunctionCompute:
         )
         self.publishing = Publishing(self.store, ids, self.codes, self.functions, self._effects, self.resolver)
         self.tagging = Tagging(self.store)
+        self._trigger_store = TriggerStore(database)
+        self.triggers = Triggers(self._trigger_store, database, self.resolver, ids)
+        self.functions.check_deletable = self.triggers.check_none
         self.invoker = Invoker(self.resolver, instances, ids, credentials)
         self._loader = Loader(self.store, ids, self._effects, self.world)
         self._snapshot = Snapshot()
@@ -119,6 +125,7 @@ class FunctionCompute:
         """Forget every resource, tag and log; functions of the folder are loaded anew."""
         known = self.store.keys()
         self.store.clear()
+        self._trigger_store.clear()
         self.invoker.forget_keys()
         self._take(self._snapshot)
         self._effects.retire(family(*key) for key in known)
@@ -128,7 +135,10 @@ class FunctionCompute:
     def _take(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self.resolver.unusable = dict(snapshot.unusable)
-        self._loader.apply(snapshot, self._clock.now())
+        now = self._clock.now()
+        self._loader.apply(snapshot, now)
+        loaded = self.store.loaded(self.world).functions.values()
+        self.triggers.follow_folder(self.world, [function for function in loaded if not function.version], now)
 
     # --- calls from inside the emulator --------------------------------------------------------------------------
 
@@ -168,6 +178,16 @@ class FunctionCompute:
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
         """
         return self.resolver.function(world, service or "", function, qualifier)
+
+    # --- addresses of HTTP triggers -----------------------------------------------------------------------------
+
+    def trigger_url(self, trigger: Trigger) -> str:
+        """Return the address of an HTTP trigger that works from everywhere on this machine, without a final slash."""
+        return f"{self._endpoint().rstrip('/')}{trigger_path(trigger)}"
+
+    def trigger_host(self, world: World, trigger: Trigger) -> str:
+        """Return the host name of an HTTP trigger; ``.localhost`` in place of its domain works too."""
+        return f"{trigger.label}.{world.region}.fcapp.run"
 
     # --- what the gateway serves beside the API ------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc import fields
-from emulator.services.fc.dialects import bodies
+from emulator.services.fc.dialects import bodies, trigger_api
 from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
 from emulator.services.fc.dialects.invocations import invoke_function
 from emulator.services.fc.dialects.routing import Route
@@ -334,11 +334,6 @@ KNOWN = (
     Route("POST", _S + "/binding", "CreateVpcBinding"),
     Route("GET", _S + "/bindings", "ListVpcBindings"),
     Route("DELETE", _S + "/bindings/{vpc}", "DeleteVpcBinding"),
-    Route("POST", _F + "/triggers", "CreateTrigger"),
-    Route("GET", _F + "/triggers", "ListTriggers"),
-    Route("GET", _F + "/triggers/{trigger}", "GetTrigger"),
-    Route("PUT", _F + "/triggers/{trigger}", "UpdateTrigger"),
-    Route("DELETE", _F + "/triggers/{trigger}", "DeleteTrigger"),
     Route("PUT", _F + "/async-invoke-config", "PutFunctionAsyncInvokeConfig"),
     Route("GET", _F + "/async-invoke-config", "GetFunctionAsyncInvokeConfig"),
     Route("DELETE", _F + "/async-invoke-config", "DeleteFunctionAsyncInvokeConfig"),
@@ -373,6 +368,7 @@ KNOWN = (
 
 ROUTES = (
     *SERVED,
+    *trigger_api.routes(_F, trigger_api.render_2016),
     *KNOWN,
     Route("DELETE", "/tag", "UntagResource", untag_resource),
     Route("GET", "/reservedCapacities", "ListReservedCapacities", list_reserved_capacities),

@@ -7,7 +7,7 @@ from typing import Any
 
 from emulator.http.message import Response
 from emulator.services.fc import fields
-from emulator.services.fc.dialects import bodies, v2016
+from emulator.services.fc.dialects import bodies, trigger_api, v2016
 from emulator.services.fc.dialects.exchange import Exchange, next_token
 from emulator.services.fc.dialects.routing import Route
 from emulator.services.fc.model import Alias, service_arn
@@ -75,6 +75,7 @@ ROUTES = (
     Route("PUT", "/tag", "UntagResource", v2016.untag_resource),
     Route("GET", "/tags", "ListTaggedResources", list_tagged_resources),
     Route("GET", "/reserved-capacities", "ListReservedCapacities", v2016.list_reserved_capacities),
+    *trigger_api.routes(_F, trigger_api.render_2021),
     *v2016.SERVED,  # the first route of a path wins, so those above stand in front
     *v2016.KNOWN,
     Route("POST", _F + "/event-sources", "RegisterEventSource"),

@@ -8,7 +8,7 @@ from typing import Any
 from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc import checks, fields, limits
-from emulator.services.fc.dialects import bodies, v2016
+from emulator.services.fc.dialects import bodies, trigger_api, v2016
 from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
 from emulator.services.fc.dialects.invocations import invoke_function
 from emulator.services.fc.dialects.routing import Route
@@ -203,14 +203,10 @@ ROUTES = (
     Route("GET", _F + "/aliases/{alias}", "GetAlias", v2016.get_alias),
     Route("PUT", _F + "/aliases/{alias}", "UpdateAlias", v2016.update_alias),
     Route("DELETE", _F + "/aliases/{alias}", "DeleteAlias", v2016.delete_alias),
+    *trigger_api.routes(_F, trigger_api.render_2023),
     Route("POST", "/tags-v2", "TagResources", tag_resources),
     Route("DELETE", "/tags-v2", "UntagResources", untag_resources),
     Route("GET", "/tags-v2", "ListTagResources", list_tag_resources),
-    Route("POST", _F + "/triggers", "CreateTrigger"),
-    Route("GET", _F + "/triggers", "ListTriggers"),
-    Route("GET", _F + "/triggers/{trigger}", "GetTrigger"),
-    Route("PUT", _F + "/triggers/{trigger}", "UpdateTrigger"),
-    Route("DELETE", _F + "/triggers/{trigger}", "DeleteTrigger"),
     Route("PUT", _F + "/async-invoke-config", "PutAsyncInvokeConfig"),
     Route("GET", _F + "/async-invoke-config", "GetAsyncInvokeConfig"),
     Route("DELETE", _F + "/async-invoke-config", "DeleteAsyncInvokeConfig"),

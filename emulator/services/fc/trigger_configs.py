@@ -1,0 +1,176 @@
+"""What a trigger's configuration may say, for each kind of trigger.
+
+Names match without regard to case, because deployment tools spell them differently. Kinds whose event sources are not
+emulated (log, table store, CDN, event bus, database) are kept as given and fired by hand.
+
+Source: the create-trigger pages of the API reference; Funcraft for the spellings.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from emulator.kernel.cron import LENIENT, CronError, parse_schedule
+from emulator.services.fc import checks, limits
+from emulator.services.fc.checks import Check, flag, items, one_of, shape, text
+from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.model import Struct
+from emulator.services.fc.trigger_model import TriggerKind
+
+KINDS = frozenset(get_args(TriggerKind))
+
+METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"})
+_WITH_SOURCE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events"})
+_WITH_ROLE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events", "rds"})
+
+_OBJECT_EVENT = re.compile(r"oss:(?:ObjectCreated|ObjectRemoved|ObjectReplication):(?:\*|[A-Za-z]+)")
+_TOPIC_ARN = re.compile(r"acs:mns:[^:]*:[^:]*:/?topics/([A-Za-z0-9_-]+)(?:/messages)?")
+_BUCKET_ARN = re.compile(r"acs:oss:[^:]*:[^:]*:([a-z0-9][a-z0-9-]*)")
+
+
+def config_of(kind: TriggerKind, given: object) -> Struct:
+    """Check a trigger's configuration: an object, or a string that holds one.
+
+    Raises: InvalidArgument.
+    """
+    config = _opened(given)
+    known: dict[str, Any] = _CHECKS[kind](config, "triggerConfig")
+    match kind:
+        case "http":
+            return _http(known)
+        case "timer":
+            return _timer(known)
+        case "oss":
+            if not known.get("events"):
+                raise InvalidArgument("triggerConfig.events is required for an oss trigger")
+            return known
+        case "mns_topic":
+            return {"notifyContentFormat": "STREAM", "notifyStrategy": "BACKOFF_RETRY", **known}
+        case _:
+            return known
+
+
+def kind_of(value: object) -> TriggerKind:
+    """Check the type of a trigger.
+
+    Raises: InvalidArgument.
+    """
+    kind: TriggerKind = one_of(KINDS)(value, "triggerType")
+    return kind
+
+
+def check_source(kind: TriggerKind, source_arn: str, role: str, *, role_needed: bool = True) -> None:
+    """Check that a trigger names its event source, and the role its source calls with.
+
+    Raises: InvalidArgument.
+    """
+    if kind in _WITH_SOURCE and not source_arn:
+        raise InvalidArgument(f"sourceArn is required for a trigger of type {kind}")
+    if kind == "mns_topic" and not topic_of(source_arn):
+        raise InvalidArgument(f"sourceArn '{source_arn[:200]}' is invalid: it must name a topic")
+    if kind == "oss" and not bucket_of(source_arn):
+        raise InvalidArgument(f"sourceArn '{source_arn[:200]}' is invalid: it must name a bucket")
+    if role_needed and kind in _WITH_ROLE and not role:
+        raise InvalidArgument(f"invocationRole is required for a trigger of type {kind}")
+
+
+def topic_of(source_arn: str) -> str:
+    """Return the topic a resource name names, empty when it names none."""
+    found = _TOPIC_ARN.fullmatch(source_arn)
+    return found[1] if found else ""
+
+
+def bucket_of(source_arn: str) -> str:
+    """Return the bucket a resource name names, empty when it names none."""
+    found = _BUCKET_ARN.fullmatch(source_arn)
+    return found[1] if found else ""
+
+
+def _opened(given: object) -> Mapping[str, Any]:
+    if given is None or given == "":
+        return {}
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError:
+            raise InvalidArgument("triggerConfig must be a string that holds JSON") from None
+    if not isinstance(given, dict):
+        raise InvalidArgument("triggerConfig must be an object")
+    return given
+
+
+def _lower(choices: frozenset[str]) -> Check:
+    def check(value: Any, field: str) -> str:
+        return str(one_of(choices)(value.lower() if isinstance(value, str) else value, field))
+
+    return check
+
+
+def _method(value: Any, field: str) -> str:
+    return str(one_of(METHODS)(value.upper() if isinstance(value, str) else value, field))
+
+
+def _schedule(value: Any, field: str) -> str:
+    expression = str(text(limits.CRON_LENGTH, 1)(value, field))
+    try:
+        parse_schedule(expression, LENIENT)
+    except CronError as error:
+        raise InvalidArgument(f"{field} '{expression[:100]}' is invalid: {error}") from error
+    return expression
+
+
+def _payload(value: Any, field: str) -> str:
+    payload = str(text()(value, field))
+    if len(payload.encode("utf-8", "replace")) > limits.ASYNC_PAYLOAD_BYTES:
+        raise InvalidArgument(f"{field} must not be larger than {limits.ASYNC_PAYLOAD_BYTES} bytes")
+    return payload
+
+
+def _object_event(value: Any, field: str) -> str:
+    if not isinstance(value, str) or not _OBJECT_EVENT.fullmatch(value):
+        raise InvalidArgument(f"{field} '{str(value)[:80]}' is not the name of an object event")
+    return value
+
+
+def _http(known: dict[str, Any]) -> Struct:
+    if not known.get("methods"):
+        raise InvalidArgument("triggerConfig.methods is required for an http trigger")
+    return {"authType": "function", **known, "methods": list(dict.fromkeys(known["methods"]))}
+
+
+def _timer(known: dict[str, Any]) -> Struct:
+    if "cronExpression" not in known:
+        raise InvalidArgument("triggerConfig.cronExpression is required for a timer trigger")
+    return {"payload": "", "enable": True, **known}
+
+
+def _kept(value: Any, field: str) -> dict[str, Any]:
+    kept: dict[str, Any] = checks.anything(value, field)
+    return kept
+
+
+_CHECKS: Mapping[TriggerKind, Check] = {
+    "http": shape(
+        authType=_lower(frozenset({"anonymous", "function", "jwt"})),
+        methods=items(_method),
+        disableURLInternet=flag,
+        authConfig=checks.anything,
+        corsConfig=checks.anything,
+    ),
+    "timer": shape(cronExpression=_schedule, enable=flag, payload=_payload),
+    "oss": shape(
+        events=items(_object_event),
+        filter=shape(key=shape(prefix=text(), suffix=text())),
+    ),
+    "mns_topic": shape(
+        filterTag=text(limits.FILTER_TAG_LENGTH),
+        notifyContentFormat=one_of(frozenset({"STREAM", "JSON"})),
+        notifyStrategy=one_of(frozenset({"BACKOFF_RETRY", "EXPONENTIAL_DECAY_RETRY"})),
+    ),
+    "log": _kept,
+    "tablestore": _kept,
+    "cdn_events": _kept,
+    "eventbridge": _kept,
+    "rds": _kept,
+}

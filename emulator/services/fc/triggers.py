@@ -1,0 +1,295 @@
+"""Triggers as resources: create, get, update, delete, list, and those the functions folder names."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import World
+from emulator.kernel.ids import Ids
+from emulator.kernel.paging import Page, cut
+from emulator.services.fc import checks, limits
+from emulator.services.fc.checks import text
+from emulator.services.fc.errors import (
+    FcError,
+    FunctionNotEmpty,
+    InvalidArgument,
+    TriggerAlreadyExists,
+    TriggerNotFound,
+)
+from emulator.services.fc.model import LATEST, Function, Struct
+from emulator.services.fc.resolving import Resolver
+from emulator.services.fc.store import Slice
+from emulator.services.fc.trigger_configs import check_source, config_of, kind_of
+from emulator.services.fc.trigger_model import Trigger, host_label
+from emulator.services.fc.trigger_sqlite import TriggerStore
+from emulator.services.fc.versions import check_if_match
+from emulator.storage.database import CommitFailed, Database
+
+_log = logging.getLogger(__name__)
+
+_ALL = Slice(limit=1_000_000)
+
+
+class TriggerWatcher(Protocol):
+    """Somebody who acts on triggers: arms timers, subscribes to topics."""
+
+    def check(self, world: World, trigger: Trigger) -> None:
+        """Take part in making or changing *trigger*, within the same transaction.
+
+        Raises: FcError when it cannot be.
+        """
+        ...
+
+    def changed(self, world: World, trigger: Trigger) -> None:
+        """Take note of a trigger that is new or has changed; called after the commit."""
+        ...
+
+    def removed(self, world: World, trigger: Trigger) -> None:
+        """Take note of a trigger that is gone; called after the commit."""
+        ...
+
+
+class Triggers:
+    """The triggers of every account; ``service`` is empty for those of 3.0 functions."""
+
+    def __init__(self, store: TriggerStore, database: Database, resolver: Resolver, ids: Ids) -> None:
+        self._store = store
+        self._database = database
+        self._resolver = resolver
+        self._ids = ids
+        self._warned: frozenset[str] = frozenset()
+        self.watchers: list[TriggerWatcher] = []
+
+    # --- the operations ------------------------------------------------------------------------------------------
+
+    def create(self, world: World, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
+        """Make a trigger from a request body.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument,
+        TriggerAlreadyExists.
+        """
+        self._resolver.function(world, service, function)
+        trigger = self._read(service, function, body, now)
+        if self._store.get(world, service, function, trigger.name) is not None:
+            raise TriggerAlreadyExists(trigger=trigger.name, function=function)
+        check_source(trigger.kind, trigger.source_arn, trigger.role)
+        self._check_place(world, trigger)
+        self._put(world, trigger)
+        return trigger
+
+    def get(self, world: World, service: str, function: str, name: str) -> Trigger:
+        """Return a trigger.
+
+        Raises: ServiceNotFound, FunctionNotFound, TriggerNotFound.
+        """
+        trigger = self._store.get(world, service, function, name)
+        if trigger is None:
+            self._resolver.function(world, service, function)
+            raise TriggerNotFound(trigger=name, function=function)
+        return trigger
+
+    def update(
+        self, world: World, service: str, function: str, name: str, body: Mapping[str, Any], if_match: str, now: Millis
+    ) -> Trigger:
+        """Change what *body* says; a configuration is replaced as a whole.
+
+        Raises: as `get`; PreconditionFailed, InvalidArgument, VersionNotFound, AliasNotFound, TriggerAlreadyExists.
+        """
+        old = self.get(world, service, function, name)
+        check_if_match(if_match, old.etag)
+        _check_own(old)
+        values = _given(body)
+        changes: dict[str, Any] = {
+            attribute: values[wire]
+            for wire, attribute in (("invocationrole", "role"), ("description", "description"))
+            if wire in values
+        }
+        if "triggerconfig" in values:
+            changes["config"] = config_of(old.kind, values["triggerconfig"])
+        if values.get("qualifier"):
+            changes["qualifier"] = values["qualifier"]
+        trigger = replace(old, **_checked(changes), modified_at=now, revision=old.revision + 1)
+        self._check_place(world, trigger)
+        self._put(world, trigger)
+        return trigger
+
+    def delete(self, world: World, service: str, function: str, name: str, if_match: str) -> None:
+        """Remove a trigger.
+
+        Raises: as `get`; PreconditionFailed, InvalidArgument for one named in a file.
+        """
+        trigger = self.get(world, service, function, name)
+        check_if_match(if_match, trigger.etag)
+        _check_own(trigger)
+        self._delete(world, trigger)
+
+    def page(self, world: World, service: str, function: str, part: Slice) -> Page[Trigger]:
+        """Return a function's triggers by name.
+
+        Raises: ServiceNotFound, FunctionNotFound.
+        """
+        self._resolver.function(world, service, function)
+        return cut(self._store.some(world, service, function, part), part.limit, lambda trigger: trigger.name)
+
+    def check_none(self, world: World, service: str, function: str) -> None:
+        """Keep a function with triggers from being deleted.
+
+        Raises: FunctionNotEmpty.
+        """
+        if self._store.some(world, service, function, Slice(limit=1)):
+            raise FunctionNotEmpty(function=function)
+
+    def all(self) -> list[tuple[World, Trigger]]:
+        """Return every trigger of every world."""
+        return self._store.all()
+
+    # --- the functions folder ------------------------------------------------------------------------------------
+
+    def follow_folder(self, world: World, functions: Iterable[Function], now: Millis) -> None:
+        """Make the triggers of the folder's functions be what their files say.
+
+        *functions* are those of the folder, current versions only. What cannot be used is logged once and left out.
+        Triggers of functions that have left are removed, whoever made them.
+        """
+        gone = {
+            (trigger.service, trigger.function, trigger.name): trigger
+            for owner, trigger in self._store.all()
+            if owner == world and (trigger.folder or not self._has_function(world, trigger))
+        }
+        warnings = []
+        for function in functions:
+            for described in function.triggers:
+                try:
+                    trigger = self._read(function.service, function.name, _as_api(described), now)
+                    check_source(trigger.kind, trigger.source_arn, trigger.role, role_needed=False)
+                    self._follow(world, replace(trigger, folder=function.folder), now)
+                except FcError as error:
+                    warnings.append(f"{function.folder}: a trigger is left out: {error.message}")
+                else:
+                    gone.pop((function.service, function.name, trigger.name), None)
+        for trigger in gone.values():
+            self._delete(world, trigger)
+        for warning in warnings:
+            if warning not in self._warned:
+                _log.warning("%s", warning)
+        self._warned = frozenset(warnings)
+
+    def _follow(self, world: World, found: Trigger, now: Millis) -> None:
+        old = self._store.get(world, found.service, found.function, found.name)
+        if old is None:
+            self._check_place(world, found)
+            self._put(world, found)
+            return
+        new = replace(
+            found,
+            trigger_id=old.trigger_id,
+            label=old.label if found.label else "",
+            created_at=old.created_at,
+            modified_at=old.modified_at,
+            revision=old.revision,
+        )
+        if new != old:
+            new = replace(new, modified_at=now, revision=old.revision + 1)
+            self._check_place(world, new)
+            self._put(world, new)
+
+    def _has_function(self, world: World, trigger: Trigger) -> bool:
+        try:
+            self._resolver.function(world, trigger.service, trigger.function)
+        except FcError:
+            return False
+        return True
+
+    # --- inside --------------------------------------------------------------------------------------------------
+
+    def _read(self, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
+        values = _given(body)
+        kind = kind_of(values.get("triggertype"))
+        trigger_id = self._ids.uuid()
+        texts = {
+            "source_arn": values.get("sourcearn") or "",
+            "role": values.get("invocationrole") or "",
+            "qualifier": values.get("qualifier") or LATEST,
+            "description": values.get("description") or "",
+        }
+        return Trigger(
+            service=service,
+            function=function,
+            name=checks.name(values.get("triggername"), "triggerName", limits.TRIGGER_NAME_LENGTH),
+            trigger_id=trigger_id,
+            kind=kind,
+            config=config_of(kind, values.get("triggerconfig")),
+            label=host_label(service, function, trigger_id) if kind == "http" else "",
+            created_at=now,
+            modified_at=now,
+            **_checked(texts),
+        )
+
+    def _check_place(self, world: World, trigger: Trigger) -> None:
+        """See that the qualifier is there and has no other HTTP trigger; let the watchers do their part."""
+        self._resolver.function(world, trigger.service, trigger.function, trigger.qualifier)
+        if trigger.kind == "http":
+            for other in self._store.some(world, trigger.service, trigger.function, _ALL):
+                if other.kind == "http" and other.name != trigger.name and other.qualifier == trigger.qualifier:
+                    raise TriggerAlreadyExists(
+                        f"function '{trigger.function}' already has an http trigger for the version or alias "
+                        f"'{trigger.qualifier}'"
+                    )
+        for watcher in self.watchers:
+            watcher.check(world, trigger)
+
+    def _put(self, world: World, trigger: Trigger) -> None:
+        self._store.put(world, trigger)
+        self._tell(lambda watcher: watcher.changed(world, trigger))
+
+    def _delete(self, world: World, trigger: Trigger) -> None:
+        self._store.delete(world, trigger)
+        self._tell(lambda watcher: watcher.removed(world, trigger))
+
+    def _tell(self, news: Callable[[TriggerWatcher], None]) -> None:
+        def committed(failure: CommitFailed | None) -> None:
+            if failure is None:
+                for watcher in self.watchers:
+                    news(watcher)
+
+        self._database.after_commit(committed)
+
+
+def _given(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what *body* says under lower-case names; null counts as absent."""
+    return {key.lower(): value for key, value in body.items() if value is not None}
+
+
+_TEXTS = {
+    "source_arn": ("sourceArn", text()),
+    "role": ("invocationRole", text(limits.ROLE_LENGTH)),
+    "qualifier": ("qualifier", text(limits.ALIAS_NAME_LENGTH)),
+    "description": ("description", text(limits.DESCRIPTION_LENGTH)),
+}
+
+
+def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
+    for name, value in values.items():
+        if name in _TEXTS:
+            wire, check = _TEXTS[name]
+            check(value, wire)
+    return dict(values)
+
+
+def _check_own(trigger: Trigger) -> None:
+    if trigger.folder:
+        raise InvalidArgument(f"trigger '{trigger.name}' is set in {trigger.folder}; change the files there instead")
+
+
+def _as_api(described: Struct) -> dict[str, Any]:
+    """Return a trigger of a ``function.yml`` under the API's names; the shorter ones of ``s.yaml`` are fine too."""
+    shorter = {"name": "triggerName", "type": "triggerType", "config": "triggerConfig", "role": "invocationRole"}
+    named = {shorter.get(str(key), str(key)): value for key, value in described.items()}
+    config = named.get("triggerConfig")
+    if isinstance(config, dict):
+        named["triggerConfig"] = {str(key): value for key, value in config.items()}
+    if "qualifier" in named:
+        named["qualifier"] = str(named["qualifier"])
+    return named
