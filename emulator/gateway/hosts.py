@@ -13,20 +13,20 @@ from emulator.kernel.frozen import frozen
 
 EMULATED_SUFFIXES = (".aliyuncs.com", ".fcapp.run", ".fc.devsapp.net")
 
-_PORT = re.compile(r":\d+$")
-_MNS = re.compile(r"^(?P<account>[^.]+)\.mns\.(?P<region>[a-z0-9-]+)\.aliyuncs\.com$")
-_FC_ACCOUNT = re.compile(r"^(?P<account>[^.]+)\.(?P<region>[a-z0-9-]+)\.fc\.aliyuncs\.com$")
-_FC = re.compile(
-    r"^(?:(?P<r1>[a-z]+-[a-z0-9-]+)\.fc|fcv3(?:-vpc|-internal)?\.(?P<r2>[a-z0-9-]+)|fc\.(?P<r3>[a-z0-9-]+)|fc)"
-    r"\.aliyuncs\.com$"
+# Texts, not compiled patterns: most clients come to a loopback address, and a start does not pay for the others.
+_MNS = r"(?P<account>[^.]+)\.mns\.(?P<region>[a-z0-9-]+)\.aliyuncs\.com"
+_FC_ACCOUNT = r"(?P<account>[^.]+)\.(?P<region>[a-z0-9-]+)\.fc\.aliyuncs\.com"
+_FC = (
+    r"(?:(?P<r1>[a-z]+-[a-z0-9-]+)\.fc|fcv3(?:-vpc|-internal)?\.(?P<r2>[a-z0-9-]+)|fc\.(?P<r3>[a-z0-9-]+)|fc)"
+    r"\.aliyuncs\.com"
 )
-_FC_TRIGGER = re.compile(r"\.(?P<region>[a-z]+-[a-z0-9-]+)(?:-internal|-vpc)?\.(?:fcapp\.run|fc\.devsapp\.net)$")
-_OSS = re.compile(r"^(?:(?P<bucket>[a-z0-9-]+)\.)?oss-(?P<region>[a-z0-9-]+?)(?:-internal)?\.aliyuncs\.com$")
-_PRODUCT = re.compile(
-    r"^(?:(?P<r1>[a-z]+-[a-z0-9-]+)\.fnf|(?:fnf|mns-open|sts|sts-vpc|ros|location|location-readonly)"
-    r"(?:\.(?P<r2>[a-z]+-[a-z0-9-]+))?)\.aliyuncs\.com$"
+_FC_TRIGGER = r"\.(?P<region>[a-z]+-[a-z0-9-]+)(?:-internal|-vpc)?\.(?:fcapp\.run|fc\.devsapp\.net)\Z"
+_OSS = r"(?:(?P<bucket>[a-z0-9-]+)\.)?oss-(?P<region>[a-z0-9-]+?)(?:-internal)?\.aliyuncs\.com"
+_PRODUCT = (
+    r"(?:(?P<r1>[a-z]+-[a-z0-9-]+)\.fnf|(?:fnf|mns-open|sts|sts-vpc|ros|location|location-readonly)"
+    r"(?:\.(?P<r2>[a-z]+-[a-z0-9-]+))?)\.aliyuncs\.com"
 )
-_NETWORK = re.compile(r"(?:-internal-vpc|-internal|-vpc|-control)$")
+_NETWORKS = ("-internal-vpc", "-internal", "-vpc", "-control")
 
 
 @frozen(kw_only=False)
@@ -48,7 +48,8 @@ def normalise(raw: str) -> str:
         return host[1:].partition("]")[0]
     if host.count(":") > 1:
         return host  # a bare IPv6 literal
-    return _PORT.sub("", host)
+    name, colon, port = host.partition(":")
+    return name if colon and port.isdecimal() else host
 
 
 def host_of(request: Request) -> str:
@@ -57,19 +58,21 @@ def host_of(request: Request) -> str:
 
 
 def facts(host: str) -> HostFacts:
-    """Read service, account and region out of an emulated host name."""
-    if match := _MNS.match(host):
+    """Read service, account and region out of an emulated host name; any other tells nothing."""
+    if not host.endswith(EMULATED_SUFFIXES):
+        return HostFacts()
+    if match := re.fullmatch(_MNS, host):
         return HostFacts("mns", _digits(match["account"]), _region(match["region"]))
-    if match := _FC_ACCOUNT.match(host):
+    if match := re.fullmatch(_FC_ACCOUNT, host):
         return HostFacts("fc", _digits(match["account"]), _region(match["region"]))
-    if match := _PRODUCT.match(host):
+    if match := re.fullmatch(_PRODUCT, host):
         name = "fnf" if match["r1"] or host.startswith("fnf.") else host.partition(".")[0].removesuffix("-vpc")
         return HostFacts(name.removesuffix("-readonly"), "", _region(match["r1"] or match["r2"] or ""))
-    if match := _FC.match(host):
+    if match := re.fullmatch(_FC, host):
         return HostFacts("fc", "", _region(match["r1"] or match["r2"] or match["r3"] or ""))
-    if match := _FC_TRIGGER.search(host):
+    if match := re.search(_FC_TRIGGER, host):
         return HostFacts("fc", "", _region(match["region"]))
-    if match := _OSS.match(host):
+    if match := re.fullmatch(_OSS, host):
         return HostFacts("oss", "", match["region"])
     return HostFacts()
 
@@ -149,4 +152,7 @@ def _digits(label: str) -> str:
 
 
 def _region(label: str) -> str:
-    return _NETWORK.sub("", label)
+    for network in _NETWORKS:
+        if label.endswith(network):
+            return label.removesuffix(network)
+    return label
