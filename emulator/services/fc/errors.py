@@ -4,13 +4,15 @@
 
     FcError
     |-- 400  InvalidArgument, MissingRequiredHeader, PathNotSupported, EntityTooLarge, VersionPublishError,
-    |        OperationNotServed, SignatureNonceUsed
+    |        OperationNotServed, SignatureNonceUsed, InstanceMetricsRequired
     |-- 403  AccessDenied, SignatureNotMatch, InvalidAccessKeyID, RequestTimeTooSkewed, InvalidSecurityToken,
-    |        SecurityTokenExpired
+    |        SecurityTokenExpired, InvocationDisabled and InvocationAborted (with the code AccessDenied)
     |-- 404  ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, TriggerNotFound, DomainNameNotFound,
-    |        LayerNotFound, LayerVersionNotFound
+    |        LayerNotFound, LayerVersionNotFound, AsyncConfigNotExists, StatefulAsyncInvocationNotFound,
+    |        OnDemandConfigNotFound, ProvisionConfigNotFound, ScalingConfigNotFound
     |-- 409  ServiceAlreadyExists, FunctionAlreadyExists, AliasAlreadyExists, TriggerAlreadyExists,
-    |        DomainNameAlreadyExists, ServiceNotEmpty, FunctionNotEmpty, VersionInUse, ConcurrentUpdateError
+    |        DomainNameAlreadyExists, ServiceNotEmpty, FunctionNotEmpty, VersionInUse, ConcurrentUpdateError,
+    |        StatefulAsyncInvocationAlreadyExists, ProvisionConfigExist, ResidentScalingConfigExists
     |-- 412  PreconditionFailed, CAExited, CAFileNotFound
     |-- 429  ResourceExhausted
     |-- 499  ClientClosedRequest
@@ -91,12 +93,33 @@ class SignatureNonceUsed(FcError):
     template = "Specified signature nonce was used already."
 
 
+class InstanceMetricsRequired(FcError):
+    """Scaling by a metric of instances that the function does not report."""
+
+    code = "InstanceMetricsRequired"
+    http_status = 400
+    template = "scaling by {metric} needs logConfig.enableInstanceMetrics"
+
+
 class AccessDenied(FcError):
     """The caller may not do this."""
 
     code = "AccessDenied"
     http_status = 403
     template = "access denied"
+
+
+class InvocationDisabled(AccessDenied):
+    """Somebody has switched off the function's invocation; queued calls are tried again. Source: assumed."""
+
+    template = "invocation of function '{function}' is disabled: {reason}"
+    retryable = True
+
+
+class InvocationAborted(AccessDenied):
+    """The call was running when somebody switched off the function's invocation. Source: assumed."""
+
+    template = "invocation of function '{function}' was aborted: {reason}"
 
 
 class SignatureNotMatch(FcError):
@@ -209,6 +232,46 @@ class LayerVersionNotFound(FcError):
     template = "version '{version}' of layer '{layer}' does not exist"
 
 
+class AsyncConfigNotExists(FcError):
+    """Nothing is configured for asynchronous calls through this qualifier. Source: code observed, status assumed."""
+
+    code = "AsyncConfigNotExists"
+    http_status = 404
+    template = "async config of function '{function}' with qualifier '{qualifier}' does not exist"
+
+
+class StatefulAsyncInvocationNotFound(FcError):
+    """No task of this id. Source: assumed."""
+
+    code = "StatefulAsyncInvocationNotFound"
+    http_status = 404
+    template = "async task '{task}' of function '{function}' does not exist"
+
+
+class OnDemandConfigNotFound(FcError):
+    """The function has no limit of its own, neither of instances (2.0) nor of concurrency (3.0)."""
+
+    code = "OnDemandConfigNotFound"
+    http_status = 404
+    template = "on-demand config of '{resource}' does not exist"
+
+
+class ProvisionConfigNotFound(FcError):
+    """No instances are provisioned. Source: assumed."""
+
+    code = "ProvisionConfigNotFound"
+    http_status = 404
+    template = "provision config of '{resource}' does not exist"
+
+
+class ScalingConfigNotFound(FcError):
+    """No scaling is configured. Source: assumed."""
+
+    code = "ScalingConfigNotFound"
+    http_status = 404
+    template = "scaling config of '{resource}' does not exist"
+
+
 class ServiceAlreadyExists(FcError):
     """The name is taken."""
 
@@ -274,6 +337,30 @@ class VersionInUse(FcError):
     code = "VersionInUse"
     http_status = 409
     template = "version '{version}' of {owner} is used by alias '{alias}'"
+
+
+class StatefulAsyncInvocationAlreadyExists(FcError):
+    """A task of this id has not ended yet. Source: status and code assumed."""
+
+    code = "StatefulAsyncInvocationAlreadyExists"
+    http_status = 409
+    template = "async task '{task}' of function '{function}' already exists"
+
+
+class ProvisionConfigExist(FcError):
+    """Something with provisioned instances is not deleted. Source: code from deployment tools, status assumed."""
+
+    code = "ProvisionConfigExist"
+    http_status = 409
+    template = "'{resource}' has a provision config"
+
+
+class ResidentScalingConfigExists(FcError):
+    """Something with a scaling configuration is not deleted. Source: code from deployment tools, status assumed."""
+
+    code = "ResidentScalingConfigExists"
+    http_status = 409
+    template = "'{resource}' has a scaling config"
 
 
 class ConcurrentUpdateError(FcError):

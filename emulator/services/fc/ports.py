@@ -3,7 +3,13 @@
 from typing import Protocol
 
 from emulator.kernel.identity import AccountId, World
-from emulator.services.fc.runtime.instance import Credentials, FunctionImage, Invocation, InvocationResult
+from emulator.services.fc.runtime.instance import (
+    Credentials,
+    FunctionImage,
+    InstanceInfo,
+    Invocation,
+    InvocationResult,
+)
 
 
 class Instances(Protocol):
@@ -18,6 +24,43 @@ class Instances(Protocol):
 
     def retire_family(self, family: str) -> None:
         """Let the instances of an older state end after the calls they are in."""
+        ...
+
+    async def provision(self, image: FunctionImage, count: int, credentials: Credentials | None = None) -> int:
+        """Keep *count* instances of *image* started and initialized, none at 0; return how many there are now.
+
+        Raises: RuntimeFailure.
+        """
+        ...
+
+    def instances(self, family: str) -> list[InstanceInfo]:
+        """Return the living instances of a function's version, oldest first."""
+        ...
+
+
+class DestinationRefused(Exception):
+    """A destination did not take a message; the text says why."""
+
+
+class DestinationQueue(Protocol):
+    """Takes results of asynchronous calls into message queues, in the transaction of the caller."""
+
+    def send(self, world: World, queue: str, body: str, *, key: str) -> None:
+        """Send *body*; *key* is the same when the same result is sent again.
+
+        Raises: DestinationRefused.
+        """
+        ...
+
+
+class DestinationTopic(Protocol):
+    """Takes results of asynchronous calls into topics, in the transaction of the caller."""
+
+    def publish(self, world: World, topic: str, body: str, *, key: str) -> None:
+        """Publish *body*; *key* is the same when the same result is published again.
+
+        Raises: DestinationRefused.
+        """
         ...
 
 

@@ -189,6 +189,7 @@ class InstancePool:
             notice = _PYTHON_2_NOTICE
         worker = Worker(image, instance_id, self._settings, self._pass_on, self._on_end, self._tasks.spawn, notice)
         worker.calls = 1
+        worker.started_at = self._clock.now()
         self._workers[instance_id] = worker
         if image.instance_concurrency > 1:
             self._ready.setdefault(image.key, []).append(worker)  # calls that come meanwhile share it

@@ -1,0 +1,1 @@
+"""Asynchronous invocation: queued calls, their retries, destinations and task records."""

@@ -1,0 +1,109 @@
+"""Configurations of asynchronous calls, one per function and qualifier."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import World
+from emulator.kernel.paging import Page, cut
+from emulator.services.fc import limits
+from emulator.services.fc.arns import parse_function_arn
+from emulator.services.fc.asynchronous.model import AsyncConfig, Lane, StoredConfig, lane_of
+from emulator.services.fc.asynchronous.store import AsyncStore
+from emulator.services.fc.checks import Check, flag, shape, text, whole
+from emulator.services.fc.errors import AsyncConfigNotExists, InvalidArgument
+from emulator.services.fc.fields import Field
+from emulator.services.fc.resolving import Resolver
+
+_KINDS = ("acs:fc:", "acs:mns:", "acs:eventbridge:", "acs:mq:", "acs:rocketmq:", "acs:alikafka:")
+
+
+def _destination(value: Any, field: str) -> str:
+    """Check the resource name of a destination; one of a service that is not emulated is kept and never reached."""
+    arn: str = text()(value, field)
+    if arn and not arn.startswith(_KINDS):
+        raise InvalidArgument(f"{field} '{arn[:200]}' is invalid: it must be the resource name of a destination")
+    if arn.startswith("acs:fc:") and parse_function_arn(arn) is None:
+        raise InvalidArgument(f"{field} '{arn[:200]}' is invalid: it does not name a function")
+    return arn
+
+
+_SIDE = shape(destination=_destination)
+_DESTINATIONS: Check = shape(onSuccess=_SIDE, onFailure=_SIDE)
+
+
+def config_fields(task_mode: str) -> tuple[Field, ...]:
+    """Return the fields of a configuration; *task_mode* is the dialect's name for that switch."""
+    return (
+        Field("destinationConfig", "destinations", _DESTINATIONS),
+        Field("maxAsyncEventAgeInSeconds", "max_age_s", whole(limits.ASYNC_AGE_S)),
+        Field("maxAsyncRetryAttempts", "max_retries", whole(limits.ASYNC_RETRIES)),
+        Field(task_mode, "task_mode", flag),
+    )
+
+
+class AsyncConfigs:
+    """Puts, gets, deletes and lists configurations; ``service`` is empty for functions of 3.0."""
+
+    def __init__(self, store: AsyncStore, resolver: Resolver) -> None:
+        self._store = store
+        self._resolver = resolver
+
+    def put(
+        self,
+        world: World,
+        service: str,
+        function: str,
+        qualifier: str | None,
+        values: Mapping[str, Any],
+        now: Millis,
+    ) -> StoredConfig:
+        """Set the attributes in *values*; of a configuration that is there already the others stay.
+
+        The next attempt of calls that wait already goes by it; only whether a call is a task is settled at its start.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
+        """
+        lane = self._lane(world, service, function, qualifier)
+        old = self._store.config(lane)
+        if old is None:
+            new = StoredConfig(lane=lane, config=AsyncConfig(**values), created_at=now, modified_at=now)
+        else:
+            new = replace(old, config=replace(old.config, **values), modified_at=now)
+        self._store.put_config(new)
+        return new
+
+    def get(self, world: World, service: str, function: str, qualifier: str | None) -> StoredConfig:
+        """Return the configuration of exactly this qualifier.
+
+        Raises: as `put`; AsyncConfigNotExists.
+        """
+        lane = self._lane(world, service, function, qualifier)
+        found = self._store.config(lane)
+        if found is None:
+            raise AsyncConfigNotExists(function=function, qualifier=lane.qualifier)
+        return found
+
+    def delete(self, world: World, service: str, function: str, qualifier: str | None) -> None:
+        """Remove the configuration of exactly this qualifier.
+
+        Raises: as `get`.
+        """
+        lane = self.get(world, service, function, qualifier).lane
+        self._store.delete_configs(world, service, function, lane.qualifier)
+
+    def page(self, world: World, service: str, function: str | None, marker: str, limit: int) -> Page[StoredConfig]:
+        """Return the configurations of a function, or of all functions in *service*, by function and qualifier.
+
+        Raises: ServiceNotFound, FunctionNotFound.
+        """
+        if function is not None:
+            self._resolver.function(world, service, function)
+        first, _, second = marker.partition("/")
+        rows = self._store.configs(world, service, function, (first, second), limit)
+        return cut(rows, limit, lambda row: f"{row.lane.function}/{row.lane.qualifier}")
+
+    def _lane(self, world: World, service: str, function: str, qualifier: str | None) -> Lane:
+        self._resolver.function(world, service, function, qualifier)
+        return lane_of(world, service, function, qualifier)

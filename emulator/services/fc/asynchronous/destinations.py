@@ -1,0 +1,88 @@
+"""Who hears of the end of a call, and what they are told.
+
+Messages leave in the transaction that records the end, so none is lost and none is sent twice; the key they carry
+serves receivers that keep their own state.
+
+Source: the result callback page for the message; the values of ``condition`` and ``functionError`` are assumed.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.identity import World
+from emulator.services.fc import limits
+from emulator.services.fc.arns import FunctionName, parse_function_arn, parse_message_arn
+from emulator.services.fc.asynchronous.model import AsyncCall, Status
+from emulator.services.fc.model import LATEST, function_arn
+from emulator.services.fc.ports import DestinationQueue, DestinationRefused, DestinationTopic
+
+_log = logging.getLogger(__name__)
+
+HandOver = Callable[[World, FunctionName, bytes, str], None]
+"""Queues an asynchronous call of a function: world, function, event, key. Raises: ServiceError."""
+
+
+class Destinations:
+    """Delivers messages about ended calls."""
+
+    def __init__(self, queue: DestinationQueue | None, topic: DestinationTopic | None, hand_over: HandOver) -> None:
+        self._queue = queue
+        self._topic = topic
+        self._hand_over = hand_over
+
+    def deliver(self, arn: str, call: AsyncCall, now: Millis) -> bool:
+        """Tell the resource *arn* how *call* ended; return whether it took the message.
+
+        A destination that refuses, or that does not exist here, changes nothing about the call: the log says why.
+        """
+        body = message(call, now)
+        key = f"{call.request_id}:{call.seq}:{'success' if call.status is Status.SUCCEEDED else 'failure'}"
+        try:
+            self._send(arn, call.lane.world, body, key)
+        except (DestinationRefused, ServiceError) as error:
+            _log.error("%s: the destination %s did not take the result: %s", call.request_id, arn, error)
+            return False
+        return True
+
+    def _send(self, arn: str, world: World, body: str, key: str) -> None:
+        if (function := parse_function_arn(arn)) is not None:
+            self._hand_over(world, function, body.encode("utf-8", "replace"), key)
+            return
+        target = parse_message_arn(arn)
+        if target is not None and target.kind == "queue" and self._queue is not None:
+            self._queue.send(world, target.name, body, key=key)
+        elif target is not None and target.kind == "topic" and self._topic is not None:
+            self._topic.publish(world, target.name, body, key=key)
+        else:
+            raise DestinationRefused("this emulator does not serve destinations of this kind")
+
+
+def message(call: AsyncCall, now: Millis) -> str:
+    """Return the JSON text about *call*, which has ended."""
+    lane = call.lane
+    was_refused = call.http_status != 200
+    condition = call.error or ("" if call.status is Status.SUCCEEDED else call.status.value)
+    return json.dumps(
+        {
+            "timestamp": now,
+            "requestContext": {
+                "requestId": call.request_id,
+                "functionArn": function_arn(
+                    lane.world, lane.service, lane.function, "" if lane.qualifier == LATEST else lane.qualifier
+                ),
+                "condition": condition,
+                "approximateInvokeCount": max(1, call.retries + (call.status is Status.SUCCEEDED)),
+            },
+            "requestPayload": call.event.decode("utf-8", "replace"),
+            "responseContext": {
+                "statusCode": call.http_status or 500,
+                "functionError": "" if was_refused else call.error,
+            },
+            "responsePayload": call.result[: limits.TASK_PAYLOAD_BYTES].decode("utf-8", "replace"),
+        },
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )

@@ -1,0 +1,176 @@
+"""Queued calls, what is configured for them, and the records of task mode."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from emulator.kernel.clock import SECOND, Millis
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import World
+from emulator.services.fc import limits
+from emulator.services.fc.model import LATEST
+
+
+class Lane(NamedTuple):
+    """A queue: the calls of one function through one qualifier. ``service`` is empty for a 3.0 function."""
+
+    world: World
+    service: str
+    function: str
+    qualifier: str
+
+
+def lane_of(world: World, service: str, function: str, qualifier: str | None) -> Lane:
+    """Return the queue of calls through *qualifier*; none means ``LATEST``."""
+    return Lane(world, service, function, qualifier or LATEST)
+
+
+class Status(StrEnum):
+    """Where a call is; the values are those of task records."""
+
+    ENQUEUED = "Enqueued"
+    DEQUEUED = "Dequeued"
+    RUNNING = "Running"
+    RETRYING = "Retrying"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    STOPPING = "Stopping"
+    STOPPED = "Stopped"
+    EXPIRED = "Expired"
+    INVALID = "Invalid"
+
+
+FINAL = frozenset({Status.SUCCEEDED, Status.FAILED, Status.STOPPED, Status.EXPIRED, Status.INVALID})
+
+
+@frozen
+class AsyncConfig:
+    """What a caller says about asynchronous calls through one qualifier; None stands for the default.
+
+    ``destinations`` is the API's ``destinationConfig``. ``task_mode`` keeps a record of every call.
+    """
+
+    destinations: Mapping[str, Any] | None = None
+    max_age_s: int | None = None
+    max_retries: int | None = None
+    task_mode: bool | None = None
+
+
+@frozen
+class StoredConfig:
+    """A configuration with its place and its times."""
+
+    lane: Lane
+    config: AsyncConfig
+    created_at: Millis
+    modified_at: Millis
+
+
+@frozen
+class Policy:
+    """How long and how often a call is tried."""
+
+    max_age_ms: int
+    max_retries: int
+    retry_delay_ms: int
+
+
+def policy_of(config: AsyncConfig | None, retry_delay_ms: int) -> Policy:
+    """Return the policy of *config*, with the defaults for what it leaves out."""
+    age_s = config.max_age_s if config and config.max_age_s is not None else limits.ASYNC_AGE_S.default
+    retries = config.max_retries if config and config.max_retries is not None else limits.ASYNC_RETRIES.default
+    return Policy(max_age_ms=age_s * SECOND, max_retries=retries, retry_delay_ms=retry_delay_ms)
+
+
+def destination_of(config: AsyncConfig | None, status: Status) -> str:
+    """Return the resource name that hears of a call that ended with *status*, empty when none does.
+
+    A call that was stopped, or whose function is gone, is told to nobody.
+    """
+    if status is Status.SUCCEEDED:
+        side = "onSuccess"
+    elif status in {Status.FAILED, Status.EXPIRED}:
+        side = "onFailure"
+    else:
+        return ""
+    given = ((config and config.destinations) or {}).get(side) or {}
+    return str(given.get("destination", ""))
+
+
+@frozen
+class AsyncCall:
+    """A call that was accepted.
+
+    ``due_at`` is the instant of the next attempt, None while one runs and after the end. ``task_id`` is empty outside
+    task mode. ``call_key`` is the caller's own name for it. ``running_from`` is the start of the first attempt.
+    ``http_status``, ``error`` and ``result`` tell how the last attempt ended; ``destination`` how the delivery did.
+    """
+
+    seq: int
+    lane: Lane
+    request_id: str
+    task_id: str
+    call_key: str
+    event: bytes
+    tracing: Mapping[str, str]
+    accepted_at: Millis
+    status: Status
+    due_at: Millis | None
+    function_failures: int = 0
+    platform_failures: int = 0
+    running_from: Millis | None = None
+    ended_at: Millis | None = None
+    http_status: int = 0
+    error: str = ""
+    result: bytes = b""
+    instance_id: str = ""
+    destination: str = ""
+
+    @property
+    def retries(self) -> int:
+        """How many attempts have failed so far: what the function sees as its retry count."""
+        return self.function_failures + self.platform_failures
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a record stays after the end: of tasks, and of calls that may be handed over again."""
+        return bool(self.task_id or self.call_key)
+
+
+@frozen
+class TaskEvent:
+    """One change in the life of a task; ``event_id`` counts from 1."""
+
+    event_id: int
+    status: Status
+    at: Millis
+    detail: str = ""
+
+
+@frozen
+class AsyncOutcome:
+    """How an asynchronous call ended.
+
+    ``status`` is final. ``body`` is what the last attempt answered; ``error`` is its error type or code, empty after
+    success, and ``http_status`` the status a synchronous caller would have got (0 when there was no attempt).
+    """
+
+    request_id: str
+    status: Status
+    body: bytes
+    error: str
+    http_status: int
+
+
+@frozen
+class TaskQuery:
+    """Which tasks of a function to list; instants are inclusive. ``after`` is the marker of an earlier page."""
+
+    limit: int
+    after: int | None = None
+    qualifier: str | None = None
+    status: Status | None = None
+    prefix: str = ""
+    begin: Millis | None = None
+    end: Millis | None = None
+    newest_first: bool = True
