@@ -64,11 +64,37 @@ class Credentials:
 
 
 @frozen
+class HttpCall:
+    """An HTTP request that a function serves; its body is the invocation's event.
+
+    ``path`` is what lies below the trigger's address, decoded, at least ``/``. ``request_uri`` is path and query as
+    sent, and begins with ``base_path`` where the trigger's address is a part of it. ``headers`` are in order of
+    arrival, texts with ``surrogateescape``.
+    """
+
+    method: str
+    path: str
+    request_uri: str
+    base_path: str
+    client_ip: str
+    host: str
+    headers: tuple[tuple[str, str], ...]
+
+
+@frozen
+class HttpAnswer:
+    """Status and header fields of a function's answer to an HTTP request; the body is the result's."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+
+
+@frozen
 class Invocation:
     """One call: the event's bytes and what the context tells about the call.
 
     ``qualifier`` is what the caller named (``LATEST``, a version or an alias). ``tracing`` holds the request headers
-    whose names start with ``x-fc-tracing-`` (lower case).
+    whose names start with ``x-fc-tracing-`` (lower case). With ``http`` the handler is called for an HTTP request.
     """
 
     request_id: str
@@ -77,6 +103,7 @@ class Invocation:
     retry_count: int = 0
     credentials: Credentials | None = None
     tracing: Mapping[str, str] = field(default_factory=dict)
+    http: HttpCall | None = None
 
 
 @frozen
@@ -85,7 +112,7 @@ class InvocationResult:
 
     ``body`` is what the function returned, or the error JSON when ``error_type`` is set. ``log`` is this call's part of
     the instance's log with markers and summary, cut at the front when it is long. ``cold`` tells whether an instance
-    was started for this call.
+    was started for this call, ``provisioned`` whether it was one kept ready. ``http`` is set when an HTTP request was served without failure.
     """
 
     body: bytes
@@ -95,14 +122,18 @@ class InvocationResult:
     max_memory_mb: float
     instance_id: str
     cold: bool
+    provisioned: bool = False
+    http: HttpAnswer | None = None
 
 
 class InstanceInfo(NamedTuple):
-    """One living instance as lists show it."""
+    """One living instance as lists show it; ``started_at`` is an instant of the emulator's clock."""
 
     instance_id: str
     version: str
     state: InstanceState
+    provisioned: bool = False
+    started_at: int = 0
 
 
 class RuntimeFailure(Exception):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
 from emulator.kernel.frozen import frozen
-from emulator.services.fc.runtime.instance import FunctionImage
+from emulator.services.fc.runtime.instance import FunctionImage, HttpAnswer, HttpCall
 
 CallKind = Literal["invoke", "initialize", "pre_freeze", "pre_stop"]
 
@@ -26,6 +26,7 @@ class Call:
     retry_count: int = 0
     keys: tuple[str, str, str] | None = None
     tracing: Mapping[str, str]
+    http: HttpCall | None = None
 
 
 @frozen
@@ -38,6 +39,7 @@ class Answer:
     memory_kb: int
     over_memory: bool
     size: int
+    http: HttpAnswer | None = None
 
 
 @frozen

@@ -11,7 +11,7 @@ from typing import Protocol
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.environment import instance_environment, log_level
 from emulator.services.fc.runtime.framing import Channel, Header
-from emulator.services.fc.runtime.instance import FunctionImage
+from emulator.services.fc.runtime.instance import FunctionImage, HttpAnswer, HttpCall
 from emulator.services.fc.runtime.launcher import Answer, Call, Exit, Listener, boot_frame
 from emulator.services.fc.runtime.logs import Throttle
 from emulator.services.fc.runtime.settings import RuntimeSettings
@@ -104,6 +104,8 @@ class PythonProcess:
             "keys": call.keys,
             "tracing": dict(call.tracing),
         }
+        if call.http is not None:
+            header["http"] = _http_frame(call.http)
         self.channel.send(header, call.event)
         return future
 
@@ -181,6 +183,7 @@ class PythonProcess:
             memory_kb=self._memory_kb,
             over_memory=bool(header.get("over", False)),
             size=int(header.get("size", len(payload))),
+            http=_http_answer(header["http"]) if "http" in header else None,
         )
         assert self._log_source is not None
         self._log_source.settle(sequence, lambda: self._resolve(sequence, answer))
@@ -225,6 +228,21 @@ class PythonProcess:
                 unread = sequence not in self._began
             self._resolve(sequence, Exit(memory_kb=self._memory_kb, unread=unread, fatal=self._fatal))
         self._listener.ended(self._memory_kb)
+
+
+def _http_frame(http: HttpCall) -> Header:
+    return {
+        "method": http.method,
+        "path": http.path,
+        "uri": http.request_uri,
+        "ip": http.client_ip,
+        "headers": http.headers,
+    }
+
+
+def _http_answer(frame: Header) -> HttpAnswer:
+    headers = tuple((str(name), str(value)) for name, value in frame["headers"])
+    return HttpAnswer(status=int(frame["status"]), headers=headers)
 
 
 def bootstrap_command(executable: str, *arguments: str, hook: Path | None) -> list[str]:

@@ -16,6 +16,7 @@ from emulator.services.fc.runtime.instance import (
     Credentials,
     ErrorType,
     FunctionImage,
+    HttpAnswer,
     InstanceInfo,
     InstanceStartFailed,
     Invocation,
@@ -51,13 +52,15 @@ class Outcome:
     error: str
     duration_ms: float
     too_large: bool = False
+    http: HttpAnswer | None = None
 
 
 class Worker:
     """One instance. Calls may overlap up to the image's instance concurrency.
 
     *on_log* gets every piece of log with the request it belongs to; *spawn* runs what goes on after a caller has left;
-    *notice* is a line for the log of the first call. ``provisioned`` and ``idle_since`` belong to the pool.
+    *notice* is a line for the log of the first call. ``provisioned``, ``started_at`` and ``idle_since`` belong to the
+    pool.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class Worker:
         self.alive = True
         self.retired = False
         self.provisioned = False
+        self.started_at = 0
         self.idle_since = 0
         self.calls = 0
         self._settings = settings
@@ -101,7 +105,7 @@ class Worker:
             state = "stopping"
         elif self._process is None:
             state = "starting"
-        return InstanceInfo(self.instance_id, self.image.version, state)
+        return InstanceInfo(self.instance_id, self.image.version, state, self.provisioned, self.started_at)
 
     def attach(self, process: InstanceProcess) -> None:
         """Take the process that was launched with this worker as its listener."""
@@ -280,7 +284,7 @@ class Worker:
         too_large = answer.size > len(answer.body)
         if too_large:
             error = str(ResponseTooLarge(self._settings.response_limit))
-        return Outcome(body=answer.body, error=error, duration_ms=duration_ms, too_large=too_large)
+        return Outcome(body=answer.body, error=error, duration_ms=duration_ms, too_large=too_large, http=answer.http)
 
     def _result(
         self, invocation: Invocation, log: logs.CallLog, outcome: Outcome, error_type: ErrorType | None, *, cold: bool
@@ -294,6 +298,8 @@ class Worker:
             max_memory_mb=self._memory_mb,
             instance_id=self.instance_id,
             cold=cold,
+            provisioned=self.provisioned,
+            http=outcome.http,
         )
 
     async def _run_hook(self, kind: Literal["pre_freeze", "pre_stop"], timeout_s: float) -> None:
@@ -339,4 +345,5 @@ def _call(kind: CallKind, invocation: Invocation) -> Call:
         retry_count=invocation.retry_count,
         keys=(keys.access_key_id, keys.access_key_secret, keys.security_token) if keys is not None else None,
         tracing=invocation.tracing,
+        http=invocation.http,
     )

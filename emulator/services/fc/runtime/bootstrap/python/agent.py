@@ -17,7 +17,7 @@ import traceback
 from types import FrameType, ModuleType
 from typing import Any
 
-from . import logs, process, results  # noqa: TID252 - the package has another name inside an instance
+from . import logs, process, results, wsgi  # noqa: TID252 - the package has another name inside an instance
 from .context import FCContext  # noqa: TID252
 from .frames import FrameBuffer, encode  # noqa: TID252
 from .handlers import Handlers, LoadFailure  # noqa: TID252
@@ -82,7 +82,11 @@ class Agent:
         self._request_ids.enter(call["rid"])
         self._publish_keys(call["keys"])
         began = _clock()
-        succeeded, body = self._perform(call, payload)
+        http: dict[str, Any] | None = None
+        if "http" in call:
+            succeeded, body, http = self._perform_http(call, payload)
+        else:
+            succeeded, body = self._perform(call, payload)
         duration_ms = (_clock() - began) * 1000
         if _getpid() != self._pid:
             logs.flush_streams()
@@ -91,6 +95,8 @@ class Agent:
         answer = {"done": call["seq"], "ok": succeeded, "ms": duration_ms, "mem": peak_kb}
         if peak_kb > self._boot["memory"] * 1024:
             answer["over"] = self._meter.exceeds(peak_kb, self._boot["memory"])
+        if http is not None:
+            answer["http"] = http
         if len(body) > self._boot["response_limit"]:
             answer["size"] = len(body)
             body = b""
@@ -124,6 +130,20 @@ class Agent:
             return True, results.to_body(value) if kind == "invoke" else b""
         except Exception as error:  # what the user returned decides what conversion raises
             return self._failed(error, skip=0)
+
+    def _perform_http(self, call: dict[str, Any], payload: bytes) -> tuple[bool, bytes, dict[str, Any] | None]:
+        """Let the handler serve an HTTP request."""
+        try:
+            handler = self._handlers.get(self._boot["handler"])
+        except LoadFailure as failure:
+            logging.getLogger().error(failure.error)  # noqa: TRY400 - as in `_perform`
+            return False, results.to_body(failure.error), None
+        context = FCContext(self._boot, call, self._logger(call["rid"]))
+        try:
+            http, body = wsgi.serve(handler, wsgi.environ_of(call["http"], payload, context, self._boot["handler"]))
+        except Exception as error:
+            return (*self._failed(error, skip=1), None)
+        return True, body, http
 
     def _failed(self, error: Exception, skip: int) -> tuple[bool, bytes]:
         text = results.to_json(results.describe(error, error.__traceback__, skip=skip))

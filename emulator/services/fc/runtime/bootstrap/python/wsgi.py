@@ -1,0 +1,98 @@
+"""An HTTP request as a WSGI application sees it, and its answer.
+
+Source: Function Compute, HTTP functions of the Python runtime; the published Python runtime for the variables' values.
+Names and values are native strings of WSGI (bytes as Latin-1), so that frameworks read non-ASCII paths correctly; the
+published runtime hands over the decoded text, which they cannot read.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+Environ = dict[str, Any]
+
+
+def environ_of(http: dict[str, Any], body: bytes, context: Any, handler_name: str) -> Environ:
+    """Return the ``environ`` for a request whose frame header is *http*."""
+    environ: Environ = dict(os.environ)
+    uri = _native(http["uri"])
+    fields: dict[str, list[str]] = {}
+    for name, value in http["headers"]:
+        fields.setdefault(name.lower(), []).append(_native(value))
+    content_type = fields.pop("content-type", None)
+    for name, values in fields.items():
+        environ["HTTP_" + _native(name).upper().replace("-", "_")] = ",".join(values)
+    environ.update(
+        {
+            "REQUEST_METHOD": http["method"],
+            "SCRIPT_NAME": "",
+            "PATH_INFO": _native(http["path"]),
+            "QUERY_STRING": uri.partition("?")[2],
+            "CONTENT_TYPE": content_type[0] if content_type else "application/octet-stream",
+            "CONTENT_LENGTH": str(len(body)),
+            "REMOTE_ADDR": http["ip"],
+            "SERVER_NAME": "FCRUNTIME",
+            "SERVER_PORT": "9000",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "SERVER_SOFTWARE": "FCRUNTIME/1.0",
+            "HTTP": "on",
+            "HTTP_X_FC_FUNCTION_HANDLER": handler_name,
+            "wsgi.version": (1, 0),
+            "wsgi.input": io.BytesIO(body),
+            "wsgi.errors": sys.stderr,
+            "wsgi.url_scheme": "http",
+            "wsgi.multithread": False,
+            "wsgi.multiprocess": False,
+            "wsgi.run_once": False,
+            "fc.request_uri": uri,
+            "fc.context": context,
+        }
+    )
+    return environ
+
+
+def serve(application: Callable[..., Any], environ: Environ) -> tuple[dict[str, Any], bytes]:
+    """Call *application* and return status and header fields, and the whole body.
+
+    Raises: TypeError, ValueError when it does not keep to WSGI; what it raises itself.
+    """
+    answer: dict[str, Any] = {}
+    pieces: list[bytes] = []
+
+    def start_response(status: str, headers: Iterable[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], Any]:
+        answer["status"] = int(status.split(None, 1)[0])
+        answer["headers"] = [[_text(name), _text(value)] for name, value in headers]
+        return pieces.append
+
+    result = application(environ, start_response)
+    try:
+        for piece in result:
+            if not isinstance(piece, bytes):
+                raise TypeError("invalid response type")
+            pieces.append(piece)
+    finally:
+        close = getattr(result, "close", None)
+        if close is not None:
+            close()
+    if not answer:
+        raise ValueError("start_response was not called")
+    return answer, b"".join(pieces)
+
+
+def _native(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+def _text(value: str) -> str:
+    """Undo `_native` for what goes out: the server writes UTF-8."""
+    text = str(value)
+    if text.isascii():
+        return text
+    try:
+        return text.encode("latin-1").decode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a handler that does not keep to native strings: its text goes out as it is
+        return text

@@ -1,0 +1,147 @@
+"""HTTP requests as the handlers of real instances see them."""
+
+import json
+from urllib.parse import quote
+
+import pytest
+
+from emulator.services.fc.runtime.instance import HttpAnswer, HttpCall
+
+SHOW = """
+    import json
+    def handler(environ, start_response):
+        body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+        plain = {k: v for k, v in environ.items() if isinstance(v, str)}
+        plain["request_id"] = environ["fc.context"].request_id
+        start_response("200 OK", [("Content-Type", "application/json"), ("X-Length", str(len(body)))])
+        return [json.dumps(plain).encode(), body]
+"""
+
+
+def request(**changes) -> HttpCall:
+    """An HTTP request with other fields on top."""
+    fields = {
+        "method": "POST",
+        "path": "/a b/é",
+        "request_uri": f"/2016-08-15/proxy/s/f/a%20b/{quote('é')}?x=1&y=%20",
+        "base_path": "/2016-08-15/proxy/s/f",
+        "client_ip": "127.0.0.9",
+        "host": "localhost:8868",
+        "headers": (("Host", "localhost:8868"), ("Accept", "a"), ("accept", "b"), ("Content-Type", "text/x")),
+    }
+    return HttpCall(**(fields | changes))
+
+
+def serve(functions, code, event=b"", **changes):
+    """Let a new function serve one request."""
+    image = functions.image(code)
+    return functions.run(lambda pool: pool.invoke(image, functions.invocation(event, http=request(**changes))))
+
+
+def test_handler_is_a_wsgi_application_for_http_requests(functions):
+    """The environ holds what the platform's holds; body and header fields come back."""
+    result = serve(functions, SHOW, b"\x00\xff")
+
+    assert result.error_type is None
+    assert result.body.endswith(b"\x00\xff")
+    assert result.http == HttpAnswer(status=200, headers=(("Content-Type", "application/json"), ("X-Length", "2")))
+    seen = json.loads(result.body[:-2])
+    assert seen["REQUEST_METHOD"] == "POST"
+    assert seen["PATH_INFO"].encode("latin-1").decode() == "/a b/é"
+    assert seen["QUERY_STRING"] == "x=1&y=%20"
+    assert seen["fc.request_uri"].startswith("/2016-08-15/proxy/s/f/a%20b/")
+    assert (seen["CONTENT_TYPE"], seen["CONTENT_LENGTH"]) == ("text/x", "2")
+    assert (seen["HTTP_HOST"], seen["HTTP_ACCEPT"], seen["REMOTE_ADDR"]) == ("localhost:8868", "a,b", "127.0.0.9")
+    assert "HTTP_CONTENT_TYPE" not in seen
+    assert (seen["SERVER_NAME"], seen["SERVER_PORT"], seen["HTTP"]) == ("FCRUNTIME", "9000", "on")
+    assert seen["HTTP_X_FC_FUNCTION_HANDLER"] == "index.handler"
+    assert seen["FC_FUNCTION_NAME"] == "function"
+    assert seen["request_id"] == "request-1"
+
+
+def test_same_handler_takes_events_and_requests(functions):
+    """There is no flag on the function: how it is called decides."""
+    code = """
+        def handler(first, second):
+            if isinstance(first, bytes):
+                return b"event " + first
+            second("201 Created", [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")])
+            return [b"request"]
+    """
+    image = functions.image(code)
+
+    async def scenario(pool):
+        event = await pool.invoke(image, functions.invocation(b"x"))
+        answer = await pool.invoke(image, functions.invocation(b"x", http=request()))
+        return event, answer
+
+    event, answer = functions.run(scenario)
+
+    assert (event.body, event.http) == (b"event x", None)
+    assert answer.body == b"request"
+    assert answer.http == HttpAnswer(status=201, headers=(("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")))
+
+
+def test_written_and_returned_pieces_make_the_body_and_the_iterable_is_closed(functions):
+    """What is written comes first; a generator runs to its end and is closed."""
+    code = """
+        class Body:
+            def __iter__(self):
+                yield b"two "
+                yield b"three"
+            def close(self):
+                print("closed")
+        def handler(environ, start_response):
+            start_response("200 OK", [])(b"one ")
+            return Body()
+    """
+    result = serve(functions, code)
+
+    assert result.body == b"one two three"
+    assert b"closed" in result.log
+
+
+def test_flask_application_serves_paths_beyond_ascii(functions):
+    """A framework gets what WSGI promises."""
+    code = """
+        from flask import Flask, request
+        app = Flask(__name__)
+        @app.route("/<path:name>", methods=["POST"])
+        def show(name):
+            return f"{name} {request.args['x']} {len(request.data)}"
+        handler = app
+    """
+    result = serve(functions, code, b"12345")
+
+    assert result.error_type is None, result.body
+    assert result.body.decode() == "a b/é 1 5"
+    assert result.http.status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("raise ValueError('boom')", "boom"),
+        ("start_response('200 OK', []); return 'text'", "invalid response type"),
+        ("return []", "start_response was not called"),
+        ("start_response('fine', []); return []", "invalid literal"),
+        ("start_response('200 OK', [('one',)]); return []", "unpack"),
+        ("return None", "not iterable"),
+    ],
+)
+def test_failing_handler_gives_the_usual_error_object(functions, body, message):
+    """What goes wrong in the handler is the function's failure, with the trace in its log."""
+    result = serve(functions, f"def handler(environ, start_response):\n    {body}\n")
+
+    error = json.loads(result.body)
+    assert result.error_type == "UnhandledInvocationError"
+    assert result.http is None
+    assert message in error["errorMessage"]
+    assert message.encode() in result.log
+
+
+def test_handler_that_cannot_be_loaded_fails_the_request(functions):
+    """The error object is that of an event."""
+    result = serve(functions, "nothing = 1\n")
+
+    assert json.loads(result.body)["errorType"] == "HandlerNotFound"
