@@ -1,0 +1,185 @@
+"""The signer of pushes: a real child process, its key, and what happens when it goes."""
+
+import asyncio
+import base64
+import os
+import signal
+import stat
+
+import pytest
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding
+
+from emulator.auth.push import PushSigner, SigningFailed
+from emulator.kernel.clock import DAY, SystemClock, VirtualClock
+
+
+def verify(pem, text, authorization):
+    key = x509.load_pem_x509_certificate(pem).public_key()
+    key.verify(base64.b64decode(authorization), text.encode(), padding.PKCS1v15(), hashes.SHA1())
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run an async test body with a signer that is closed afterwards."""
+
+    def run(scenario, clock=None):
+        async def main():
+            signer = PushSigner(tmp_path / "notifications", clock=clock or SystemClock())
+            try:
+                async with asyncio.timeout(60):
+                    return await scenario(signer)
+            finally:
+                await signer.close()
+
+        return asyncio.run(main())
+
+    return run
+
+
+def test_a_receiver_can_verify_with_the_certificate(run):
+    """RSA with SHA-1 as the vendor's samples do it; another text does not pass."""
+
+    async def scenario(signer):
+        return await signer.certificate(), await signer.authorization("text 你好")
+
+    pem, authorization = run(scenario)
+
+    verify(pem, "text 你好", authorization)
+    with pytest.raises(InvalidSignature):
+        verify(pem, "other", authorization)
+
+
+def test_the_certificate_is_bare_and_of_version_three(run):
+    """Receivers that parse it by hand rely on both."""
+
+    async def scenario(signer):
+        return await signer.certificate()
+
+    pem = run(scenario)
+    certificate = x509.load_pem_x509_certificate(pem)
+
+    assert pem.startswith(b"-----BEGIN CERTIFICATE-----\n")
+    assert pem.count(b"BEGIN") == 1
+    assert certificate.version is x509.Version.v3
+    assert certificate.public_key().key_size == 2048
+
+
+def test_many_signatures_at_once_find_their_askers(run):
+    """Answers come in the order of the questions."""
+
+    async def scenario(signer):
+        pem = await signer.certificate()
+        texts = [f"text {number}" for number in range(50)]
+        return pem, dict(zip(texts, await asyncio.gather(*map(signer.authorization, texts)), strict=True))
+
+    pem, signed = run(scenario)
+
+    for text, authorization in signed.items():
+        verify(pem, text, authorization)
+
+
+def test_key_and_certificate_are_kept_and_nobody_else_can_read_the_key(run, tmp_path):
+    """A receiver that has stored the certificate goes on after a restart."""
+
+    async def scenario(signer):
+        return await signer.certificate()
+
+    first, second = run(scenario), run(scenario)
+
+    assert first == second
+    assert stat.S_IMODE((tmp_path / "notifications" / "key.pem").stat().st_mode) == 0o600
+
+
+def test_a_certificate_near_its_end_is_renewed_with_the_same_key(run):
+    """Ten years later."""
+
+    async def scenario(signer):
+        return await signer.certificate()
+
+    first = run(scenario, VirtualClock())
+    later = VirtualClock()
+    later.move_to(later.now() + 3_640 * DAY)
+    second = run(scenario, later)
+
+    keys = [x509.load_pem_x509_certificate(pem).public_key() for pem in (first, second)]
+    assert first != second
+    assert keys[0] == keys[1]
+
+
+@pytest.mark.parametrize("name", ["key.pem", "certificate.pem"])
+def test_a_broken_file_is_replaced(run, tmp_path, name):
+    """Signatures and certificate agree again."""
+
+    async def scenario(signer):
+        return await signer.certificate(), await signer.authorization("text")
+
+    run(scenario)
+    (tmp_path / "notifications" / name).write_text("junk")
+    pem, authorization = run(scenario)
+
+    verify(pem, "text", authorization)
+
+
+def test_a_child_that_was_killed_is_started_again(run):
+    """Those who waited are told; the next one is served."""
+
+    async def scenario(signer):
+        pem = await signer.certificate()
+        child = signer._starting.result()
+        os.kill(child._process.pid, signal.SIGKILL)
+        async with asyncio.timeout(5):
+            while child.alive:
+                await asyncio.sleep(0.005)
+        return pem, await signer.authorization("text")
+
+    pem, authorization = run(scenario)
+
+    verify(pem, "text", authorization)
+
+
+def test_who_waits_for_a_dying_child_is_told(run):
+    """An error, not a wait for ever."""
+
+    async def scenario(signer):
+        await signer.certificate()
+        child = signer._starting.result()
+        os.kill(child._process.pid, signal.SIGSTOP)
+        waiting = asyncio.ensure_future(signer.authorization("text"))
+        await asyncio.sleep(0.01)
+        os.kill(child._process.pid, signal.SIGKILL)
+        with pytest.raises(SigningFailed):
+            await waiting
+
+    run(scenario)
+
+
+def test_a_folder_that_cannot_be_written_fails_with_a_reason(tmp_path):
+    """And the next attempt tries again."""
+    (tmp_path / "file").write_text("in the way")
+
+    async def scenario():
+        signer = PushSigner(tmp_path / "file", clock=SystemClock())
+        try:
+            for _ in range(2):
+                with pytest.raises(SigningFailed, match="file"):
+                    await signer.authorization("text")
+        finally:
+            await signer.close()
+
+    asyncio.run(scenario())
+
+
+def test_nothing_is_signed_after_the_end(run):
+    """The emulator stops."""
+
+    async def scenario(signer):
+        signer.warm()
+        await signer.close()
+        signer.warm()
+        with pytest.raises(SigningFailed):
+            await signer.authorization("text")
+
+    run(scenario)

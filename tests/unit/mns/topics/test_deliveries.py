@@ -1,0 +1,519 @@
+"""Deliveries: their timetable, restarts, subscribers that hang, and what happens at the end."""
+
+import asyncio
+import json
+from itertools import pairwise
+
+import pytest
+
+from emulator.services.mns import push as push_module
+from emulator.services.mns import topic_limits
+from emulator.services.mns.topic_model import ContentFormat, NotifyStrategy, SubscriptionDeadLetters
+
+
+def gaps(pushes):
+    return [(after.at - before.at) / 1000 for before, after in pairwise(pushes)]
+
+
+def test_a_push_is_made_once_when_it_is_answered_with_success(run):
+    """Any status from 200 to 299 will do."""
+
+    async def scenario(site):
+        receivers = [await site.receiver(status) for status in (200, 201, 204, 299)]
+        site.topic()
+        for number, receiver in enumerate(receivers):
+            site.subscribe(receiver.url, name=f"s{number}")
+        site.publish()
+        await site.advance(100_000)
+
+        assert [len(receiver.pushes) for receiver in receivers] == [1, 1, 1, 1]
+        assert {report.state for number in range(4) for report in site.reports(f"s{number}")} == {"delivered"}
+        assert site.service.topics.view(site.world, "t").message_count == 0
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("answer", [302, 404, 500, 503, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", b"junk\r\n"])
+def test_anything_else_is_tried_again(run, answer):
+    """Redirects are not followed, and an answer that breaks off is none."""
+
+    async def scenario(site):
+        receiver = await site.receiver(answer, 204)
+        site.topic()
+        site.subscribe(receiver.url)
+        site.publish()
+        await site.advance(14.9)
+        before = len(receiver.pushes)
+        await site.advance(0.2)
+
+        assert (before, len(receiver.pushes)) == (1, 2)
+        assert [(report.state, report.attempts) for report in site.reports()] == [("delivered", 2)]
+
+    run(scenario)
+
+
+def test_a_redirect_leads_nowhere(run):
+    """The address of a redirect is never called."""
+
+    async def scenario(site):
+        other = await site.receiver(204)
+        answer = f"HTTP/1.1 307 X\r\nLocation: {other.url}/\r\nContent-Length: 0\r\n\r\n".encode()
+        receiver = await site.receiver(answer)
+        site.topic()
+        site.subscribe(receiver.url)
+        site.publish()
+        await site.advance(100)
+
+        assert len(receiver.pushes) == 4
+        assert other.pushes == []
+
+    run(scenario)
+
+
+def test_back_off_gives_up_after_three_retries(run):
+    """Four attempts, fifteen seconds apart here."""
+
+    async def scenario(site):
+        receiver = await site.receiver(500)
+        site.topic()
+        site.subscribe(receiver.url)
+        site.publish()
+        await site.advance(1000)
+
+        assert gaps(receiver.pushes) == [15, 15, 15]
+        (report,) = site.reports()
+        assert (report.state, report.attempts, report.last_result) == ("dropped", 4, "HTTP 500")
+        assert site.service.topics.view(site.world, "t").message_count == 0
+
+    run(scenario)
+
+
+def test_decay_follows_its_timetable_to_the_end(run):
+    """177 attempts with the exact gaps."""
+
+    async def scenario(site):
+        receiver = await site.receiver(500)
+        site.topic()
+        site.subscribe(receiver.url, strategy=NotifyStrategy.DECAY)
+        site.publish()
+        await site.advance(90_000)
+
+        assert gaps(receiver.pushes) == list(topic_limits.DECAY_GAPS_S)
+        assert [report.state for report in site.reports()] == ["dropped"]
+
+    run(scenario)
+
+
+def test_pending_deliveries_keep_their_instants_over_a_restart(new_site, tmp_path):
+    """Stopped in the middle of a schedule, the next attempt comes when it would have come."""
+
+    async def main():
+        path = tmp_path / "state.db"
+        async with new_site(path) as site:
+            receiver = await site.receiver(500)
+            site.topic()
+            site.subscribe(receiver.url, strategy=NotifyStrategy.DECAY)
+            site.publish()
+            await site.advance(5)  # attempts at 0, 1 and 3 seconds; the next is due at 7
+            clock, first, url = site.clock, len(receiver.pushes), receiver.url
+            port = receiver.port
+        clock.move_to(clock.now() + 1_000)
+        async with new_site(path, clock) as site:
+            again = await site.receiver(204)
+            await again.close()
+            again._server = await asyncio.start_server(again._serve, "127.0.0.1", port)
+            await site.settle()
+            early = len(again.pushes)
+            await site.advance(0.999)
+            still = len(again.pushes)
+            await site.advance(0.001)
+
+            assert (first, early, still, len(again.pushes)) == (3, 0, 0, 1)
+            assert again.pushes[0].body == b"hello"
+            assert url.endswith(str(port))
+            assert [(report.state, report.attempts) for report in site.reports()] == [("delivered", 4)]
+
+    asyncio.run(main())
+
+
+def test_what_was_under_way_at_a_stop_is_tried_again_at_the_start(new_site, tmp_path):
+    """An attempt that was broken off has not happened."""
+
+    async def main():
+        path = tmp_path / "state.db"
+        async with new_site(path) as site:
+            hanging = await site.receiver(None)
+            site.topic()
+            site.subscribe(hanging.url)
+            site.publish()
+            async with asyncio.timeout(5):
+                await hanging.came.wait()
+            port = hanging.port
+        async with new_site(path) as site:
+            receiver = await site.receiver(204)
+            await receiver.close()
+            receiver._server = await asyncio.start_server(receiver._serve, "127.0.0.1", port)
+            await site.settle()
+            async with asyncio.timeout(5):
+                while not receiver.pushes:
+                    await site.advance(20)
+
+            assert receiver.pushes[0].body == b"hello"
+
+    asyncio.run(main())
+
+
+def test_a_subscriber_that_hangs_delays_nobody(run):
+    """The live one gets everything while the other holds all the connections it is allowed."""
+
+    async def scenario(site):
+        hanging, live = await site.receiver(None), await site.receiver(204)
+        site.topic()
+        site.subscribe(hanging.url, name="hanging")
+        site.subscribe(live.url, name="live")
+        for number in range(40):
+            site.publish(f"m{number}")
+        async with asyncio.timeout(3):
+            while len(live.pushes) < 40:
+                await asyncio.sleep(0.002)
+
+        assert {push.body.decode() for push in live.pushes} == {f"m{number}" for number in range(40)}
+        assert len(hanging.pushes) == topic_limits.PUSHES_PER_SUBSCRIPTION
+        assert len(site.reports("hanging")) == 40
+
+    run(scenario)
+
+
+def test_every_subscriber_may_always_have_one_push(run, monkeypatch):
+    """Also when others have used up what all share."""
+    monkeypatch.setattr("emulator.services.mns.deliveries.PUSHES", 4)
+
+    async def scenario(site):
+        hanging, live = await site.receiver(None), await site.receiver(204)
+        site.topic()
+        site.subscribe(hanging.url, name="hanging")
+        site.subscribe(live.url, name="live")
+        for number in range(10):
+            site.publish(f"m{number}")
+        async with asyncio.timeout(3):
+            while len(live.pushes) < 10:
+                await asyncio.sleep(0.002)
+
+        assert len(hanging.pushes) <= 4
+        assert len(live.pushes) == 10
+
+    run(scenario)
+
+
+def test_a_subscriber_that_does_not_answer_in_time_has_failed(run, monkeypatch):
+    """The push is broken off and tried again later."""
+    monkeypatch.setattr(push_module, "PUSH_TIMEOUT_S", 0.05)
+
+    async def scenario(site):
+        receiver = await site.receiver(None, 204)
+        site.topic()
+        site.subscribe(receiver.url)
+        site.publish()
+        await site.settle()
+        (pending,) = site.reports()
+        await site.advance(20)
+        (ended,) = site.reports()
+
+        assert (pending.state, pending.attempts) == ("pending", 1)
+        assert "not answered within" in pending.last_result
+        assert pending.next_at == site.clock.now() - 5_000
+        assert (ended.state, ended.attempts) == ("delivered", 2)
+
+    run(scenario)
+
+
+def test_other_machines_are_not_called(run):
+    """Without permission nothing leaves this machine, and the report says why."""
+
+    async def scenario(site):
+        site.topic()
+        site.subscribe("http://192.0.2.1/hook")
+        site.publish()
+        await site.settle()
+
+        assert "not allowed" in site.reports()[0].last_result
+
+    run(scenario)
+
+
+def test_names_of_the_cloud_lead_back_here(run):
+    """A push to a function's address goes to this emulator, under that name and over plain HTTP."""
+    found = {}
+
+    async def scenario(site):
+        receiver = await site.receiver(204)
+        found["here.fcapp.run"] = ("127.0.0.1", receiver.port)
+        site.topic()
+        site.subscribe("https://here.fcapp.run/hook?a=b")
+        site.publish()
+        await site.settle()
+
+        (push,) = receiver.pushes
+        assert (push.target, push.headers["Host"]) == ("/hook?a=b", "here.fcapp.run")
+
+    run(scenario, home=found.get)
+
+
+def test_a_subscriber_that_leaves_gets_nothing_more(run):
+    """What is on its way is dropped, also what is under way, and the message with it."""
+
+    async def scenario(site):
+        hanging, failing = await site.receiver(None), await site.receiver(500)
+        site.topic()
+        site.subscribe(hanging.url, name="hanging")
+        site.subscribe(failing.url, name="failing")
+        site.publish()
+        async with asyncio.timeout(5):
+            await asyncio.gather(hanging.came.wait(), failing.came.wait())
+        count = site.service.topics.view(site.world, "t").message_count
+        site.service.subscriptions.delete(site.world, "t", "hanging")
+        site.service.subscriptions.delete(site.world, "t", "failing")
+        await site.advance(100)
+
+        assert count == 1
+        assert len(failing.pushes) == 1
+        assert site.service.topics.view(site.world, "t").message_count == 0
+        assert len(site.timers) == 0
+
+    run(scenario)
+
+
+def test_a_large_backlog_of_a_subscriber_that_left_goes_bit_by_bit(run, monkeypatch):
+    """Other requests never wait long behind it."""
+    monkeypatch.setattr("emulator.services.mns.remains.PURGE_ROWS", 10)
+
+    async def scenario(site):
+        site.topic()
+        site.subscribe("http://127.0.0.1:1/")
+        for number in range(35):
+            site.publish(f"m{number}")
+        await site.settle()
+        site.service.topics.delete(site.world, "t")
+        left = site.service.store.publication_count(1)
+        await site.advance(1)
+
+        assert left == 25
+        assert site.service.store.publication_count(1) == 0
+        assert site.service.store.deleted_subscriptions() == []
+
+    run(scenario)
+
+
+def test_what_a_stop_left_of_a_deleted_subscription_goes_at_the_next_start(new_site, tmp_path, monkeypatch):
+    """Deleting survives a crash."""
+    monkeypatch.setattr("emulator.services.mns.remains.PURGE_ROWS", 10)
+
+    async def main():
+        async with new_site(tmp_path / "state.db") as site:
+            site.topic()
+            site.subscribe("http://127.0.0.1:1/")
+            for number in range(15):
+                site.publish(f"m{number}")
+            await site.settle()
+            site.service.topics.delete(site.world, "t")
+        async with new_site(tmp_path / "state.db") as site:
+            left = site.service.store.publication_count(1)
+            await site.advance(1)
+
+            assert left == 5
+            assert site.service.store.publication_count(1) == 0
+
+    asyncio.run(main())
+
+
+def test_the_last_failure_sends_the_message_to_the_dead_letter_queue(run):
+    """With where it comes from in its system properties."""
+
+    async def scenario(site):
+        receiver = await site.receiver(500)
+        site.topic()
+        site.queue("dead")
+        policy = SubscriptionDeadLetters(enabled=True, target="dead")
+        site.subscribe(receiver.url, dead_letters=policy)
+        receipt = site.publish()
+        await site.advance(100)
+
+        live = site.queues.find(site.world, "dead")
+        (message,) = site.queues.messages.receive(live, 16, 0, list)
+        properties = {name: value for name, value, _ in json.loads(message.system_properties)}
+        assert message.body == "hello"
+        assert properties == {
+            "DLQMessageType": "SUBSCRIPTION",
+            "DLQSourceArn": "acs:mns:cn-hangzhou:1234567890123456:/topics/t/subscriptions/s",
+            "DLQOriginMessageId": receipt.message_id,
+        }
+        assert site.reports()[0].state == "dead-lettered"
+
+    run(scenario)
+
+
+def test_a_dead_letter_queue_that_is_missing_loses_the_message(run):
+    """The report says so."""
+
+    async def scenario(site):
+        site.topic()
+        site.subscribe("http://127.0.0.1:1/", dead_letters=SubscriptionDeadLetters(enabled=True, target="nobody"))
+        site.publish()
+        await site.advance(100)
+
+        (report,) = site.reports()
+        assert report.state == "dropped"
+        assert "QueueNotExist" in report.last_result
+
+    run(scenario)
+
+
+def test_a_queue_has_the_message_before_the_publisher_has_its_answer(run):
+    """In the same transaction."""
+
+    async def scenario(site):
+        site.topic()
+        site.queue()
+        site.to_queue()
+        site.publish()
+
+        assert site.bodies() == ["hello"]
+        assert site.reports()[0].state == "delivered"
+
+    run(scenario)
+
+
+def test_a_queue_that_is_missing_gets_the_message_once_it_is_there(run):
+    """A retry finds it."""
+
+    async def scenario(site):
+        site.topic()
+        site.to_queue()
+        site.publish()
+        (pending,) = site.reports()
+        await site.advance(1)
+        site.queue()
+        await site.advance(20)
+
+        assert (pending.attempts, pending.last_result.partition(":")[0]) == (1, "QueueNotExist")
+        assert site.bodies() == ["hello"]
+
+    run(scenario)
+
+
+def test_a_notification_too_large_for_its_queue_fails(run):
+    """The envelope counts."""
+
+    async def scenario(site):
+        site.topic(maximum_message_size=1024)
+        site.queue(maximum_message_size=1024)
+        site.to_queue(content_format=ContentFormat.XML)
+        site.publish("x" * 1024)
+        await site.advance(100)
+
+        assert site.bodies() == []
+        assert site.reports()[0].state == "dropped"
+
+    run(scenario)
+
+
+def test_a_function_gets_the_event_and_refusals_are_tried_again(run):
+    """The key is the same for every attempt."""
+
+    async def scenario(site):
+        site.functions.refusals = 1
+        site.topic()
+        site.subscribe("acs:fc:cn-x:1:services/s/functions/f", content_format=ContentFormat.STREAM)
+        receipt = site.publish()
+        await site.settle()
+        (pending,) = site.reports()
+        await site.advance(20)
+
+        assert "FunctionNotFound" in pending.last_result
+        assert site.functions.events == [
+            ("acs:fc:cn-x:1:services/s/functions/f", b"hello", f"{receipt.message_id}/1"),
+        ]
+
+    run(scenario)
+
+
+def test_without_function_compute_such_a_delivery_fails(run):
+    """With a reason that says so."""
+
+    async def scenario(site):
+        site.topic()
+        site.subscribe("acs:fc:cn-x:1:functions/f")
+        site.publish()
+        await site.settle()
+
+        assert "not available" in site.reports()[0].last_result
+
+    run(scenario, functions=None)
+
+
+def test_a_lost_transaction_is_looked_at_again(run):
+    """The result of an attempt that could not be stored did not happen: the push is made once more."""
+
+    async def scenario(site):
+        receiver = await site.receiver(204)
+        site.topic()
+        site.subscribe(receiver.url)
+        site.publish()
+        store, settle = site.service.store, type(site.service.store).settle
+        broken = [True]
+
+        def settle_once_broken(delivery_id, publication_id):
+            if broken.pop() if broken else False:
+                raise OSError("disk full")
+            return settle(store, delivery_id, publication_id)
+
+        store.settle = settle_once_broken
+        await site.settle()
+        first = len(receiver.pushes)
+        await site.advance(4.9)
+        resting = len(receiver.pushes)
+        await site.advance(0.2)
+
+        assert (first, resting, len(receiver.pushes)) == (1, 1, 2)
+        assert [report.state for report in site.reports()] == ["delivered"]
+
+    run(scenario)
+
+
+def test_a_rolled_back_publish_is_not_pushed(run):
+    """Effects come after the commit."""
+
+    async def scenario(site):
+        receiver = await site.receiver(204)
+        site.topic()
+        site.subscribe(receiver.url)
+        await site.settle()
+        site.publish("lost")
+        site.database._connection.execute("ROLLBACK")  # what a full disk does to the commit
+        await asyncio.sleep(0.01)
+        site.publish("kept")
+        await site.advance(20)
+
+        assert [push.body for push in receiver.pushes] == [b"kept"]
+
+    run(scenario)
+
+
+def test_reset_forgets_everything(run):
+    """Topics, deliveries and the outbox."""
+
+    async def scenario(site):
+        site.topic()
+        site.subscribe("http://127.0.0.1:1/")
+        site.subscribe("mail:directmail:a@example.com", name="mail")
+        site.publish()
+        await site.settle()
+        await site.service.reset()
+        await site.advance(100)
+        site.topic()
+
+        assert site.service.subscriptions.all(site.world, "t") == []
+        assert site.service.outbox(site.world) == []
+        assert site.service.store.subscriptions_with_deliveries() == []
+
+    run(scenario)

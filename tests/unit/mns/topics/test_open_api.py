@@ -1,0 +1,249 @@
+"""The management API: parameters as clients write them, refusals, and what the official client's tests leave out."""
+
+import json
+
+import pytest
+
+from emulator.dialect.context import RequestContext
+from emulator.http.message import Headers, Request
+from emulator.kernel.identity import Principal
+from emulator.services.mns.model import RateLimit
+from emulator.services.mns.topic_model import SubscriptionDeadLetters
+
+SUB = {"TopicName": "t", "SubscriptionName": "s"}
+RULE = {"ProductName": "oss", "RuleName": "r"}
+ACL = {"EndpointType": "public"}
+OWN = '{"Enabled":true,"DeadLetterTargetQueue":"q"}'
+EMPTY = {"EventTypes": '["a"]', "MatchRules": "[]", "Endpoint": "{}"}
+
+
+def body(answer, status=200):
+    assert answer.status == status, answer.body
+    return json.loads(answer.body)
+
+
+def test_the_envelope_says_success_twice(run):
+    """Code is a number there."""
+
+    async def scenario(site):
+        reply = body(site.act("CreateQueue", QueueName="q"))
+
+        assert len(reply.pop("RequestId")) == 36
+        assert reply == {
+            "Code": 200, "Status": "Success", "Message": "operation success", "Success": True,
+            "Data": {"Code": 200, "Message": "operation success", "Success": True},
+        }  # fmt: skip
+
+    run(scenario)
+
+
+def test_form_parameters_count_like_those_of_the_query(run):
+    """Two operations put some of theirs there."""
+
+    async def scenario(site):
+        headers = [("Host", "h"), ("Content-Type", "application/x-www-form-urlencoded")]
+        target = "/?Action=CreateTopic&Version=2022-01-19&Format=JSON&TopicType=fifo"
+        context = RequestContext(Request("POST", target, Headers(headers), b"TopicName=t&EnableLogging=true"), 0)
+        context.region, context.principal = site.world.region, Principal(site.world.account, "key", "arn")
+        site.open_front.handle(context)
+
+        settings = site.service.topics.view(site.world, "t").topic.settings
+        assert (settings.fifo, settings.logging_enabled) == (True, True)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("action", "parameters", "status", "code"),
+    [
+        ("CreateQueue", {}, 400, "MissingParameter"),
+        ("CreateQueue", {"QueueName": "q", "DelaySeconds": "soon"}, 400, "InvalidParameter"),
+        ("CreateQueue", {"QueueName": "q", "EnableLogging": "maybe"}, 400, "InvalidParameter"),
+        ("CreateQueue", {"QueueName": "q", "DlqPolicy": "{"}, 400, "InvalidParameter"),
+        ("CreateQueue", {"QueueName": "q", "DlqPolicy": "[]"}, 400, "InvalidParameter"),
+        ("CreateQueue", {"QueueName": "q", "DlqPolicy": '{"Enabled":"x"}'}, 400, "InvalidParameter"),
+        ("CreateQueue", {"QueueName": "q", "DlqPolicy": '{"DeadLetterTargetQueue":1}'}, 400, "InvalidParameter"),
+        ("CreateQueue", {"QueueName": "q", "DlqPolicy": '{"MaxReceiveCount":true}'}, 400, "InvalidParameter"),
+        ("CreateQueue", {"QueueName": "q", "Tag.1.Value": "v"}, 400, "InvalidParameter"),
+        ("CreateQueue", {"QueueName": "q", "QueueType": "heap"}, 400, "InvalidParameter"),
+        ("CreateQueue", {"QueueName": "a_b"}, 400, "InvalidQueueName"),
+        ("SetQueueAttributes", {"QueueName": "q"}, 404, "QueueNotExist"),
+        ("GetQueueAttributes", {"QueueName": "q"}, 404, "QueueNotExist"),
+        ("ListQueue", {"PageNum": "first"}, 400, "InvalidParameter"),
+        ("SetTopicAttributes", {"TopicName": "x"}, 404, "TopicNotExist"),
+        ("Subscribe", {"TopicName": "x", "SubscriptionName": "s"}, 404, "TopicNotExist"),
+        ("Subscribe", SUB, 400, "MissingParameter"),
+        ("Subscribe", SUB | {"PushType": "fax", "Endpoint": "1"}, 400, "InvalidParameter"),
+        ("Subscribe", SUB | {"PushType": "http", "Endpoint": "push:a"}, 400, "EndpointInvalid"),
+        ("Subscribe", SUB | {"PushType": "http", "Endpoint": "q"}, 400, "EndpointInvalid"),
+        ("Subscribe", SUB | {"PushType": "queue", "Endpoint": "q", "DlqPolicy": OWN}, 400, "InvalidArgument"),
+        ("Subscribe", SUB | {"PushType": "queue", "Endpoint": "q", "DmAttributes": "x"}, 400, "InvalidParameter"),
+        ("SetSubscriptionAttributes", SUB, 404, "SubscriptionNotExist"),
+        ("ListSubscriptionByTopic", {}, 400, "MissingParameter"),
+        ("GetEndpointAttribute", {"EndpointType": "vpc"}, 400, "InvalidParameter"),
+        ("AuthorizeEndpointAcl", ACL | {"AclStrategy": "deny", "CidrList": "::/0"}, 400, "InvalidParameter"),
+        ("AuthorizeEndpointAcl", ACL | {"AclStrategy": "allow", "CidrList": "x"}, 400, "InvalidParameter"),
+        ("CreateEventRule", RULE | {"EventTypes": '["a"]'}, 400, "MissingParameter"),
+        ("CreateEventRule", RULE | {"EventTypes": '["a"]', "MatchRules": "[]"}, 400, "MissingParameter"),
+        ("CreateEventRule", RULE | {"EventTypes": "[1]", "MatchRules": "[]"}, 400, "InvalidParameter"),
+        ("CreateEventRule", RULE | {"EventTypes": '["a"]', "MatchRules": "[1]"}, 400, "InvalidParameter"),
+        ("CreateEventRule", RULE | EMPTY, 400, "InvalidParameter"),
+        ("GetEventRule", RULE, 404, "EventRuleNotExist"),
+        ("DropEverything", {}, 404, "InvalidAction.NotFound"),
+    ],
+)  # fmt: skip
+def test_refusals(run, action, parameters, status, code):
+    """With the four members every client reads."""
+
+    async def scenario(site):
+        site.topic()
+        reply = body(site.act(action, **parameters), status)
+
+        assert reply["Code"] == code
+        assert reply.keys() >= {"RequestId", "HostId", "Message"}
+
+    run(scenario)
+
+
+def test_policies_may_be_written_in_any_case_and_type(run):
+    """Booleans as text, numbers as text."""
+
+    async def scenario(site):
+        policy = '{"Enabled":"True","DeadLetterTargetQueue":"dead","MaxReceiveCount":"7"}'
+        site.act("CreateQueue", QueueName="q", DlqPolicy=policy, TenantRateLimitPolicy='{"Enabled":false}')
+        data = body(site.act("GetQueueAttributes", QueueName="q"))["Data"]
+
+        assert data["DlqPolicy"] == {"Enabled": True, "DeadLetterTargetQueue": "dead", "MaxReceiveCount": "7"}
+        assert data["TenantRateLimitPolicy"] == {"Enabled": False}
+
+    run(scenario)
+
+
+def test_changing_a_part_of_the_encryption_keeps_the_rest(run):
+    """For queues and topics."""
+
+    async def scenario(site):
+        for kind in ("Queue", "Topic"):
+            name = {f"{kind}Name": "x"}
+            site.act(f"Create{kind}", EnableSSE="true", SseType="KMS", KmsKeyId="1", **name)
+            site.act(f"Set{kind}Attributes", KmsKeyId="2", **name)
+            data = body(site.act(f"Get{kind}Attributes", **name))["Data"]
+
+            assert (data["EnableSSE"], data["SseType"], data["KmsKeyId"]) == (True, "KMS", "2")
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("number", "size", "expected"),
+    [("", "", (1, 10, 10)), ("2", "", (2, 10, 2)), ("0", "1", (1, 10, 10)), ("9", "99", (9, 50, 0))],
+)
+@pytest.mark.parametrize("kind", ["Queue", "Topic"])
+def test_pages_are_moved_into_range(run, kind, number, size, expected):
+    """Never refused; a page behind the end is empty."""
+
+    async def scenario(site):
+        for index in range(12):
+            site.act(f"Create{kind}", **{f"{kind}Name": f"x{index:02d}"})
+        data = body(site.act(f"List{kind}", PageNum=number, PageSize=size))["Data"]
+
+        assert (data["PageNum"], data["PageSize"], len(data["PageData"])) == expected
+        assert data["Total"] == 12
+        assert ("Pages" in data) == ("Size" in data) == (kind == "Queue")
+
+    run(scenario)
+
+
+def test_subscribing_again_is_compared_like_in_the_xml_api(run):
+    """What only this API knows counts when it is named."""
+
+    async def scenario(site):
+        site.topic()
+        subscribe = {"TopicName": "t", "SubscriptionName": "s", "PushType": "queue", "Endpoint": "q"}
+        policy = '{"Enabled":true,"DeadLetterTargetQueue":"dead"}'
+        body(site.act("Subscribe", **subscribe, DlqPolicy=policy, StsRoleArn="acs:ram::1:role/r"))
+        body(site.act("Subscribe", **subscribe))
+        other = body(site.act("Subscribe", **subscribe, DlqPolicy='{"Enabled":false}'), 409)
+
+        assert other["Code"] == "SubscriptionAlreadyExist"
+
+    run(scenario)
+
+
+def test_changes_of_a_subscription_are_kept(run):
+    """Each of them, next to what was there."""
+
+    async def scenario(site):
+        site.topic()
+        names = {"TopicName": "t", "SubscriptionName": "s"}
+        subscribe = {**names, "PushType": "email", "Endpoint": "a@example.com"}
+        site.act("Subscribe", **subscribe, DmAttributes='{"AccountName":"me","Subject":"Hi"}')
+        site.act(
+            "SetSubscriptionAttributes",
+            **names,
+            StsRoleArn="acs:ram::1:role/r",
+            TenantRateLimitPolicy='{"Enabled":true,"MaxReceivesPerSecond":3}',
+            DlqPolicy='{"Enabled":true,"DeadLetterTargetQueue":"dead"}',
+        )
+        site.publish()
+
+        settings = site.service.subscriptions.get(site.world, "t", "s").settings
+        assert settings.extras["StsRoleArn"] == "acs:ram::1:role/r"
+        assert settings.rate_limit == RateLimit(enabled=True, max_receives_per_second=3)
+        assert settings.dead_letters == SubscriptionDeadLetters(enabled=True, target="dead")
+        assert site.service.outbox(site.world)[0].details == {"AccountName": "me", "Subject": "Hi"}
+
+    run(scenario)
+
+
+def test_a_rule_that_says_something_else_is_a_conflict(run):
+    """The same again is none."""
+
+    async def scenario(site):
+        rule = {"ProductName": "oss", "RuleName": "r", "EventTypes": '["a"]', "MatchRules": "[]"}
+        endpoint = {"Endpoint": '{"EndpointType":"queue","EndpointValue":"q"}'}
+        body(site.act("CreateEventRule", **rule, **endpoint))
+        body(site.act("CreateEventRule", **rule, **endpoint))
+        other = body(site.act("CreateEventRule", **rule | {"EventTypes": '["b"]'}, **endpoint), 409)
+
+        assert other["Code"] == "EventRuleAlreadyExist"
+
+    run(scenario)
+
+
+def test_rules_are_found_by_product_name_and_subscriber(run):
+    """The older list of endpoints serves as subscribers; the older paging has its members."""
+
+    async def scenario(site):
+        endpoint = {"EndpointType": "http", "EndpointValue": "http://127.0.0.1:1/"}
+        match = '[[{"Name":"bucket/a.txt"}]]'
+        rule = {"ProductName": "oss", "EventTypes": '["a"]', "MatchRules": match, "Endpoints": json.dumps([endpoint])}
+        for name in ("one", "two"):
+            body(site.act("CreateEventRule", RuleName=name, DeliveryMode="DIRECT", **rule))
+
+        def listed(**filters):
+            data = body(site.act("ListEventRules", **filters))["Data"]
+            assert (data["NextToken"], data["MaxResults"]) == ("", 10)
+            return [item["RuleName"] for item in data["PageData"]]
+
+        assert listed() == listed(ProductName="oss", ResourceName="bucket") == ["one", "two"]
+        assert listed(RuleName="tw") == ["two"]
+        assert listed(Subscription=json.dumps(endpoint)) == ["one", "two"]
+        assert listed(Subscription='{"EndpointType":"http","EndpointValue":"x"}') == []
+        assert listed(ProductName="ecs") == listed(TopicName="t") == []
+
+    run(scenario)
+
+
+def test_a_rule_to_a_topic_that_has_gone_has_no_subscribers(run):
+    """Rules outlive topics."""
+
+    async def scenario(site):
+        endpoint = '{"EndpointType":"topic","EndpointValue":"gone"}'
+        names = {"ProductName": "oss", "RuleName": "r"}
+        body(site.act("CreateEventRule", **names, EventTypes='["a"]', MatchRules="[]", Endpoint=endpoint))
+        data = body(site.act("GetEventRule", **names))["Data"]
+
+        assert (data["TopicName"], data["Subscriptions"]) == ("gone", [])
+
+    run(scenario)

@@ -1,0 +1,160 @@
+"""Pushes as a receiver sees them."""
+
+import asyncio
+import base64
+import ssl
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding
+
+from emulator.auth.push import PushSigner, SigningFailed
+from emulator.gateway.admin import CERTIFICATE_PAGE as SERVED
+from emulator.http.certificates import CertificateAuthority
+from emulator.kernel.clock import SystemClock
+from emulator.services.mns.topic_model import ContentFormat
+from emulator.services.mns.topic_service import CERTIFICATE_PAGE
+
+
+def signed_text(push):
+    """Put the string to sign together as the vendor's sample receivers do."""
+    service = sorted((name, value) for name, value in push.headers.items() if name.startswith("x-mns-"))
+    first = ["POST", push.headers["Content-md5"], push.headers["Content-Type"], push.headers["Date"]]
+    return "\n".join([*first, *(f"{name}:{value}" for name, value in service), push.target])
+
+
+def test_every_format_verifies_with_the_real_key(run, tmp_path):
+    """Key and certificate of a real signer; the certificate's address is among what is signed."""
+    signer = PushSigner(tmp_path / "notifications", clock=SystemClock())
+
+    async def scenario(site):
+        receiver = await site.receiver(204)
+        site.topic()
+        for content_format in ContentFormat:
+            site.subscribe(f"{receiver.url}/in?x=%20y", name=content_format.value, content_format=content_format)
+        site.publish("hello 你好", tag="red")
+        await site.settle()
+        key = x509.load_pem_x509_certificate(await site.service.certificate()).public_key()
+        await signer.close()
+
+        assert len(receiver.pushes) == 4
+        for push in receiver.pushes:
+            signature = base64.b64decode(push.headers["Authorization"])
+            key.verify(signature, signed_text(push).encode(), padding.PKCS1v15(), hashes.SHA1())
+            assert push.target == "/in?x=%20y"
+            url = base64.b64decode(push.headers["x-mns-signing-cert-url"]).decode()
+            assert url == "http://127.0.0.1:8868/_localyun/mns/signing-cert.pem"
+
+    run(scenario, signer=signer)
+
+
+def test_the_certificate_is_served_where_pushes_say(run):
+    """Gateway and service name the same page."""
+    assert SERVED == CERTIFICATE_PAGE
+
+
+def test_twenty_subscribers_all_get_the_message_signed(run, tmp_path):
+    """Each with a signature of its own."""
+    signer = PushSigner(tmp_path / "notifications", clock=SystemClock())
+
+    async def scenario(site):
+        receivers = [await site.receiver(204) for _ in range(20)]
+        site.topic()
+        for number, receiver in enumerate(receivers):
+            site.subscribe(receiver.url, name=f"s{number}")
+        site.publish("to all")
+        await site.settle()
+        await signer.close()
+
+        pushes = [push for receiver in receivers for push in receiver.pushes]
+        assert [push.body for push in pushes] == [b"to all"] * 20
+        assert len({push.headers["Authorization"] for push in pushes}) == 20
+        assert {push.target for push in pushes} == {"/notifications"}
+
+    run(scenario, signer=signer)
+
+
+def test_the_signer_is_warmed_by_a_web_subscription_only(run):
+    """Queues need no signatures."""
+
+    async def scenario(site):
+        site.topic()
+        site.to_queue(name="queue")
+        before = site.signer.warmed
+        site.subscribe("http://127.0.0.1:1/", name="web")
+
+        assert (before, site.signer.warmed) == (0, 1)
+
+    run(scenario)
+
+
+def test_a_push_that_cannot_be_signed_is_tried_again(run):
+    """The reason is in the report."""
+
+    class Broken:
+        def warm(self):
+            pass
+
+        async def authorization(self, text):
+            raise SigningFailed("no key today")
+
+    async def scenario(site):
+        receiver = await site.receiver(204)
+        site.topic()
+        site.subscribe(receiver.url)
+        site.publish()
+        await site.settle()
+
+        assert receiver.pushes == []
+        assert site.reports()[0].last_result == "no key today"
+
+    run(scenario, signer=Broken())
+
+
+def test_tls_receivers_with_the_emulator_s_own_certificates_are_trusted(run, tmp_path):
+    """An address over https works when an authority that is trusted has signed its certificate."""
+
+    async def scenario(site):
+        received = asyncio.Event()
+
+        async def serve(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            received.set()
+            writer.write(b"HTTP/1.0 204 X\r\n\r\n")
+            await writer.drain()
+            writer.close()
+
+        authority = CertificateAuthority(tmp_path, accepts=lambda name: True, clock=SystemClock())
+        await authority.ensure_ca()
+        context = await authority.context_for("localhost")
+        server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+        site.topic()
+        site.subscribe(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+        site.publish()
+        await site.settle()
+        server.close()
+        await authority.close()
+
+        assert received.is_set()
+        assert site.reports()[0].last_result == "HTTP 204"
+
+    run(scenario, trusted=tmp_path / "ca.pem")
+
+
+def test_tls_receivers_nobody_vouches_for_are_not(run, tmp_path):
+    """The certificate is checked."""
+
+    async def scenario(site):
+        authority = CertificateAuthority(tmp_path, accepts=lambda name: True, clock=SystemClock())
+        context: ssl.SSLContext = await authority.context_for("localhost")
+        server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+        site.topic()
+        site.subscribe(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+        site.publish()
+        await site.settle()
+        server.close()
+        await authority.close()
+
+        assert "certificate" in site.reports()[0].last_result.lower()
+
+    run(scenario, trusted=tmp_path / "nothing.pem")
