@@ -69,7 +69,7 @@ class WorkflowMachine(RuleBasedStateMachine):
         self.started: dict[str, int] = {}
         self.ended: dict[str, str] = {}
         self._open()
-        settled = self.service.create_flow(WORLD, "f", DEFINITION, FlowSettings())
+        settled = self.service.flows.create(WORLD, "f", DEFINITION, FlowSettings())
         self.loop.run_until_complete(settled)
 
     def _open(self) -> None:
@@ -109,7 +109,7 @@ class WorkflowMachine(RuleBasedStateMachine):
     def start(self, number):
         name = f"e{number}"
         try:
-            record = self._do(lambda: self.service.start_execution(WORLD, "f", name, "{}"))
+            record = self._do(lambda: self.service.executions.start(WORLD, "f", name, "{}"))
         except ExecutionAlreadyExists:
             assert name in self.ended
         else:
@@ -120,7 +120,7 @@ class WorkflowMachine(RuleBasedStateMachine):
     @rule(name=names)
     def stop(self, name):
         try:
-            self._do(lambda: self.service.stop_execution(WORLD, "f", name, "E", ""))
+            self._do(lambda: self.service.executions.stop(WORLD, "f", name, "E", ""))
         except ExecutionAlreadyCompleted:
             assert name in self.ended
         else:
@@ -134,7 +134,7 @@ class WorkflowMachine(RuleBasedStateMachine):
             assert self.clock.now() < self.started[name] + WAIT_S * 1000 or name in self.ended
             return
         try:
-            self._do(lambda: self.service.report_succeeded(WORLD, token, '{"r":1}'))
+            self._do(lambda: self.service.reports.succeeded(WORLD, token, '{"r":1}'))
         except TaskAlreadyCompleted:
             assert name in self.ended
         else:
@@ -166,7 +166,7 @@ class WorkflowMachine(RuleBasedStateMachine):
 
     def _note_time_outs(self) -> None:
         for name in self.started:
-            if name not in self.ended and self.service.execution(WORLD, "f", name).status == "Failed":
+            if name not in self.ended and self.service.executions.get(WORLD, "f", name).status == "Failed":
                 waited_s = (self.clock.now() - self.started[name]) / 1000
                 assert waited_s >= WAIT_S + CALLBACK_S
                 self.ended[name] = "Failed"
@@ -176,9 +176,9 @@ class WorkflowMachine(RuleBasedStateMachine):
     @invariant()
     def every_execution_is_where_the_model_says(self):
         for name in self.started:
-            record = self.service.execution(WORLD, "f", name)
+            record = self.service.executions.get(WORLD, "f", name)
             assert record.status.value == self.ended.get(name, "Running")
-            history = self.service.history(WORLD, "f", name, 999, 1).items
+            history = self.service.executions.history(WORLD, "f", name, 999, 1).items
             assert [event.id for event in history] == list(range(1, len(history) + 1))
             finals = [event for event in history if event.type.startswith("Execution") and event.id > 1]
             assert len(finals) == (1 if name in self.ended else 0)

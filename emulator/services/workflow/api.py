@@ -92,14 +92,14 @@ class Operations:
         name = wire.required(parameters, "Name")
         definition = wire.required(parameters, "Definition")
         settings = wire.parse_new_settings(parameters)
-        flow = wire.render_flow(await self._service.create_flow(context.world, name, definition, settings))
+        flow = wire.render_flow(await self._service.flows.create(context.world, name, definition, settings))
         del flow["ExternalStorageLocation"]
         return flow
 
     def describe_flow(self, context: RequestContext, parameters: Parameters) -> Reply:
         """DescribeFlow."""
         name = wire.required(parameters, "Name")
-        flow = wire.render_flow(self._service.flow(context.world, name))
+        flow = wire.render_flow(self._service.flows.get(context.world, name))
         _refuse_version(name, wire.optional(parameters, "FlowVersion"))
         del flow["ExternalStorageLocation"]
         return flow
@@ -110,7 +110,7 @@ class Operations:
         definition = wire.required(parameters, "Definition") if "Definition" in parameters else None
         wire.parse_changed_settings(parameters, FlowSettings())  # values are judged before the flow is looked for
         flow = wire.render_flow(
-            await self._service.update_flow(
+            await self._service.flows.update(
                 context.world, name, definition, lambda present: wire.parse_changed_settings(parameters, present)
             )
         )
@@ -120,12 +120,12 @@ class Operations:
 
     def delete_flow(self, context: RequestContext, parameters: Parameters) -> Reply:
         """DeleteFlow."""
-        self._service.delete_flow(context.world, wire.required(parameters, "Name"))
+        self._service.flows.delete(context.world, wire.required(parameters, "Name"))
         return {}
 
     def list_flows(self, context: RequestContext, parameters: Parameters) -> Reply:
         """ListFlows."""
-        page = self._service.flows(
+        page = self._service.flows.page(
             context.world,
             wire.whole(parameters, "Limit", limits.LIST_FLOWS),
             wire.optional(parameters, "NextToken"),
@@ -141,7 +141,7 @@ class Operations:
     def start_execution(self, context: RequestContext, parameters: Parameters) -> Reply:
         """StartExecution."""
         flow = wire.required(parameters, "FlowName")
-        record = self._service.start_execution(
+        record = self._service.executions.start(
             context.world,
             flow,
             wire.optional(parameters, "ExecutionName") or None,
@@ -155,7 +155,7 @@ class Operations:
 
         Source: StartSyncExecution, Serverless Workflow API reference: code and text for a standard flow.
         """
-        flow = self._service.flow(context.world, wire.required(parameters, "FlowName"))
+        flow = self._service.flows.get(context.world, wire.required(parameters, "FlowName"))
         mode = "Express" if flow.settings.execution_mode == "Express" else "Standard"
         raise ActionNotSupported(f"{mode} execution is not supported")
 
@@ -163,14 +163,14 @@ class Operations:
         """StopExecution."""
         flow, name = _execution_names(parameters)
         error, cause = wire.parse_failure(parameters)
-        record = self._service.stop_execution(context.world, flow, name, error, cause)
+        record = self._service.executions.stop(context.world, flow, name, error, cause)
         return {**wire.render_execution(record), "RoleArn": record.role_arn}
 
     def describe_execution(self, context: RequestContext, parameters: Parameters) -> Reply | Awaitable[Reply]:
         """DescribeExecution: at once, or as soon as the execution ends, at the latest after WaitTimeSeconds."""
         flow, name = _execution_names(parameters)
         wait_s = wire.whole(parameters, "WaitTimeSeconds", limits.LONG_POLL_S)
-        record = self._service.execution(context.world, flow, name)
+        record = self._service.executions.get(context.world, flow, name)
         if wait_s == 0 or not record.is_open:
             return wire.render_described_execution(record)
         return self._described_later(context, record, wait_s)
@@ -182,12 +182,12 @@ class Operations:
             if reply.done():
                 return
             try:
-                latest = self._service.execution(context.world, record.flow_name, record.name)
+                latest = self._service.executions.get(context.world, record.flow_name, record.name)
                 reply.set_result(wire.render_described_execution(latest))
             except ServiceError as error:  # the flow has been deleted meanwhile
                 reply.set_exception(error)
 
-        leave = self._service.when_ended(record.id, wait_s, tell)
+        leave = self._service.executions.when_ended(record.id, wait_s, tell)
         reply.add_done_callback(lambda _: leave())
         return reply
 
@@ -196,7 +196,7 @@ class Operations:
         flow = wire.required(parameters, "FlowName")
         limit = wire.whole(parameters, "Limit", limits.LIST_EXECUTIONS)
         metadata_only = wire.parse_flag(parameters, "MetadataOnly")
-        page = self._service.executions(
+        page = self._service.executions.page(
             context.world, flow, wire.parse_filter(parameters), limit, wire.optional(parameters, "NextToken")
         )
         executions = [wire.render_listed_execution(record, metadata_only=metadata_only) for record in page.items]
@@ -209,7 +209,7 @@ class Operations:
         marker = wire.optional(parameters, "NextToken")
         if marker and not (marker.isascii() and marker.isdigit() and len(marker) < 10):
             raise InvalidArgument(reason="NextToken is not one that this operation has returned.")
-        page = self._service.history(context.world, flow, name, limit, int(marker or "1"))
+        page = self._service.executions.history(context.world, flow, name, limit, int(marker or "1"))
         return wire.render_page("Events", [wire.render_event(event) for event in page.items], page.next_marker)
 
     # --- reports -------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ class Operations:
         """ReportTaskSucceeded."""
         token = wire.required(parameters, "TaskToken")
         output = wire.required(parameters, "Output")
-        return {"EventId": self._service.report_succeeded(context.world, token, output)}
+        return {"EventId": self._service.reports.succeeded(context.world, token, output)}
 
     def report_task_failed(self, context: RequestContext, parameters: Parameters) -> Reply:
         """ReportTaskFailed."""
@@ -226,7 +226,7 @@ class Operations:
         if not wire.required(parameters, "Error"):
             raise InvalidArgument(reason=f"Error must have 1 to {limits.ERROR_CHARS} characters.")
         error, cause = wire.parse_failure(parameters)
-        return {"EventId": self._service.report_failed(context.world, token, error, cause)}
+        return {"EventId": self._service.reports.failed(context.world, token, error, cause)}
 
     def describe_regions(self, context: RequestContext, parameters: Parameters) -> Reply:
         """DescribeRegions: the region of the request is all there is."""

@@ -47,6 +47,11 @@ class FlowSettings:
     environment: str = ""
     resource_group: str = ""
 
+    @property
+    def is_express(self) -> bool:
+        """Tell whether executions are short and waited for by whoever starts them."""
+        return self.execution_mode == "Express"
+
 
 @frozen
 class FlowRecord:

@@ -6,6 +6,7 @@ from emulator.kernel.identity import World
 from emulator.services.workflow.definition.nodes import TaskStep
 from emulator.services.workflow.engine.commands import Reported, Result
 from emulator.services.workflow.engine.driver import Driver
+from emulator.services.workflow.engine.events import NotAnObject, parse_object
 from emulator.services.workflow.engine.frames import Phase
 from emulator.services.workflow.errors import InvalidArgument, TaskAlreadyCompleted
 from emulator.services.workflow.model import ExecutionId, ExecutionRecord
@@ -19,6 +20,24 @@ class Reports:
         self._engine = engine
         self._mint = mint
         self._execution = execution
+
+    def succeeded(self, world: World, token: str, output: str) -> int:
+        """Complete the attempt *token* was made for and return the id of the event.
+
+        Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
+        """
+        try:
+            parse_object(output)
+        except NotAnObject as error:
+            raise InvalidArgument(reason=f"Output must be a JSON object: {error}") from error
+        return self.accept(world, token, Result(output=output))
+
+    def failed(self, world: World, token: str, error: str, cause: str) -> int:
+        """Fail the attempt *token* was made for and return the id of the event.
+
+        Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
+        """
+        return self.accept(world, token, Result(error=error, cause=cause))
 
     def accept(self, world: World, text: str, result: Result, told: ExecutionId | None = None) -> int:
         """Complete the attempt the token *text* was made for and return the id of the event.

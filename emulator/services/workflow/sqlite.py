@@ -1,12 +1,11 @@
-"""The store over SQLite. All SQL of the service is here and in ``schema/``."""
+"""Flows and executions over SQLite, as the operations see them; `engine_sqlite` has what the driver sees."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import World
 from emulator.services.workflow.model import (
     DefinitionId,
     EndedExecution,
@@ -17,12 +16,10 @@ from emulator.services.workflow.model import (
     FlowRecord,
     FlowSettings,
     HistoryEvent,
-    LiveExecution,
     NewExecution,
     Status,
-    WorldId,
 )
-from emulator.services.workflow.store import Changes, Wakeup
+from emulator.services.workflow.worlds import Worlds
 from emulator.storage.database import Database
 from emulator.storage.migrations import Schema
 
@@ -38,58 +35,14 @@ _EXECUTION = (
     " e.stopped_at, e.error, e.cause FROM workflow_executions e"
     " JOIN workflow_flows f ON f.id = e.flow JOIN workflow_definitions d ON d.id = e.definition"
 )
-_ADD_EVENT = (
-    "INSERT INTO workflow_events (execution, world, at, id, type, strand, cause, step, detail, mark)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_END = (
-    "UPDATE workflow_executions SET status = ?, stopped_at = ?, last_event = ?, output = ?, error = ?, cause = ?,"
-    " ready = 0, snapshot = NULL WHERE id = ?"
-)
-_GO_ON = (
-    "UPDATE workflow_executions SET status = 'Running', ready = ?, last_event = ?, snapshot = coalesce(?, snapshot)"
-    " WHERE id = ?"
-)
 
 
 class SqliteStore:
-    """Implements `FlowStore` and `EngineStore`."""
+    """Implements `FlowStore`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, worlds: Worlds) -> None:
         self._database = database
-        self._worlds: dict[World, WorldId] = {}
-        self._known_worlds: dict[int, World] = {}
-        database.on_rollback(self._forget_worlds)
-
-    # --- worlds --------------------------------------------------------------------------------------------------
-
-    def _world_id(self, world: World) -> WorldId:
-        known = self._worlds.get(world)
-        if known is not None:
-            return known
-        read = self._database.read
-        where = (world.account, world.region)
-        row = read("SELECT id FROM workflow_worlds WHERE account = ? AND region = ?", where).fetchone()
-        if row is None:
-            row = self._database.write(
-                "INSERT INTO workflow_worlds (account, region) VALUES (?, ?) RETURNING id", where
-            ).fetchone()
-        self._worlds[world] = WorldId(row[0])
-        self._known_worlds[row[0]] = world
-        return self._worlds[world]
-
-    def _world(self, world_id: int) -> World:
-        known = self._known_worlds.get(world_id)
-        if known is None:
-            row = self._database.read(
-                "SELECT account, region FROM workflow_worlds WHERE id = ?", (world_id,)
-            ).fetchone()
-            known = self._known_worlds[world_id] = World(AccountId(row[0]), Region(row[1]))
-        return known
-
-    def _forget_worlds(self) -> None:
-        self._worlds.clear()
-        self._known_worlds.clear()
+        self._worlds = worlds
 
     # --- flows ---------------------------------------------------------------------------------------------------
 
@@ -97,7 +50,7 @@ class SqliteStore:
         self, world: World, name: str, uuid: str, definition: str, settings: FlowSettings, now: Millis
     ) -> None:
         """Keep a new flow."""
-        world_id = self._world_id(world)
+        world_id = self._worlds.id_of(world)
         flow = self._database.write(
             "INSERT INTO workflow_flows (world, name, uuid, description, definition, type, role_arn, storage_location,"
             " execution_mode, environment, resource_group, created_at, modified_at)"
@@ -172,7 +125,7 @@ class SqliteStore:
     def flow(self, world: World, name: str) -> FlowRecord | None:
         """Return a flow."""
         row = self._database.read(
-            f"{_FLOW} WHERE f.world = ? AND f.name = ? AND f.deleted = 0", (self._world_id(world), name)
+            f"{_FLOW} WHERE f.world = ? AND f.name = ? AND f.deleted = 0", (self._worlds.id_of(world), name)
         ).fetchone()
         return None if row is None else _flow(row)
 
@@ -181,7 +134,7 @@ class SqliteStore:
         rows = self._database.read(
             f"{_FLOW} WHERE f.world = ? AND f.deleted = 0 AND f.name >= ? AND (? = '' OR f.resource_group = ?)"
             " ORDER BY f.name LIMIT ?",
-            (self._world_id(world), start, resource_group, resource_group, limit),
+            (self._worlds.id_of(world), start, resource_group, resource_group, limit),
         )
         return [_flow(row) for row in rows]
 
@@ -189,7 +142,7 @@ class SqliteStore:
         """Return how many flows there are."""
         return int(
             self._database.read(
-                "SELECT count(*) FROM workflow_flows WHERE world = ? AND deleted = 0", (self._world_id(world),)
+                "SELECT count(*) FROM workflow_flows WHERE world = ? AND deleted = 0", (self._worlds.id_of(world),)
             ).fetchone()[0]
         )
 
@@ -201,7 +154,7 @@ class SqliteStore:
             "INSERT INTO workflow_executions (world, flow, name, definition, role_arn, environment, input,"
             " callback_token, started_at, status, ready) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
             (
-                self._world_id(world), new.flow.id, new.name, new.flow.definition_id, new.flow.settings.role_arn,
+                self._worlds.id_of(world), new.flow.id, new.name, new.flow.definition_id, new.flow.settings.role_arn,
                 new.flow.settings.environment, new.input, new.callback_token, new.started_at,
             ),
         ).lastrowid  # fmt: skip
@@ -254,111 +207,17 @@ class SqliteStore:
         rows = self._database.read(
             "SELECT world, count(*) FROM workflow_executions WHERE stopped_at IS NULL GROUP BY world"
         ).fetchall()
-        return {self._world(world): count for world, count in rows}
-
-    def clear(self) -> None:
-        """Forget all flows and executions."""
-        for table in ("callbacks", "calls", "wakeups", "events", "executions", "definitions", "flows"):
-            self._database.write(f"DELETE FROM workflow_{table}")  # noqa: S608 - names from the tuple above
-
-    # --- the engine's side ---------------------------------------------------------------------------------------
-
-    def live(self, execution: ExecutionId) -> LiveExecution | None:
-        """Return an execution that has not ended."""
-        row = self._database.read(
-            "SELECT e.id, e.world, f.name, e.name, e.definition, e.input, e.callback_token, e.started_at, e.halted,"
-            " e.last_event, e.snapshot FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
-            " WHERE e.id = ? AND e.stopped_at IS NULL",
-            (execution,),
-        ).fetchone()
-        if row is None:
-            return None
-        execution_id, world, *rest = row
-        return LiveExecution(execution_id, self._world(world), WorldId(world), *rest)
+        return {self._worlds.by_id(world): count for world, count in rows}
 
     def definition(self, definition: DefinitionId) -> str:
         """Return a definition's text."""
         row = self._database.read("SELECT text FROM workflow_definitions WHERE id = ?", (definition,)).fetchone()
         return str(row[0])
 
-    def events_after(self, execution: ExecutionId, event: int) -> Iterable[tuple[Any, ...]]:
-        """Return (id, type, strand, cause, step, detail, mark, at) of the events after *event*."""
-        return self._database.read(
-            "SELECT id, type, strand, cause, step, detail, mark, at FROM workflow_events"
-            " WHERE execution = ? AND id > ? ORDER BY id",
-            (execution, event),
-        )
-
-    def write(self, changes: Changes) -> None:
-        """Write a slice's changes."""
-        many = self._database.write_many
-        if changes.events:
-            many(_ADD_EVENT, changes.events)
-        if changes.progress:
-            many(_GO_ON, changes.progress)
-        if changes.endings:
-            many(_END, changes.endings)
-        if changes.wakeups:
-            self._write_wakeups(changes)
-        if changes.calls:
-            self._write_calls(changes)
-        if changes.cleared:
-            ended = [(execution,) for execution in changes.cleared]
-            many("DELETE FROM workflow_wakeups WHERE execution = ?", ended)
-            many("DELETE FROM workflow_calls WHERE execution = ?", ended)
-        if changes.callbacks:
-            many("INSERT INTO workflow_callbacks (execution, world) VALUES (?, ?)", changes.callbacks)
-        if changes.told:
-            many("DELETE FROM workflow_callbacks WHERE execution = ?", [(execution,) for execution in changes.told])
-
-    def _write_wakeups(self, changes: Changes) -> None:
-        gone = [key for key, value in changes.wakeups.items() if value is None]
-        come = [(*key, *value) for key, value in changes.wakeups.items() if value is not None]
-        if gone:
-            self._database.write_many(
-                "DELETE FROM workflow_wakeups WHERE execution = ? AND entry = ? AND kind = ?", gone
-            )
-        if come:
-            self._database.write_many(
-                "INSERT OR REPLACE INTO workflow_wakeups (execution, entry, kind, world, fire_at)"
-                " VALUES (?, ?, ?, ?, ?)",
-                come,
-            )
-
-    def _write_calls(self, changes: Changes) -> None:
-        gone = [key for key, value in changes.calls.items() if value is None]
-        come = [(*key, *value) for key, value in changes.calls.items() if value is not None]
-        if gone:
-            self._database.write_many("DELETE FROM workflow_calls WHERE execution = ? AND entry = ?", gone)
-        if come:
-            self._database.write_many(
-                "INSERT OR REPLACE INTO workflow_calls (execution, entry, world, attempt) VALUES (?, ?, ?, ?)", come
-            )
-
-    def due(self, now: Millis, limit: int) -> Sequence[Wakeup]:
-        """Return up to *limit* wake-ups whose instant has come, earliest first."""
-        rows = self._database.read(
-            "SELECT execution, entry, kind, fire_at FROM workflow_wakeups WHERE fire_at <= ? ORDER BY fire_at LIMIT ?",
-            (now, limit),
-        )
-        return [Wakeup(*row) for row in rows]
-
-    def next_wakeup(self) -> Millis | None:
-        """Return the instant of the earliest wake-up."""
-        row = self._database.read("SELECT min(fire_at) FROM workflow_wakeups").fetchone()
-        return None if row[0] is None else Millis(row[0])
-
-    def ready(self) -> list[ExecutionId]:
-        """Return the open executions that have something to do at once."""
-        rows = self._database.read(
-            "SELECT id FROM workflow_executions WHERE stopped_at IS NULL AND ready = 1 ORDER BY id"
-        )
-        return [ExecutionId(row[0]) for row in rows]
-
-    def pending_calls(self) -> list[tuple[ExecutionId, int]]:
-        """Return (execution, entry) of the calls without a recorded result."""
-        rows = self._database.read("SELECT execution, entry FROM workflow_calls")
-        return [(ExecutionId(execution), entry) for execution, entry in rows]
+    def clear(self) -> None:
+        """Forget all flows and executions."""
+        for table in ("callbacks", "calls", "wakeups", "events", "executions", "definitions", "flows"):
+            self._database.write(f"DELETE FROM workflow_{table}")  # noqa: S608 - names from the tuple above
 
     def pending_callbacks(self) -> list[ExecutionId]:
         """Return the ended executions whose task token has not been told."""
@@ -375,7 +234,7 @@ class SqliteStore:
             (execution,),
         ).fetchone()
         return EndedExecution(
-            record=_execution(row), world=self._world(world), callback_token=token, deleted=bool(deleted)
+            record=_execution(row), world=self._worlds.by_id(world), callback_token=token, deleted=bool(deleted)
         )
 
     def secret(self, draw: bytes) -> bytes:

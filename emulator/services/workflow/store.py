@@ -125,6 +125,22 @@ class FlowStore(Protocol):
         """Return how many executions have not ended."""
         ...
 
+    def definition(self, definition: DefinitionId) -> str:
+        """Return a definition's text."""
+        ...
+
+    def pending_callbacks(self) -> list[ExecutionId]:
+        """Return the ended executions whose task token has not been told."""
+        ...
+
+    def ended(self, execution: ExecutionId) -> EndedExecution | None:
+        """Return what others are told of an ended execution."""
+        ...
+
+    def secret(self, draw: bytes) -> bytes:
+        """Return the secret of this installation; *draw* becomes it when there is none."""
+        ...
+
     def clear(self) -> None:
         """Forget all flows and executions."""
         ...
@@ -135,10 +151,6 @@ class EngineStore(Protocol):
 
     def live(self, execution: ExecutionId) -> LiveExecution | None:
         """Return an execution that has not ended."""
-        ...
-
-    def definition(self, definition: DefinitionId) -> str:
-        """Return a definition's text."""
         ...
 
     def events_after(self, execution: ExecutionId, event: int) -> Iterable[tuple[Any, ...]]:
@@ -163,16 +175,4 @@ class EngineStore(Protocol):
 
     def pending_calls(self) -> list[tuple[ExecutionId, int]]:
         """Return (execution, entry) of the calls without a recorded result."""
-        ...
-
-    def pending_callbacks(self) -> list[ExecutionId]:
-        """Return the ended executions whose task token has not been told."""
-        ...
-
-    def ended(self, execution: ExecutionId) -> EndedExecution | None:
-        """Return what others are told of an ended execution."""
-        ...
-
-    def secret(self, draw: bytes) -> bytes:
-        """Return the secret of this installation; *draw* becomes it when there is none."""
         ...

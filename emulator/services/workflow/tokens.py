@@ -28,10 +28,10 @@ class TaskToken(NamedTuple):
 
 
 class Mint:
-    """Makes and checks tokens with the secret of the installation."""
+    """Makes and checks tokens with ``secret``, that of the installation, which the store has at start."""
 
-    def __init__(self, secret: bytes) -> None:
-        self._secret = secret
+    def __init__(self, secret: bytes = b"") -> None:
+        self.secret = secret
 
     def make(self, world: World, flow: str, execution: str, started_at: Millis, entry: int, attempt: int) -> str:
         """Return the token of an attempt. *started_at* tells executions of one name apart, were a flow made anew."""
@@ -46,7 +46,7 @@ class Mint:
 
     def _code(self, world: World, flow: str, execution: str, started_at: Millis, entry: int, attempt: int) -> bytes:
         text = f"{world.account}#{world.region}#{flow}#{execution}#{started_at}#{entry}#{attempt}"
-        return hmac.digest(self._secret, text.encode(), "sha1")[:16]
+        return hmac.digest(self.secret, text.encode(), "sha1")[:16]
 
 
 def read_token(text: str) -> TaskToken | None:

@@ -58,7 +58,7 @@ def test_a_service_that_is_not_there_fails_the_task(workflow, target, error):
 
     async def main():
         async with workflow() as bench:
-            bench.service._caller = TaskCaller(None, None, bench.service)
+            bench.service._effects._caller = TaskCaller(None, None, bench.service._effects)
             await bench.flow(task(target))
             await bench.begin()
 
