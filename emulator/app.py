@@ -32,6 +32,8 @@ from emulator.kernel.ids import Ids, RandomIds
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
+from emulator.redirect import hook_environment
+from emulator.redirect.trust import write_bundle
 from emulator.storage.database import Database
 from emulator.storage.folder import StateFolder
 from emulator.storage.migrations import Schema, migrate
@@ -101,7 +103,7 @@ class Emulator:
         fronts: dict[str, Front] = {"admin": AdminFront(self, self.keys.admin_token, ids)}
         keyring = Keyring(_own_key(self.keys))
         loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        policy = HostPolicy(config.allowed_hosts, wide=config.host is not None)
+        policy = HostPolicy(config.allowed_hosts, wide=not config.is_local)
         pipeline = Pipeline(
             fronts=fronts,
             loaded=loaded,
@@ -132,13 +134,14 @@ class Emulator:
             timers=timers,
             work=work,
             address=self.http_url,
+            authority=folder / "ca" / "ca.pem",
             environment=self._environment(folder),
         )
         await services.start()
         keyring.add(services.temporary_keys)
         fronts.update(services.fronts())
         loaded.set_result(None)
-        self._background.spawn(self._prepare_certificates(authority), "certificates")
+        self._background.spawn(self._prepare_certificates(authority, _bundle(folder)), "certificates")
 
     def _listening(self, pipeline: Pipeline, authority: CertificateAuthority) -> Server:
         config = self.config
@@ -152,11 +155,12 @@ class Emulator:
             on_stopping=lambda: self._services.end_polls() if self._services is not None else None,
         )
 
-    async def _prepare_certificates(self, authority: CertificateAuthority) -> None:
+    async def _prepare_certificates(self, authority: CertificateAuthority, bundle: Path) -> None:
         """Make the private authority once, so that its file is there for clients before their first connection."""
         try:
-            await authority.ensure_ca()
-        except MintingFailed as error:
+            certificate = await authority.ensure_ca()
+            await asyncio.to_thread(write_bundle, certificate, bundle, os.environ)
+        except (MintingFailed, OSError) as error:
             _log.warning("no certificates, so https will not work: %s", error)
 
     async def _close_services(self) -> None:
@@ -167,11 +171,9 @@ class Emulator:
         """Return what function instances find in their environment about this emulator."""
         return {
             "LOCALYUN_ENDPOINT": self.http_url,
-            "LOCALYUN_HTTP_PORT": str(self._server.port),
-            "LOCALYUN_HTTPS_PORT": str(self._server.https_port),
             "LOCALYUN_REGION": self.world.region,
             "LOCALYUN_ACCOUNT_ID": self.world.account,
-            "LOCALYUN_CA_BUNDLE": str((folder / "ca" / "ca.pem").absolute()),
+            **hook_environment(self._server.port, self._server.https_port, _bundle(folder)),
         }
 
     # --- what it tells (gateway.admin.Controls) --------------------------------------------------------------------
@@ -244,6 +246,10 @@ def _import_assembly() -> "type[Assembly]":
     from emulator.assembly import Assembly  # most of the start's time; runs in a thread while the front door listens
 
     return Assembly
+
+
+def _bundle(folder: Path) -> Path:
+    return (folder / "ca" / "bundle.pem").absolute()
 
 
 def _own_key(keys: InstallationKeys) -> AccessKey:

@@ -20,6 +20,7 @@ from emulator.kernel.identity import AccountId, World
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
+from emulator.redirect import python_hook
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.logbook import LogBook
@@ -48,8 +49,8 @@ DEFAULT_ROLE = "AliyunFcDefaultRole"
 class Assembly:
     """All services of one emulator.
 
-    *work* is the folder for code and logs; *address* the emulator's own ``http://127.0.0.1:PORT``; *environment* what
-    function instances find in theirs.
+    *work* is the folder for code and logs; *address* the emulator's own ``http://127.0.0.1:PORT``; *authority* the file
+    of its private certificate authority; *environment* what function instances find in theirs.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Assembly:
         timers: Timers,
         work: Path,
         address: str,
+        authority: Path,
         environment: dict[str, str],
     ) -> None:
         self._config = config
@@ -73,12 +75,13 @@ class Assembly:
         self._temporary = self.temporary_keys = TemporaryKeys(database, timers, clock, ids)
         logbook = LogBook(work / "logs" / "functions")
         settings = RuntimeSettings(
-            interpreters={name: str(path) for name, path in config.runtimes.items()}, extra_environment=environment
+            interpreters={name: str(path) for name, path in config.runtimes.items()},
+            extra_environment=environment,
+            redirect_hook=python_hook(),
         )
         self._pool = InstancePool(clock, ids, settings, logbook.on_log)
         self._queues = MessageService(database, clock, ids, timers)
-        bundle = Path(environment["LOCALYUN_CA_BUNDLE"])
-        self._signer = PushSigner(bundle.parent / "notifications", clock=clock)
+        self._signer = PushSigner(authority.parent / "notifications", clock=clock)
         self._topics = TopicService(
             database,
             clock,
@@ -88,7 +91,7 @@ class Assembly:
             signer=self._signer,
             endpoint=lambda: address,
             home=OwnNames(HostPolicy(config.allowed_hosts), address).find,
-            trusted=bundle,
+            trusted=authority,
         )
         self._functions = FunctionCompute(
             database=database,

@@ -58,6 +58,11 @@ class Config:
     runtimes: Mapping[str, Path] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the emulator."""
+        return all(_is_loopback(host) for host in self.host or ())
+
 
 @frozen
 class Option:
