@@ -31,7 +31,8 @@ def build(command: str = "") -> ArgumentParser:
     )
     parser.add_argument("--version", action="store_const", dest="run", const="about:version", help="print the version")
     parser.set_defaults(run=None, help_of=parser)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    # With a name for the usage line argparse need not format one, for which it would load shutil and more.
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog=parser.prog)
     wanted = [add for names, add in _GROUPS if command in names] or [add for _, add in _GROUPS]
     for add in wanted:
         add(commands)

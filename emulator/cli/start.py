@@ -5,6 +5,8 @@ import contextlib
 import signal
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any
 
 from emulator.app import Emulator
 from emulator.cli import endpoint, welcome
@@ -46,11 +48,17 @@ async def _serve(config: Config) -> None:
             loop.add_signal_handler(number, emulator.stopped.set)
     with collection_put_off():
         await emulator.start()
-    keep_for_good()
+        keep_for_good()
     try:
-        endpoint.write(config.state, emulator.http_url, emulator.https_url)
-        say("\n".join(welcome.lines(config, emulator.status())))
+        # In a thread, because it waits for the disk: calls that have waited for the services come first.
+        await asyncio.to_thread(_announce, config, emulator.http_url, emulator.https_url, emulator.status())
         await emulator.stopped.wait()
     finally:
         endpoint.remove(config.state)
         await emulator.stop()
+
+
+def _announce(config: Config, http: str, https: str, status: Mapping[str, Any]) -> None:
+    """Tell other commands, and the person at the terminal, where the emulator is."""
+    endpoint.write(config.state, http, https)
+    say("\n".join(welcome.lines(config, status)))

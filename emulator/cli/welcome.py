@@ -1,6 +1,5 @@
 """What ``start`` tells once calls are served, in a few lines, and how the command is called here."""
 
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,6 +45,8 @@ def name_of(function: Any) -> str:
 
 def command() -> str:
     """Return how this user calls the command: by name, by the path of an environment, or through Python."""
+    import shutil  # loads every compression module; this is asked after calls are served
+
     if shutil.which("localyun"):
         return "localyun"
     script = Path(sys.executable).with_name("localyun")

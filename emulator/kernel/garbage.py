@@ -20,6 +20,7 @@ def collection_put_off() -> Iterator[None]:
 def keep_for_good() -> None:
     """Take all objects there are out of later collections, which then look only at what was made since.
 
-    For a program that has finished loading and keeps what it has. Source: documentation of ``gc.freeze``.
+    For a program that has finished loading and keeps what it has; inside `collection_put_off`, whose end would look at
+    all of them once otherwise. Source: documentation of ``gc.freeze``.
     """
     gc.freeze()

@@ -41,6 +41,8 @@ _PYTHON_2_NOTICE = b"WARNING: python2.7 runs on Python 3 here; map it to another
 
 @frozen
 class _Provision:
+    """How many instances of an image are kept, and with whose keys."""
+
     image: FunctionImage
     count: int
     credentials: Credentials | None
