@@ -13,7 +13,7 @@ from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
 from emulator.config import Config
 from emulator.dialect.context import Front
-from emulator.gateway.hosts import HostPolicy
+from emulator.gateway.hosts import HostPolicy, is_loopback
 from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, World
@@ -30,6 +30,7 @@ from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.api import MnsFront
 from emulator.services.mns.open_api import MnsOpenFront
+from emulator.services.mns.reports import delivery_object, outbox_object
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topic_service import TopicService
 from emulator.services.sts.api import StsFront
@@ -182,6 +183,24 @@ class Assembly:
         """
         return await self._topics.certificate()
 
+    async def purge_queue(self, queue: str) -> int:
+        """Delete every message a queue of the installation's account and region holds; return how many there were.
+
+        Raises: QueueNotExist.
+        """
+        return await self._queues.purge(self._world, queue)
+
+    def deliveries(self, topic: str, subscription: str, limit: int) -> list[dict[str, Any]]:
+        """Return the deliveries of a subscription in JSON's terms, pending ones first.
+
+        Raises: TopicNotExist, SubscriptionNotExist.
+        """
+        return [delivery_object(each) for each in self._topics.list_deliveries(self._world, topic, subscription, limit)]
+
+    def outbox(self, limit: int) -> list[dict[str, Any]]:
+        """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
+        return [outbox_object(each) for each in self._topics.outbox(self._world, limit)]
+
 
 class OwnNames:
     """Finds the host names of the cloud that lead back here: a push to a function's address needs no detour."""
@@ -193,7 +212,7 @@ class OwnNames:
 
     def find(self, host: str) -> tuple[str, int] | None:
         """Return where *host* is listening for plain HTTP, None for a name this emulator does not serve."""
-        return self._address if self._policy.allows(host) and not self._policy.is_loopback(host) else None
+        return self._address if self._policy.allows(host) and not is_loopback(host) else None
 
 
 class FunctionCalls:

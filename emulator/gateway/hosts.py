@@ -6,6 +6,7 @@ Source: endpoint tables of the official SDKs; the allow-list is the defence agai
 import ipaddress
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from emulator.http.message import Request
@@ -38,6 +39,7 @@ class HostFacts:
     region: str = ""
 
 
+@lru_cache(maxsize=256)
 def normalise(raw: str) -> str:
     """Return the bare host name: lower case, without the scheme some clients put there, without port, dot or slash."""
     host = raw.strip().lower()
@@ -98,17 +100,8 @@ class HostPolicy:
                 self._known[host] = known
         return known
 
-    def is_loopback(self, host: str) -> bool:
-        """Tell whether *host* names this machine's loopback."""
-        if host == "localhost" or host.endswith(".localhost"):
-            return True
-        try:
-            return ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            return False
-
     def _judge(self, host: str) -> bool:
-        if host in self._extra or self.is_loopback(host) or host.endswith(EMULATED_SUFFIXES):
+        if host in self._extra or is_loopback(host) or host.endswith(EMULATED_SUFFIXES):
             return True
         if not self._wide:
             return False
@@ -117,6 +110,17 @@ class HostPolicy:
         except ValueError:
             return False
         return True
+
+
+@lru_cache(maxsize=256)
+def is_loopback(host: str) -> bool:
+    """Tell whether *host* (normalised) names this machine's loopback."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def browser_trace(request: Request) -> str | None:

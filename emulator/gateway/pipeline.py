@@ -25,6 +25,8 @@ _access = logging.getLogger("emulator.access")
 LARGEST_BODY = 140 * 1024 * 1024
 """Bytes read before the front is known; the front's own limit is checked again after. The largest is a code package."""
 
+SMALL_BODY = 16 * 1024
+
 _REASON_CODES = {
     400: "BadRequest", 408: "RequestTimeout", 413: "EntityTooLarge", 414: "UriTooLong", 417: "ExpectationFailed",
     431: "HeadersTooLarge", 500: "InternalError", 501: "NotImplemented", 505: "HttpVersionNotSupported",
@@ -56,7 +58,7 @@ class Pipeline:
         self._ids = ids
         self._loaded = loaded
         self._guard = stages.refuse_strangers(policy)
-        self._choose = stages.choose_service(fronts, policy, region)
+        self._choose = stages.choose_service(fronts, region)
         self._stages: tuple[stages.Stage, ...] = (
             self._guard,  # foreign Host names and web pages go no further, whatever the path
             self._choose,  # by signature scheme, version, host name, path
@@ -69,7 +71,13 @@ class Pipeline:
     # --- Application ---------------------------------------------------------------------------------------------
 
     def admit(self, request: Request) -> Response | int:
-        """Judge a request by its head, before its body is read."""
+        """Judge a request by its head, before its body is read.
+
+        A small body is not worth judging twice: it is read, and `serve` decides.
+        """
+        headers = request.headers
+        if "transfer-encoding" not in headers and int(headers.get("content-length", "0")) <= SMALL_BODY:
+            return SMALL_BODY
         context = RequestContext(request, self._clock.now())
         try:
             self._guard(context)
@@ -79,8 +87,6 @@ class Pipeline:
                 self._choose(context)
                 return stages.front_of(context).max_body
         except ServiceError as error:
-            if request.headers.get("content-length", "0") == "0" and "transfer-encoding" not in request.headers:
-                return 0  # nothing to read: the ordinary way refuses it, with its log line
             return self._render(error, context)
         return LARGEST_BODY  # the service is named inside a form
 

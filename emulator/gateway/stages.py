@@ -10,7 +10,7 @@ from emulator.auth.failures import AuthFailure
 from emulator.auth.schemes import Authenticator
 from emulator.dialect.context import Answer, Front, RequestContext
 from emulator.gateway.errors import ForbiddenHost, ForbiddenOrigin, NoSuchService
-from emulator.gateway.hosts import HostPolicy, browser_trace, host_of
+from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopback
 from emulator.gateway.router import choose
 from emulator.kernel.identity import AccountId, Principal, Region
 
@@ -30,7 +30,7 @@ def refuse_strangers(policy: HostPolicy) -> Stage:
     return stage
 
 
-def choose_service(fronts: Mapping[str, Front], policy: HostPolicy, region: Region) -> Stage:
+def choose_service(fronts: Mapping[str, Front], region: Region) -> Stage:
     """Make the stage that finds the front, and the region of the world the request works in.
 
     The region is the one the host name tells. A loopback address tells none: then it is this installation's region,
@@ -38,7 +38,7 @@ def choose_service(fronts: Mapping[str, Front], policy: HostPolicy, region: Regi
     """
 
     def stage(context: RequestContext) -> None:
-        route = choose(context.request, context.host, loopback=policy.is_loopback(context.host))
+        route = choose(context.request, context.host, loopback=is_loopback(context.host))
         front = fronts.get(route.front)
         if front is None:
             raise NoSuchService(method=context.request.method, path=context.request.path)
