@@ -10,7 +10,7 @@ Two emulators can live in one process; nothing here or below keeps state outside
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 STOP_GRACE_S = 5.0
+
+FIRST_ANSWERS_S = 0.05
+"""How long certificates wait after the start: the child that makes them takes a core, and first calls need it more."""
 
 SERVICES = ("fc", "fnf", "mns", "sts")
 """What the health page lists."""
@@ -88,75 +91,95 @@ class Emulator:
         await self._closing.aclose()
 
     async def _start(self) -> None:
-        config, clock, ids = self.config, self._clock, self._ids
-        self._started = clock.monotonic()
-        folder = self._closing.enter_context(StateFolder(config.state)).path
-        self.keys = load_or_create(config, ids)
+        self._started = self._clock.monotonic()
+        folder = self._closing.enter_context(StateFolder(self.config.state)).path
+        self.keys = load_or_create(self.config, self._ids)
         self.world = World(AccountId(self.keys.account_id), Region(self.keys.region))
-        work = folder if not config.ephemeral else self._closing.enter_context(_scratch_folder())
-        database = Database(None if config.ephemeral else work / "state.db", config.durability)
-        self._closing.callback(database.close)
-        migrate(database, _SCHEMAS)
-        timers = LoopTimers(clock, asyncio.get_running_loop())
+        work = folder if not self.config.ephemeral else self._closing.enter_context(_scratch_folder())
+        database = self._open_database(work)
+        timers = LoopTimers(self._clock, asyncio.get_running_loop())
         self._closing.callback(timers.close)
 
-        fronts: dict[str, Front] = {"admin": AdminFront(self, self.keys.admin_token, ids)}
         keyring = Keyring(_own_key(self.keys))
+        fronts: dict[str, Front] = {"admin": AdminFront(self, self.keys.admin_token, self._ids)}
         loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        policy = HostPolicy(config.allowed_hosts, wide=not config.is_local)
-        pipeline = Pipeline(
-            fronts=fronts,
-            loaded=loaded,
-            authenticator=Authenticator(keyring, lenient=config.auth == "lenient", nonces=NonceMemory()),
-            policy=policy,
-            database=database,
-            clock=clock,
-            ids=ids,
-            account=self.world.account,
-            region=self.world.region,
-        )
-        self._closing.push_async_callback(self._close_services)
+        policy = HostPolicy(self.config.allowed_hosts, wide=not self.config.is_local)
         authority = CertificateAuthority(
-            folder / "ca", accepts=policy.allows, clock=clock, domains=config.allowed_hosts
+            folder / "ca", accepts=policy.allows, clock=self._clock, domains=self.config.allowed_hosts
         )
-        self._server = self._listening(pipeline, authority)
-        self._closing.push_async_callback(self._server.stop, STOP_GRACE_S)
-        self._closing.push_async_callback(self._background.close)
-        await self._server.start()
+        self._closing.push_async_callback(self._close_services)  # after the server's end: calls still need them
+        await self._listen(self._pipeline(fronts, loaded, keyring, policy, database), authority)
 
-        assembly = await asyncio.to_thread(_import_assembly)
-        self._services = services = assembly(
-            config=config,
-            world=self.world,
-            database=database,
-            clock=clock,
-            ids=ids,
-            timers=timers,
-            work=work,
-            address=self.http_url,
-            authority=folder / "ca" / "ca.pem",
-            environment=self._environment(folder),
-        )
+        services = await self._load_services(database, timers, work, folder)
         await services.start()
         keyring.add(services.temporary_keys)
         fronts.update(services.fronts())
         loaded.set_result(None)
         self._background.spawn(self._prepare_certificates(authority, _bundle(folder)), "certificates")
 
-    def _listening(self, pipeline: Pipeline, authority: CertificateAuthority) -> Server:
-        config = self.config
-        return Server(
+    def _open_database(self, work: Path) -> Database:
+        """Open the state file, or one in memory, and bring it to this program's schema."""
+        database = Database(None if self.config.ephemeral else work / "state.db", self.config.durability)
+        self._closing.callback(database.close)
+        migrate(database, _SCHEMAS)
+        return database
+
+    def _pipeline(
+        self,
+        fronts: Mapping[str, Front],
+        loaded: "asyncio.Future[None]",
+        keyring: Keyring,
+        policy: HostPolicy,
+        database: Database,
+    ) -> Pipeline:
+        """Return the way of every request; *fronts* and *keyring* get what is missing before *loaded* is done."""
+        return Pipeline(
+            fronts=fronts,
+            loaded=loaded,
+            authenticator=Authenticator(keyring, lenient=self.config.auth == "lenient", nonces=NonceMemory()),
+            policy=policy,
+            database=database,
+            clock=self._clock,
+            ids=self._ids,
+            account=self.world.account,
+            region=self.world.region,
+        )
+
+    async def _listen(self, pipeline: Pipeline, authority: CertificateAuthority) -> None:
+        """Take the ports and serve: health at once, everything else once the services are loaded."""
+        self._server = Server(
             pipeline,
             clock=self._clock,
-            hosts=config.host or LOOPBACK,
-            port=config.port,
-            https_port=config.https_port,
+            hosts=self.config.host or LOOPBACK,
+            port=self.config.port,
+            https_port=self.config.https_port,
             authority=authority,
             on_stopping=lambda: self._services.end_polls() if self._services is not None else None,
         )
+        self._closing.push_async_callback(self._server.stop, STOP_GRACE_S)
+        self._closing.push_async_callback(self._background.close)
+        await self._server.start()
+
+    async def _load_services(self, database: Database, timers: LoopTimers, work: Path, folder: Path) -> "Assembly":
+        """Import and build the services; the loop goes on serving meanwhile."""
+        assembly = await asyncio.to_thread(_import_assembly)
+        self._services = assembly(
+            config=self.config,
+            world=self.world,
+            database=database,
+            clock=self._clock,
+            ids=self._ids,
+            timers=timers,
+            work=work,
+            address=self.http_url,
+            authority=folder / "ca" / "ca.pem",
+            environment=self._environment(folder),
+        )
+        return self._services
 
     async def _prepare_certificates(self, authority: CertificateAuthority, bundle: Path) -> None:
         """Make the private authority once, so that its file is there for clients before their first connection."""
+        await asyncio.sleep(FIRST_ANSWERS_S)
         try:
             certificate = await authority.ensure_ca()
             await asyncio.to_thread(write_bundle, certificate, bundle, os.environ)
