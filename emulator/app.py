@@ -264,6 +264,24 @@ class Emulator:
         """Return the certificate that pushes of topics are verified with, as PEM."""
         return await self.services.signing_certificate()
 
+    async def purge_queue(self, queue: str) -> int:
+        """Delete every message a queue holds and return how many there were.
+
+        Raises: QueueNotExist.
+        """
+        return await self.services.purge_queue(queue)
+
+    def deliveries(self, topic: str, subscription: str, limit: int) -> list[dict[str, Any]]:
+        """Return what became of the messages for a subscription, in JSON's terms.
+
+        Raises: TopicNotExist, SubscriptionNotExist.
+        """
+        return self.services.deliveries(topic, subscription, limit)
+
+    def outbox(self, limit: int) -> list[dict[str, Any]]:
+        """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
+        return self.services.outbox(limit)
+
 
 def _import_assembly() -> "type[Assembly]":
     from emulator.assembly import Assembly  # most of the start's time; runs in a thread while the front door listens

@@ -21,6 +21,9 @@ CERTIFICATE_PAGE = "mns/signing-cert.pem"
 """What ``x-mns-signing-cert-url`` of a push names; receivers have no key, so anybody may read it."""
 
 
+_MOST_ROWS = 100_000
+
+
 class Controls(Protocol):
     """What the admin endpoints can ask of the running emulator."""
 
@@ -55,6 +58,24 @@ class Controls(Protocol):
         """Return the certificate that pushes of topics are verified with, as PEM."""
         ...
 
+    async def purge_queue(self, queue: str) -> int:
+        """Delete every message a queue holds and return how many there were.
+
+        Raises: ServiceError when there is no such queue.
+        """
+        ...
+
+    def deliveries(self, topic: str, subscription: str, limit: int) -> list[dict[str, Any]]:
+        """Return what became of the messages for a subscription, in JSON's terms.
+
+        Raises: ServiceError when there is no such topic or subscription.
+        """
+        ...
+
+    def outbox(self, limit: int) -> list[dict[str, Any]]:
+        """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
+        ...
+
 
 class AdminFront:
     """The front of ``/_localyun/``."""
@@ -69,6 +90,9 @@ class AdminFront:
         self._pages: Mapping[tuple[str, str], Callable[[RequestContext], Answer]] = {
             ("GET", "status"): self._status,
             ("GET", "logs"): self._logs,
+            ("GET", "deliveries"): self._deliveries,
+            ("GET", "outbox"): self._outbox,
+            ("POST", "purge-queue"): self._purge_queue,
             ("POST", "reset"): self._reset,
             ("POST", "stop"): self._stop,
         }
@@ -151,12 +175,39 @@ class AdminFront:
 
     def _logs(self, context: RequestContext) -> Response:
         asked = dict(context.request.query_pairs)
-        lines = asked.get("lines", "100")
-        if not lines.isdigit() or int(lines) > 100_000:
-            raise AdminBadRequest(f"lines must be a number up to 100000, not {lines!r}")
+        lines = _number(asked, "lines", 100)
         follow = asked.get("follow", "false").lower() == "true"
-        pieces = self._controls.logs(asked.get("function", ""), int(lines), follow=follow)
+        pieces = self._controls.logs(asked.get("function", ""), lines, follow=follow)
         return Response(200, pieces, [("Content-Type", "text/plain; charset=utf-8")])
+
+    def _purge_queue(self, context: RequestContext) -> Awaitable[Response]:
+        queue = dict(context.request.query_pairs).get("queue", "")
+
+        async def purge() -> Response:
+            return _json(200, {"queue": queue, "deleted": await self._controls.purge_queue(queue)})
+
+        return purge()
+
+    def _deliveries(self, context: RequestContext) -> Response:
+        asked = dict(context.request.query_pairs)
+        limit = _number(asked, "limit", 100)
+        found = self._controls.deliveries(asked.get("topic", ""), asked.get("subscription", ""), limit)
+        return _json(200, {"deliveries": found})
+
+    def _outbox(self, context: RequestContext) -> Response:
+        limit = _number(dict(context.request.query_pairs), "limit", 100)
+        return _json(200, {"entries": self._controls.outbox(limit)})
+
+
+def _number(asked: Mapping[str, str], name: str, default: int) -> int:
+    """Return a number of the query.
+
+    Raises: AdminBadRequest.
+    """
+    text = asked.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) <= 6 and int(text) <= _MOST_ROWS):
+        raise AdminBadRequest(f"{name} must be a number up to {_MOST_ROWS}, not {text!r}")
+    return int(text)
 
 
 def _check_json(context: RequestContext) -> None:

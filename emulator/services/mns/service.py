@@ -32,6 +32,8 @@ class MessageService:
     def __init__(
         self, database: Database, clock: Clock, ids: Ids, timers: Timers, *, profile: Profile = RELAXED
     ) -> None:
+        self._database = database
+        self._clock = clock
         self._store = SqliteStore(database)
         self._registry = Registry(database, self._store, clock)
         self._lobby = Lobby(database, timers, clock)
@@ -84,6 +86,22 @@ class MessageService:
     def set_account(self, world: World, attributes: AccountAttributes) -> None:
         """Store the attributes of an account."""
         self._store.put_account(world, attributes)
+
+    # --- for people who look after queues ------------------------------------------------------------------------
+
+    async def purge(self, world: World, queue: str) -> int:
+        """Delete the messages a queue holds now, hidden and delayed ones too; return how many there were.
+
+        A large queue is emptied in portions between which other calls are served; messages sent meanwhile stay.
+
+        Raises: QueueNotExist, CommitFailed.
+        """
+        until = self._clock.now()
+        deleted = 0
+        while portion := self._contents.sweeper.remove_sent(self._registry.find(world, queue), until, until):
+            deleted += portion
+            await self._database.committed()
+        return deleted
 
     # --- for other services ----------------------------------------------------------------------------------------
 

@@ -83,19 +83,24 @@ class Sweeper:
         """Remove expired messages of a queue; tell whether that were all."""
         return self._sweep(live, now) < SWEEP_ROWS
 
+    def remove_sent(self, live: LiveQueue, until: Millis, now: Millis) -> int:
+        """Remove a portion of the messages sent at *until* or before, the oldest first; return how many these were."""
+        gone = self._store.expired(live.queue.queue_id, until, SWEEP_ROWS)
+        if gone:
+            self._store.remove_all([trace.seq for trace in gone])
+            for trace in gone:
+                self._removed(live, trace, now)
+        return len(gone)
+
     def _sweep(self, live: LiveQueue, now: Millis) -> int:
         queue = live.queue
         bound = self._bounds.get(queue.queue_id)
         if bound is None or bound > now:
             return 0
-        gone = self._store.expired(queue.queue_id, expiry_bound(queue.settings, now), SWEEP_ROWS)
-        if gone:
-            self._store.remove_all([trace.seq for trace in gone])
-            for trace in gone:
-                self._removed(live, trace, now)
-        if len(gone) < SWEEP_ROWS:
+        gone = self.remove_sent(live, expiry_bound(queue.settings, now), now)
+        if gone < SWEEP_ROWS:
             self.replan(queue)
-        return len(gone)
+        return gone
 
     def _replan_all(self) -> None:
         for queue in self._store.all_queues():
