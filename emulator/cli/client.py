@@ -1,4 +1,4 @@
-"""Calls to a running emulator, signed like any SDK's: the admin API, RPC services and Function Compute."""
+"""Calls to a running emulator, signed like any SDK's: the admin API and the services."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,7 +6,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from emulator.auth import fc, rpc
+from emulator.auth import fc, mns, rpc
 from emulator.cli.endpoint import Endpoint
 from emulator.cli.failures import CallRefused, CommandFailed, NoEmulator, WrongUsage
 from emulator.dialect.dates import http_date
@@ -157,6 +157,20 @@ class Client:
         if reply.status >= 300:
             raise _refusal(reply)
         return reply
+
+    def messages(
+        self, method: str, target: str, body: bytes, headers: Mapping[str, str], timeout_s: float = CALL_TIMEOUT_S
+    ) -> Reply:
+        """Call an operation of the Message Service and return its answer, errors too: `emulator.cli.mns` reads XML.
+
+        *target* is path and query, percent-encoded.
+
+        Raises: NoEmulator.
+        """
+        complete = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
+        request = Request(method, target, Headers(complete.items()), body)
+        complete["Authorization"] = mns.authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
+        return self._send(method, target, complete, body, timeout_s)
 
     # --- the wire ------------------------------------------------------------------------------------------------
 

@@ -140,6 +140,86 @@ def _add_flow(commands: "_Commands[ArgumentParser]") -> None:
     stop.add_argument("--cause", default="", help="cause to record")
 
 
+def _add_queue(commands: "_Commands[ArgumentParser]") -> None:
+    queue = commands.add_parser("queue", help="work with queues and their messages")
+    queue.set_defaults(help_of=queue)
+    actions = queue.add_subparsers(title="actions", metavar="ACTION")
+    create = _command(actions, "create", "queue:create", "create a queue")
+    _add_queue_attributes(create)
+    _command(actions, "delete", "queue:delete", "delete a queue and its messages", prints_data=False)
+    listing = _command(actions, "list", "queue:show_list", "list queues with the numbers of their messages")
+    listing.add_argument("--prefix", default="", metavar="TEXT", help="only names that begin with this")
+    send = _command(actions, "send", "queue:send", "send a message")
+    receive = _command(actions, "receive", "queue:receive", "receive messages and hide them for a while")
+    peek = _command(actions, "peek", "queue:peek", "print visible messages and change nothing")
+    _command(actions, "purge", "queue:purge", "delete every message of a queue, hidden and delayed ones too")
+    attributes = _command(
+        actions, "attributes", "queue:attributes", "print the attributes of a queue, after changing those given"
+    )
+    _add_queue_attributes(attributes)
+    for name in ("create", "delete", "send", "receive", "peek", "purge", "attributes"):
+        actions.choices[name].add_argument("queue", metavar="QUEUE")
+    _add_body(send)
+    send.add_argument("--delay-seconds", type=int, metavar="N", help="visible only then (default: the queue's delay)")
+    send.add_argument("--priority", type=int, metavar="N", help="1 to 16, smaller is earlier (default: 8)")
+    for getter in (receive, peek):
+        getter.add_argument("-n", "--number", type=int, default=1, help="at most so many, up to 16 (default: 1)")
+        getter.add_argument("--base64", action="store_true", help="decode bodies, as the Python and Java SDKs do")
+    receive.add_argument("--wait", type=int, metavar="N", help="wait up to N seconds for the first (default: queue's)")
+    receive.add_argument("--delete", action="store_true", help="delete what was received after printing it")
+
+
+def _add_queue_attributes(command: ArgumentParser) -> None:
+    command.add_argument("--delay-seconds", type=int, metavar="N", help="messages become visible N seconds after sent")
+    command.add_argument("--maximum-message-size", type=int, metavar="N", help="largest body, in bytes")
+    command.add_argument("--message-retention-period", type=int, metavar="N", help="messages live N seconds")
+    command.add_argument("--visibility-timeout", type=int, metavar="N", help="a receive hides for N seconds")
+    command.add_argument("--polling-wait-seconds", type=int, metavar="N", help="a receive waits N seconds by itself")
+    command.add_argument("--logging-enabled", action=BooleanOptionalAction, help="kept, without effect")
+
+
+def _add_body(command: ArgumentParser) -> None:
+    command.add_argument("body", metavar="BODY", help="the message, - for standard input")
+    command.add_argument("--base64", action="store_true", help="encode the body, as the Python and Java SDKs expect")
+    command.add_argument("--group", metavar="ID", help="message group, for FIFO")
+
+
+def _add_topic(commands: "_Commands[ArgumentParser]") -> None:
+    topic = commands.add_parser("topic", help="work with topics, subscriptions and deliveries")
+    topic.set_defaults(help_of=topic)
+    actions = topic.add_subparsers(title="actions", metavar="ACTION")
+    create = _command(actions, "create", "topic:create", "create a topic")
+    create.add_argument("--maximum-message-size", type=int, metavar="N", help="largest body, in bytes")
+    create.add_argument("--logging-enabled", action=BooleanOptionalAction, help="kept, without effect")
+    _command(actions, "delete", "topic:delete", "delete a topic and its subscriptions", prints_data=False)
+    listing = _command(actions, "list", "topic:show_list", "list topics")
+    listing.add_argument("--prefix", default="", metavar="TEXT", help="only names that begin with this")
+    publish = _command(actions, "publish", "topic:publish", "publish a message")
+    subscribe = _command(actions, "subscribe", "topic:subscribe", "subscribe an endpoint to a topic")
+    _command(actions, "unsubscribe", "topic:unsubscribe", "end a subscription", prints_data=False)
+    _command(actions, "subscriptions", "topic:subscriptions", "list the subscriptions of a topic")
+    deliveries = _command(actions, "deliveries", "topic:deliveries", "print what became of messages for a subscription")
+    outbox = _command(actions, "outbox", "topic:outbox", "print mails and short messages, which are never sent")
+    for name in ("create", "delete", "publish", "subscribe", "unsubscribe", "subscriptions", "deliveries"):
+        actions.choices[name].add_argument("topic", metavar="TOPIC")
+    for name in ("subscribe", "unsubscribe", "deliveries"):
+        actions.choices[name].add_argument("subscription", metavar="SUBSCRIPTION")
+    _add_body(publish)
+    publish.add_argument("--tag", metavar="TAG", help="tag that subscriptions filter by")
+    subscribe.add_argument("endpoint", metavar="ENDPOINT", help="queue:NAME, an http URL, or another form of the API")
+    subscribe.add_argument("--tag", metavar="TAG", help="only messages with this tag")
+    subscribe.add_argument(
+        "--strategy",
+        choices=("BACKOFF_RETRY", "EXPONENTIAL_DECAY_RETRY"),
+        help="when a failed push is tried again (default: BACKOFF_RETRY)",
+    )
+    subscribe.add_argument(
+        "--format", choices=("XML", "JSON", "SIMPLIFIED"), help="what is pushed (default: XML); SIMPLIFIED is the body"
+    )
+    for shown in (deliveries, outbox):
+        shown.add_argument("-n", "--number", type=int, default=100, help="at most so many (default: 100)")
+
+
 def _add_tutorial(commands: "_Commands[ArgumentParser]") -> None:
     tutorial = commands.add_parser("tutorial", help="list and run the tutorials")
     tutorial.set_defaults(help_of=tutorial)
@@ -158,6 +238,8 @@ _GROUPS = (
     ({"stop", "status", "env", "config", "reset", "version"}, _add_server_commands),
     ({"logs", "invoke"}, _add_function_commands),
     ({"flow"}, _add_flow),
+    ({"queue"}, _add_queue),
+    ({"topic"}, _add_topic),
     ({"tutorial"}, _add_tutorial),
 )
 """Commands that are built together."""

@@ -27,6 +27,12 @@ def test_every_command_is_there():
     assert names == {
         *("start", "stop", "status", "env", "config", "logs", "invoke", "reset", "version"),
         *(f"flow {action}" for action in ("start", "history", "check", "list", "describe", "create", "delete", "stop")),
+        *(
+            f"queue {action}"
+            for action in ("create", "delete", "list", "send", "receive", "peek", "purge", "attributes")
+        ),
+        *(f"topic {action}" for action in ("create", "delete", "list", "publish", "subscribe", "unsubscribe")),
+        *(f"topic {action}" for action in ("subscriptions", "deliveries", "outbox")),
         *("tutorial list", "tutorial run"),
     }
 
@@ -68,7 +74,7 @@ def test_wrong_usage_ends_with_2(words, capsys):
     assert "usage: localyun" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [[], ["flow"], ["tutorial"]])
+@pytest.mark.parametrize("words", [[], ["flow"], ["queue"], ["topic"], ["tutorial"]])
 def test_command_that_is_not_complete_shows_help(words, capsys):
     """A group without an action is wrong usage and explains itself."""
     assert main(words) == 2

@@ -1,0 +1,114 @@
+"""The Message Service as a client sees it: signed calls with XML bodies, answers as dictionaries with API names."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from emulator.cli.client import Client, Reply
+from emulator.cli.failures import CallRefused
+from emulator.dialect.xml import Element, MalformedXml, parse, render
+
+NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
+VERSION = "2015-06-06"
+
+Fields = dict[str, Any]
+"""Elements of an answer by name: numbers and switches as such, a list of dictionaries for properties."""
+
+_NUMBERS = frozenset(
+    {
+        *("DelaySeconds", "MaximumMessageSize", "MessageRetentionPeriod", "VisibilityTimeout", "PollingWaitSeconds"),
+        *("ActiveMessages", "InactiveMessages", "DelayMessages", "MessageCount", "MessageType"),
+        *("CreateTime", "LastModifyTime", "EnqueueTime", "FirstDequeueTime", "NextVisibleTime"),
+        *("DequeueCount", "Priority"),
+    }
+)
+_SWITCHES = frozenset({"LoggingEnabled", "EnableSSE"})
+
+
+class Mns:
+    """Calls operations through *client*; an error of the service is a CallRefused with its code."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        content: Element | None = None,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Element | None:
+        """Call one operation; *path* is percent-encoded. Returns the root of the answer, None without a body.
+
+        Raises: NoEmulator, CallRefused.
+        """
+        target = f"{path}?{urlencode(query, quote_via=quote)}" if query else path
+        body = b"" if content is None else render(content, NAMESPACE)
+        fields = {"Content-Type": "text/xml", "x-mns-version": VERSION, **(headers or {})}
+        reply = self._client.messages(method, target, body, fields)
+        root = _root(reply)
+        if reply.status >= 300:
+            raise CallRefused(reply.status, _text(root, "Code"), _text(root, "Message") or "no reason was given")
+        return root
+
+    def listed(self, path: str, entry: str, prefix: str = "") -> Iterator[Fields]:
+        """Yield every entry of a list, with its attributes, page by page.
+
+        Raises: NoEmulator, CallRefused.
+        """
+        marker = ""
+        while True:
+            headers = {"x-mns-with-meta": "true", "x-mns-ret-number": "1000"}
+            headers |= {"x-mns-prefix": prefix} if prefix else {}
+            headers |= {"x-mns-marker": marker} if marker else {}
+            root = self.call("GET", path, headers=headers)
+            if root is None:
+                return
+            for element in root.all(entry):
+                yield fields(element)
+            marker = root.text_of("NextMarker") or ""
+            if not marker:
+                return
+
+
+def path_of(*parts: str) -> str:
+    """Return the path of a resource, each part percent-encoded: ``path_of("queues", "orders")``."""
+    return "".join(f"/{quote(part, safe='')}" for part in parts)
+
+
+def element(name: str, values: Mapping[str, object]) -> Element:
+    """Return an element with a child for each value that is not None; booleans as the SDKs write them."""
+    return Element(name, children=[Element(key, str(value)) for key, value in values.items() if value is not None])
+
+
+def fields(found: Element) -> Fields:
+    """Return the elements of an answer by name."""
+    return {child.name: _value(child) for child in found.children}
+
+
+def _value(child: Element) -> Any:
+    if child.children:
+        return [fields(entry) for entry in child.children]
+    if child.name in _NUMBERS and child.text.isdigit():
+        return int(child.text)
+    return child.text == "True" if child.name in _SWITCHES else child.text
+
+
+def _root(reply: Reply) -> Element | None:
+    """Return the root of a body.
+
+    Raises: CallRefused when the body is no XML, so not an emulator's.
+    """
+    if not reply.body:
+        return None
+    try:
+        return parse(reply.body)
+    except MalformedXml:
+        reason = reply.body.decode("utf-8", "replace")[:200]
+        raise CallRefused(reply.status, "", f"the answer is not one of the Message Service's: {reason}") from None
+
+
+def _text(root: Element | None, name: str) -> str:
+    return (root.text_of(name) or "") if root is not None else ""

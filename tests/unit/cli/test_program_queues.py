@@ -1,0 +1,186 @@
+"""Queues and topics on the command line, against a running emulator."""
+
+import base64
+import json
+
+import pytest
+
+
+@pytest.fixture
+def queue(program):
+    """A queue named orders."""
+    program.start()
+    assert program.run("queue", "create", "orders", "--visibility-timeout", "60").stdout == "created orders\n"
+
+
+def rows(done):
+    """Return the cells of a table without its heading."""
+    assert done.returncode == 0, done.stderr
+    return [line.split() for line in done.stdout.splitlines()[1:]]
+
+
+def data(done):
+    """Return what a command printed as JSON."""
+    return json.loads(done.stdout)
+
+
+def test_queue_is_created_listed_changed_and_deleted(program, queue):
+    """The life of a queue; creating the same again is no mistake, creating another one is."""
+    same = program.run("queue", "create", "orders", "--visibility-timeout", "60")
+    other = program.run("queue", "create", "orders", "--visibility-timeout", "61")
+    program.run("queue", "create", "mails")
+    changed = program.run("queue", "attributes", "orders", "--delay-seconds", "7", "--logging-enabled", "--json")
+    shown = program.run("queue", "attributes", "orders")
+    listed = program.run("queue", "list", "--prefix", "ord")
+    deleted = program.run("queue", "delete", "orders")
+
+    assert (same.returncode, other.returncode) == (0, 1)
+    assert other.stderr.startswith("localyun: QueueAlreadyExist:")
+    told = data(changed)
+    assert (told["DelaySeconds"], told["VisibilityTimeout"], told["LoggingEnabled"]) == (7, 60, True)
+    assert ["DelaySeconds", "7"] in [line.split() for line in shown.stdout.splitlines()]
+    assert rows(listed) == [["orders", "0", "0", "0"]]
+    assert deleted.stdout == "deleted orders\n"
+    assert [item["QueueName"] for item in data(program.run("queue", "list", "--json"))] == ["mails"]
+
+
+def test_message_is_sent_peeked_received_and_deleted(program, queue):
+    """A peek changes nothing, a receive hides, --delete removes."""
+    sent = data(program.run("queue", "send", "orders", "<first>", "--priority", "1", "--json"))
+    program.run("queue", "send", "orders", "second")
+    peeked = data(program.run("queue", "peek", "orders", "-n", "16", "--json"))
+    received = data(program.run("queue", "receive", "orders", "--delete", "--json"))
+    left = rows(program.run("queue", "list"))
+
+    assert [message["MessageBody"] for message in peeked] == ["<first>", "second"]
+    assert received[0]["MessageId"] == sent["MessageId"]
+    assert (received[0]["DequeueCount"], received[0]["Priority"]) == (1, 1)
+    assert left == [["orders", "1", "0", "0"]]
+
+
+def test_receive_for_people_shows_the_fields(program, queue):
+    """Instants are dates, the body is decoded when asked for."""
+    program.run("queue", "send", "orders", "hello", "--base64")
+
+    lines = program.run("queue", "receive", "orders", "--base64", "--wait", "0").stdout.splitlines()
+
+    shown = dict(line.split(maxsplit=1) for line in lines)
+    assert shown["MessageBody"] == "hello"
+    assert shown["NextVisibleTime"].endswith("Z")
+    assert shown["DequeueCount"] == "1"
+
+
+def test_official_clients_read_what_base64_sends(program, queue):
+    """--base64 sends what the Python and Java SDKs decode."""
+    program.run("queue", "send", "orders", "hello", "--base64")
+
+    body = data(program.run("queue", "peek", "orders", "--json"))[0]["MessageBody"]
+
+    assert base64.b64decode(body) == b"hello"
+
+
+def test_queue_without_a_message_is_told_by_the_exit_code(program, queue):
+    """Scripts can loop until there is nothing."""
+    plain = program.run("queue", "receive", "orders")
+    as_json = program.run("queue", "peek", "orders", "--json")
+
+    assert (plain.returncode, plain.stdout, plain.stderr) == (1, "", "localyun: no message in orders\n")
+    assert (as_json.returncode, as_json.stdout) == (1, "[]\n")
+
+
+def test_purge_deletes_visible_hidden_and_delayed_messages(program, queue):
+    """Nothing is left, and the queue goes on working."""
+    for words in (["a"], ["b"], ["c", "--delay-seconds", "600"]):
+        program.run("queue", "send", "orders", *words)
+    program.run("queue", "receive", "orders")
+
+    done = program.run("queue", "purge", "orders")
+    left = rows(program.run("queue", "list"))
+    sent = program.run("queue", "send", "orders", "new")
+
+    assert done.stdout == "purged orders: 3 messages\n"
+    assert left == [["orders", "0", "0", "0"]]
+    assert sent.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["queue", "send", "nope", "x"], ["queue", "receive", "nope"], ["queue", "purge", "nope"]],
+    ids=lambda words: words[1],
+)
+def test_queue_that_does_not_exist_is_told_by_its_code(program, queue, words):
+    """Errors of the service keep their names, those of the admin API too."""
+    done = program.run(*words)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("localyun: QueueNotExist: ")
+
+
+def test_name_that_is_no_path_reaches_the_service_as_it_is(program, queue):
+    """A slash in a name does not address something else."""
+    done = program.run("queue", "create", "a/messages")
+
+    assert done.returncode == 1
+    assert "QueueNotExist" not in done.stderr
+
+
+def test_commands_without_an_emulator_end_with_3(program):
+    """The exit code tells that nothing answered."""
+    program.start()
+    program.run("stop")
+
+    assert program.run("queue", "list").returncode == 3
+
+
+def test_published_message_reaches_its_subscribers(program, queue):
+    """Tags are compared; queue:NAME is short for the queue's endpoint."""
+    program.run("topic", "create", "news", "--maximum-message-size", "2048")
+    program.run("topic", "subscribe", "news", "all", "queue:orders", "--format", "SIMPLIFIED")
+    program.run("topic", "subscribe", "news", "some", "mail:directmail:a@example.com", "--tag", "urgent")
+    program.run("topic", "publish", "news", "plain")
+    published = data(program.run("topic", "publish", "news", "hurry", "--tag", "urgent", "--json"))
+    bodies = [item["MessageBody"] for item in data(program.run("queue", "peek", "orders", "-n", "9", "--json"))]
+    ended = data(program.run("topic", "deliveries", "news", "some", "--json"))
+    outbox = data(program.run("topic", "outbox", "--json"))
+
+    assert bodies == ["plain", "hurry"]
+    assert [(item["MessageId"], item["State"]) for item in ended] == [(published["MessageId"], "delivered")]
+    assert [(item["Kind"], item["Address"], item["MessageBody"]) for item in outbox] == [
+        ("mail", "a@example.com", "hurry")
+    ]
+
+
+def test_failed_delivery_is_shown_with_its_reason(program, queue):
+    """A push that nobody takes stays pending and says why."""
+    program.run("topic", "create", "news")
+    program.run("topic", "subscribe", "news", "gone", "http://127.0.0.1:9/")
+    program.run("topic", "publish", "news", "x")
+
+    shown = program.run("topic", "deliveries", "news", "gone", "-n", "1")
+
+    assert "pending" in shown.stdout
+    assert "published" in shown.stdout.splitlines()[0]
+
+
+def test_topic_and_subscription_are_listed_and_deleted(program, queue):
+    """The life of a topic."""
+    program.run("topic", "create", "news")
+    program.run("topic", "subscribe", "news", "s", "queue:orders", "--strategy", "EXPONENTIAL_DECAY_RETRY")
+    topics = data(program.run("topic", "list", "--json"))
+    subscriptions = program.run("topic", "subscriptions", "news")
+    program.run("topic", "unsubscribe", "news", "s")
+    left = data(program.run("topic", "subscriptions", "news", "--json"))
+    deleted = program.run("topic", "delete", "news")
+
+    assert [topic["TopicName"] for topic in topics] == ["news"]
+    assert rows(subscriptions)[0][0] == "s"
+    assert rows(subscriptions)[0][-1] == "EXPONENTIAL_DECAY_RETRY"
+    assert left == []
+    assert deleted.returncode == 0
+    assert data(program.run("topic", "list", "--json")) == []
+
+
+@pytest.mark.parametrize("words", [["topic", "outbox", "-n", "-1"], ["topic", "deliveries", "news", "s", "-n", "x"]])
+def test_number_that_is_none_is_refused(program, queue, words):
+    """Both by the grammar and by the admin API."""
+    assert program.run(*words).returncode in {1, 2}
