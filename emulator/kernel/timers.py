@@ -17,6 +17,9 @@ _log = logging.getLogger(__name__)
 LONGEST_SLEEP_S = 2.0
 """The wall clock may be stepped while the loop sleeps on the monotonic one, so no sleep is longer than this."""
 
+STEP_MS = 1000
+"""Smaller corrections of the clock are not worth a notice."""
+
 
 class Timers:
     """The heap of pending timers. Subclasses decide when `run_due` is called."""
@@ -26,6 +29,14 @@ class Timers:
         self._heap: list[tuple[Millis, int, Hashable]] = []
         self._live: dict[Hashable, tuple[int, Callable[[], None]]] = {}
         self._sequence = 0
+        self._step_listeners: list[Callable[[], None]] = []
+
+    def on_step_back(self, notice: Callable[[], None]) -> None:
+        """Call *notice* whenever the clock is found set back by more than a second.
+
+        Timers keep their instants, which may then be far off; whoever counts them from the present counts anew.
+        """
+        self._step_listeners.append(notice)
 
     def call_at(self, instant: Millis, key: Hashable, fn: Callable[[], None]) -> None:
         """Call *fn* once at *instant*, or as soon as possible when that has passed.
@@ -83,6 +94,7 @@ class LoopTimers(Timers):
         super().__init__(clock)
         self._loop = loop
         self._handle: asyncio.TimerHandle | None = None
+        self._ahead_ms = self._ahead_of_monotonic_ms()
 
     def close(self) -> None:
         """Stop waking the loop; pending timers are dropped."""
@@ -103,8 +115,18 @@ class LoopTimers(Timers):
 
     def _wake(self) -> None:
         self._handle = None
+        ahead_ms = self._ahead_of_monotonic_ms()
+        stepped_back = ahead_ms < self._ahead_ms - STEP_MS
+        self._ahead_ms = ahead_ms
+        if stepped_back:
+            _log.warning("the clock has been set back")
+            for notice in self._step_listeners:
+                notice()
         self.run_due()
         self._rearm()
+
+    def _ahead_of_monotonic_ms(self) -> float:
+        return self._clock.now() - self._clock.monotonic() * 1000
 
 
 class VirtualTimers(Timers):

@@ -16,6 +16,7 @@ from emulator.services.workflow.errors import (
     InvalidArgument,
 )
 from emulator.services.workflow.model import ExecutionRecord, FlowSettings
+from emulator.services.workflow.schedule_api import ScheduleOperations
 from emulator.services.workflow.service import Workflow
 
 VERSION = "2019-03-15"
@@ -28,7 +29,8 @@ class WorkflowFront(RpcFront):
     max_body = limits.REQUEST_BYTES
 
     def __init__(self, service: Workflow, ids: Ids) -> None:
-        super().__init__("fnf", VERSION, Operations(service).table(), ids)
+        table = Operations(service).table() | ScheduleOperations(service.schedules).table()
+        super().__init__("fnf", VERSION, table, ids)
 
     def unknown_action(self, action: str) -> ServiceError:
         """Return this service's error for an operation it does not have."""
@@ -67,7 +69,7 @@ class Operations:
         self._service = service
 
     def table(self) -> dict[str, Operation]:
-        """Return the operations by name. Schedules, versions, aliases and map runs are not served."""
+        """Return the operations by name, but for those that have a module of their own."""
         return {
             "CreateFlow": self.create_flow,
             "DescribeFlow": self.describe_flow,

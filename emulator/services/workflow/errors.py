@@ -8,6 +8,7 @@
         |-- InvalidArgument, MissingRequiredParams, EntityTooLarge
         |-- FlowNotExists, FlowAlreadyExists, FlowVersionNotExists
         |-- ExecutionNotExists, ExecutionAlreadyExists, ExecutionAlreadyCompleted
+        |-- ScheduleNotExists, ScheduleAlreadyExists
         |-- TaskAlreadyCompleted
         |-- ResourceThrottled
         `-- InternalServerError
@@ -105,6 +106,22 @@ class ExecutionAlreadyCompleted(WorkflowError):
 
     code = "ExecutionAlreadyCompleted"
     template = "Execution '{execution}' for flow '{flow}' has already completed."
+
+
+class ScheduleNotExists(WorkflowError):
+    """The flow has no schedule of this name. Fields: ``flow``, ``schedule``."""
+
+    code = "ScheduleNotExists"
+    http_status = 404
+    template = "The schedule {schedule} for flow {flow} does not exist."
+
+
+class ScheduleAlreadyExists(WorkflowError):
+    """The flow has a schedule of this name. Fields: ``flow``, ``schedule``."""
+
+    code = "ScheduleAlreadyExists"
+    http_status = 409
+    template = "The schedule {schedule} for flow {flow} already exists."
 
 
 class TaskAlreadyCompleted(WorkflowError):

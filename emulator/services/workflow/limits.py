@@ -47,6 +47,9 @@ REPLY_CAUSE_CHARS = 8192
 
 LIST_FLOWS = Range(1, 999, 60)
 LIST_EXECUTIONS = Range(1, 99, 60)
+LIST_SCHEDULES = Range(1, 1000, 60)
+"""The default is assumed."""
+
 HISTORY = Range(1, 1000, 60)
 """999 in the newest reference, 1000 in older ones: the wider range refuses no client."""
 LONG_POLL_S = Range(0, 60, 0)

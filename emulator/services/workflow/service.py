@@ -8,10 +8,14 @@ from emulator.services.workflow.engine.definitions import Definitions
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine_sqlite import SqliteEngineStore
 from emulator.services.workflow.executions import Executions
+from emulator.services.workflow.firing import Firing
 from emulator.services.workflow.flows import Flows
 from emulator.services.workflow.model import ExecutionId, FlowRecord
 from emulator.services.workflow.ports import FunctionInvoker, MessageSender
 from emulator.services.workflow.reports import Reports
+from emulator.services.workflow.schedule_model import DueSchedule
+from emulator.services.workflow.schedule_sqlite import SqliteScheduleStore
+from emulator.services.workflow.schedules import Schedules
 from emulator.services.workflow.sqlite import SCHEMA, SqliteStore
 from emulator.services.workflow.tokens import Mint
 from emulator.services.workflow.waiting import EndWaiters
@@ -22,7 +26,7 @@ __all__ = ["SCHEMA", "Workflow"]
 
 
 class Workflow:
-    """Serverless Workflow: ``flows``, ``executions`` and ``reports`` have one method per operation.
+    """Serverless Workflow: ``flows``, ``executions``, ``schedules`` and ``reports`` have one method per operation.
 
     Call `start` once the schema has been applied and a loop is running, `close` at the end.
     """
@@ -59,6 +63,9 @@ class Workflow:
         self.flows = Flows(store, definitions, clock, ids, self._flow_deleted)
         self.executions = Executions(store, self.flows, engine, waiters, clock, ids)
         self.reports = Reports(engine, mint, self.executions.get)
+        self._schedule_store = SqliteScheduleStore(database, worlds)
+        self._firing = Firing(database, self._schedule_store, clock, timers, self._run_scheduled)
+        self.schedules = Schedules(self._schedule_store, self.flows, self._firing, clock, ids)
         effects.connect(engine, self.flows, self.executions, self.reports)
 
     async def start(self) -> None:
@@ -66,6 +73,7 @@ class Workflow:
         self._mint.secret = self._store.secret(self._ids.secret(32))
         self._engine.recover()
         self._effects.resume()
+        self._firing.start()
         self.flows.sweep()
         await self._database.committed()
 
@@ -76,22 +84,29 @@ class Workflow:
     async def close(self) -> None:
         """Stop; executions go on at the next start. Callers that wait are told the present state."""
         self.end_polls()
+        await self._firing.close()
         await self._engine.close()
 
     @property
     def is_idle(self) -> bool:
         """Whether every execution waits for a timer, a call or a report, or has ended, and all of it is stored."""
-        return self.flows.is_idle and not self._database.dirty and self._engine.is_idle
+        parts = (self.flows, self._engine, self._firing)
+        return not self._database.dirty and all(part.is_idle for part in parts)
 
     def reset(self) -> None:
         """Forget every flow and execution of every account."""
         self._store.clear()
+        self._schedule_store.clear()
+        self._firing.forget()
         self.executions.forget()
         self._engine.forget()
         self._waiters.wake_all()
 
     def _flow_deleted(self, flow: FlowRecord, live: list[ExecutionId]) -> None:
-        del flow
+        self.schedules.flow_deleted(flow)
         self._engine.halt(live)
         for execution in live:
             self._waiters.wake(execution)
+
+    def _run_scheduled(self, schedule: DueSchedule) -> None:
+        self.executions.start(schedule.world, schedule.flow_name, None, schedule.payload)

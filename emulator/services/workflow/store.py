@@ -19,6 +19,13 @@ from emulator.services.workflow.model import (
     NewExecution,
     WorldId,
 )
+from emulator.services.workflow.schedule_model import (
+    DueSchedule,
+    ScheduleId,
+    ScheduleRecord,
+    ScheduleSettings,
+    Turn,
+)
 
 EventRow = tuple[Any, ...]
 """Execution, world, instant, then the fields of `engine.events.Event` up to ``mark``; made in bulk, hence a tuple."""
@@ -175,4 +182,54 @@ class EngineStore(Protocol):
 
     def pending_calls(self) -> list[tuple[ExecutionId, int]]:
         """Return (execution, entry) of the calls without a recorded result."""
+        ...
+
+
+class ScheduleStore(Protocol):
+    """Schedules, as the operations and their timer see them."""
+
+    def add(
+        self, world: World, flow: FlowId, name: str, uuid: str, settings: ScheduleSettings, now: Millis, turn: Turn
+    ) -> None:
+        """Keep a new schedule."""
+        ...
+
+    def change(self, schedule: ScheduleId, settings: ScheduleSettings, now: Millis, turn: Turn) -> None:
+        """Replace a schedule's settings and its next run."""
+        ...
+
+    def remove(self, schedule: ScheduleId) -> None:
+        """Remove a schedule."""
+        ...
+
+    def remove_of(self, flow: FlowId) -> None:
+        """Remove every schedule of a flow."""
+        ...
+
+    def get(self, flow: FlowId, name: str) -> ScheduleRecord | None:
+        """Return a schedule."""
+        ...
+
+    def page(self, flow: FlowId, start: str, limit: int) -> list[ScheduleRecord]:
+        """Return up to *limit* schedules of a flow by name, from *start* on."""
+        ...
+
+    def due(self, now: Millis, limit: int) -> Sequence[DueSchedule]:
+        """Return up to *limit* schedules whose run has come, earliest first."""
+        ...
+
+    def ahead(self, instant: Millis, limit: int) -> Sequence[DueSchedule]:
+        """Return up to *limit* schedules whose next run was counted from later than *instant*."""
+        ...
+
+    def turn(self, turns: Iterable[tuple[ScheduleId, Turn]]) -> None:
+        """Set the next runs of schedules."""
+        ...
+
+    def next_run(self) -> Millis | None:
+        """Return the instant of the earliest run."""
+        ...
+
+    def counts_wall_clock(self) -> bool:
+        """Tell whether an enabled schedule has another expression than ``@every``."""
         ...

@@ -41,6 +41,14 @@ def optional(parameters: Parameters, name: str) -> str:
     return sound(parameters.get(name, ""), name)
 
 
+def given(parameters: Parameters, name: str, present: str) -> str:
+    """Return a parameter's text, *present* when it is absent.
+
+    Raises: InvalidArgument for text that is no Unicode.
+    """
+    return sound(parameters.get(name, present), name)
+
+
 def sound(text: str, name: str) -> str:
     """Return *text* if it can be stored.
 
@@ -112,17 +120,13 @@ def parse_changed_settings(parameters: Parameters, present: FlowSettings) -> Flo
 
     Raises: InvalidArgument.
     """
-
-    def given(name: str, value: str) -> str:
-        return sound(parameters.get(name, value), name)
-
     settings = FlowSettings(
-        description=given("Description", present.description),
-        type=given("Type", present.type),
-        role_arn=given("RoleArn", present.role_arn),
+        description=given(parameters, "Description", present.description),
+        type=given(parameters, "Type", present.type),
+        role_arn=given(parameters, "RoleArn", present.role_arn),
         storage_location=present.storage_location,
         execution_mode=present.execution_mode,
-        environment=given("Environment", present.environment),
+        environment=given(parameters, "Environment", present.environment),
         resource_group=present.resource_group,
     )
     _check_type(settings.type)
@@ -180,15 +184,15 @@ def _instant(parameters: Parameters, name: str) -> Millis | None:
         raise InvalidArgument(reason=f"{name} must be a UTC date and time such as 2024-05-01T08:00:00Z.") from error
 
 
-def parse_flag(parameters: Parameters, name: str) -> bool:
-    """Return a boolean parameter, false when it is absent.
+def parse_flag(parameters: Parameters, name: str, *, default: bool = False) -> bool:
+    """Return a boolean parameter, *default* when it is absent or empty.
 
     Raises: InvalidArgument.
     """
-    text = parameters.get(name, "").lower()
+    text = parameters.get(name, "").lower()  # the clients write True and False, too
     if text not in {"", "true", "false"}:
         raise InvalidArgument(reason=f"{name} must be true or false.")
-    return text == "true"
+    return text == "true" if text else default
 
 
 # --- replies --------------------------------------------------------------------------------------------------------

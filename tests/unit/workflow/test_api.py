@@ -133,8 +133,8 @@ def test_an_update_changes_what_it_names(workflow):
         ("ReportTaskFailed", {"TaskToken": "x"}, 400, "MissingRequiredParams", None),
         ("ReportTaskFailed", {"TaskToken": "x", "Error": ""}, 400, "InvalidArgument", None),
         ("ReportTaskFailed", {"TaskToken": "x", "Error": "e" * 129}, 400, "InvalidArgument", None),
-        ("CreateSchedule", {}, 400, "ActionNotSupported",
-         "The requested API operation 'CreateSchedule' is incorrect. Please check."),
+        ("TagResources", {}, 400, "ActionNotSupported",
+         "The requested API operation 'TagResources' is incorrect. Please check."),
         ("NoSuchThing", {}, 400, "ActionNotSupported", None),
     ],
 )  # fmt: skip

@@ -1,0 +1,117 @@
+"""Schedules: made, changed, listed and deleted. `firing` runs them.
+
+Source: schedules, Serverless Workflow guide and API reference. That every change counts ``@every`` anew is assumed.
+"""
+
+from collections.abc import Callable
+
+from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.cron import CronError
+from emulator.kernel.identity import World
+from emulator.kernel.ids import Ids
+from emulator.kernel.paging import Page, cut
+from emulator.services.workflow.engine.events import NotAnObject, parse_object
+from emulator.services.workflow.errors import InvalidArgument, ScheduleAlreadyExists, ScheduleNotExists
+from emulator.services.workflow.firing import Firing, counts_wall_clock
+from emulator.services.workflow.flows import Flows
+from emulator.services.workflow.model import FlowRecord
+from emulator.services.workflow.names import check_name
+from emulator.services.workflow.schedule_model import ScheduleRecord, ScheduleSettings, Turn
+from emulator.services.workflow.store import ScheduleStore
+
+
+class Schedules:
+    """The schedules of every account."""
+
+    def __init__(self, store: ScheduleStore, flows: Flows, firing: Firing, clock: Clock, ids: Ids) -> None:
+        self._store = store
+        self._flows = flows
+        self._firing = firing
+        self._clock = clock
+        self._ids = ids
+
+    async def create(self, world: World, flow_name: str, name: str, settings: ScheduleSettings) -> ScheduleRecord:
+        """Keep a new schedule; it runs from now on if it is enabled.
+
+        Raises: InvalidArgument, FlowNotExists, ScheduleAlreadyExists.
+        """
+        check_name("ScheduleName", name)
+        await self._check(settings)
+        flow = self._flows.get(world, flow_name)
+        if self._store.get(flow.id, name) is not None:
+            raise ScheduleAlreadyExists(schedule=name, flow=flow_name)
+        now = self._clock.now()
+        turn = self._turn(settings, now)
+        self._store.add(world, flow.id, name, self._ids.uuid(), settings, now, turn)
+        self._firing.arm(turn.next_at)
+        return self._of(flow, name)
+
+    def get(self, world: World, flow_name: str, name: str) -> ScheduleRecord:
+        """Return a schedule.
+
+        Raises: FlowNotExists, ScheduleNotExists.
+        """
+        return self._of(self._flows.get(world, flow_name), name)
+
+    async def update(
+        self, world: World, flow_name: str, name: str, changed: Callable[[ScheduleSettings], ScheduleSettings]
+    ) -> ScheduleRecord:
+        """Replace what is given, and count runs from now.
+
+        *changed* is given the present settings and returns the new ones.
+
+        Raises: FlowNotExists, ScheduleNotExists, InvalidArgument.
+        """
+        await self._check(changed(self.get(world, flow_name, name).settings))
+        flow = self._flows.get(world, flow_name)
+        record = self._of(flow, name)  # once more: it may go, or change, while the first cron expression is read
+        settings = changed(record.settings)
+        now = self._clock.now()
+        turn = self._turn(settings, now)
+        self._store.change(record.id, settings, Millis(max(now, record.modified_at)), turn)
+        self._firing.arm(turn.next_at)
+        return self._of(flow, name)
+
+    def delete(self, world: World, flow_name: str, name: str) -> None:
+        """Delete a schedule; executions it has started go on.
+
+        Raises: FlowNotExists, ScheduleNotExists.
+        """
+        self._store.remove(self.get(world, flow_name, name).id)
+
+    def page(self, world: World, flow_name: str, limit: int, marker: str) -> Page[ScheduleRecord]:
+        """Return the schedules of a flow by name; the marker is the name of the next one.
+
+        Raises: FlowNotExists.
+        """
+        rows = self._store.page(self._flows.get(world, flow_name).id, marker, limit + 1)
+        return cut(rows, limit, lambda record: record.name)
+
+    def flow_deleted(self, flow: FlowRecord) -> None:
+        """Delete the schedules of a flow that is deleted."""
+        self._store.remove_of(flow.id)
+
+    def _of(self, flow: FlowRecord, name: str) -> ScheduleRecord:
+        record = self._store.get(flow.id, name)
+        if record is None:
+            raise ScheduleNotExists(schedule=name, flow=flow.name)
+        return record
+
+    async def _check(self, settings: ScheduleSettings) -> None:
+        """Refuse what cannot run, and get ready for counting what can.
+
+        Raises: InvalidArgument.
+        """
+        if settings.payload:
+            try:
+                parse_object(settings.payload)
+            except NotAnObject as error:
+                raise InvalidArgument(reason=f"Payload must be a JSON object: {error}") from error
+        try:
+            if counts_wall_clock(settings.expression):
+                await self._firing.warm_up()
+        except CronError as error:
+            raise InvalidArgument(reason=f"CronExpression: {error}.") from error
+
+    def _turn(self, settings: ScheduleSettings, now: Millis) -> Turn:
+        return self._firing.first_turn(settings.expression, now, enabled=settings.enabled)
