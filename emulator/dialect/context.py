@@ -1,7 +1,7 @@
 """What is known about one request, filled stage by stage on its way through the gateway."""
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from emulator.http.message import Request, Response
 from emulator.kernel.clock import Millis
@@ -78,4 +78,13 @@ class Front(Protocol):
 
     def render_error(self, error: ServiceError, context: RequestContext) -> Response:
         """Write *error* in this dialect; the only place that knows its form."""
+        ...
+
+
+@runtime_checkable
+class WebFront(Front, Protocol):
+    """A front that serves some requests of web pages; to all others such requests do not get through."""
+
+    def open_to_web(self, context: RequestContext) -> bool:
+        """Tell whether a web page of whatever origin may send this request, asked before authentication."""
         ...

@@ -90,10 +90,23 @@ class HostPolicy:
         self._extra = frozenset(name.lower() for name in extra)
         self._wide = wide
         self._known: dict[str, bool] = {}
+        self._owned: dict[str, str] = {}
+
+    def allow(self, host: str, front: str) -> None:
+        """Answer *host* from now on; requests to it are for *front*, whatever else they look like."""
+        self._owned[host.lower()] = front
+
+    def forget(self, host: str) -> None:
+        """Take back an `allow`."""
+        self._owned.pop(host.lower(), None)
+
+    def front_of(self, host: str) -> str:
+        """Return the front that *host* (normalised) was allowed for, empty when it was not."""
+        return self._owned.get(host, "")
 
     def allows(self, host: str) -> bool:
         """Tell whether *host* (normalised) may be asked for."""
-        known = self._known.get(host)
+        known = host in self._owned or self._known.get(host)
         if known is None:
             known = self._judge(host)
             if len(self._known) < 1024:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.auth.schemes import Authenticator
-from emulator.dialect.context import Answer, Front, RequestContext
+from emulator.dialect.context import Answer, Front, RequestContext, WebFront
 from emulator.gateway import stages
 from emulator.gateway.errors import BodyTooLarge, GatewayError
 from emulator.gateway.hosts import HostPolicy
@@ -57,10 +57,10 @@ class Pipeline:
         self._clock = clock
         self._ids = ids
         self._loaded = loaded
-        self._guard = stages.refuse_strangers(policy)
-        self._choose = stages.choose_service(fronts, region)
+        self._guard = stages.refuse_strangers(policy, self._open_to_web)
+        self._choose = stages.choose_service(fronts, policy, region)
         self._stages: tuple[stages.Stage, ...] = (
-            self._guard,  # foreign Host names and web pages go no further, whatever the path
+            self._guard,  # foreign Host names go no further, nor web pages but to anonymous HTTP triggers
             self._choose,  # by signature scheme, version, host name, path
             stages.name_request,  # from here on every answer carries a request id
             stages.limit_body,  # before anything is computed over the body
@@ -139,6 +139,19 @@ class Pipeline:
         return future
 
     # --- inside --------------------------------------------------------------------------------------------------
+
+    def _open_to_web(self, context: RequestContext) -> bool:
+        """Tell whether a web page may send this request; before the services are there nobody can tell.
+
+        Such a request is judged again once they are.
+        """
+        if not self._loaded.done():
+            return context.request.path != HEALTH
+        try:
+            self._choose(context)
+        except ServiceError:
+            return False
+        return isinstance(context.front, WebFront) and context.front.open_to_web(context)
 
     def _answer(self, context: RequestContext) -> Answer:
         try:

@@ -11,6 +11,8 @@ from emulator.kernel.frozen import frozen
 
 ADMIN_PREFIX = "/_localyun/"
 HEALTH = ADMIN_PREFIX + "health"
+TRIGGER_PREFIXES = ("/2016-08-15/proxy/", "/2021-04-06/proxy/", "/2023-03-30/proxy/")
+"""Below these everything belongs to a user's function, also a query that looks like a call of some service."""
 
 VERSIONS: Mapping[str, str] = {
     "2019-03-15": "fnf",
@@ -38,14 +40,16 @@ class Route:
     host: HostFacts
 
 
-def choose(request: Request, host: str, *, loopback: bool) -> Route:
-    """Return the route of *request* for the normalised *host*.
+def choose(request: Request, host: str, *, loopback: bool, owner: str = "") -> Route:
+    """Return the route of *request* for the normalised *host*; *owner* is the front the name belongs to, if any.
 
     Source: wire forms captured from the official SDKs.
     """
     told = facts(host)
     if request.path.startswith(ADMIN_PREFIX) and loopback:
         return Route("admin", told)
+    if owner or request.path.startswith(TRIGGER_PREFIXES):
+        return Route(owner or "fc", told)
     front = _by_signature(request) or _by_action(request) or told.service or _by_path(request)
     return Route(front, told)
 

@@ -17,20 +17,23 @@ from emulator.kernel.identity import AccountId, Principal, Region
 Stage = Callable[[RequestContext], Answer | None]
 
 
-def refuse_strangers(policy: HostPolicy) -> Stage:
-    """Make the stage that refuses foreign Host names and requests of web pages, on every path."""
+def refuse_strangers(policy: HostPolicy, open_to_web: Callable[[RequestContext], bool]) -> Stage:
+    """Make the stage that refuses foreign Host names and requests of web pages, on every path.
+
+    The one exemption is what *open_to_web* lets through, which is asked for a web page's request only.
+    """
 
     def stage(context: RequestContext) -> None:
         context.host = host_of(context.request)
         if not policy.allows(context.host):
             raise ForbiddenHost(host=context.host)
-        if (trace := browser_trace(context.request)) is not None:
+        if (trace := browser_trace(context.request)) is not None and not open_to_web(context):
             raise ForbiddenOrigin(header=trace)
 
     return stage
 
 
-def choose_service(fronts: Mapping[str, Front], region: Region) -> Stage:
+def choose_service(fronts: Mapping[str, Front], policy: HostPolicy, region: Region) -> Stage:
     """Make the stage that finds the front, and the region of the world the request works in.
 
     The region is the one the host name tells. A loopback address tells none: then it is this installation's region,
@@ -38,7 +41,8 @@ def choose_service(fronts: Mapping[str, Front], region: Region) -> Stage:
     """
 
     def stage(context: RequestContext) -> None:
-        route = choose(context.request, context.host, loopback=is_loopback(context.host))
+        host = context.host
+        route = choose(context.request, host, loopback=is_loopback(host), owner=policy.front_of(host))
         front = fronts.get(route.front)
         if front is None:
             raise NoSuchService(method=context.request.method, path=context.request.path)

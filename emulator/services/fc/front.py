@@ -8,17 +8,19 @@ from emulator.dialect.context import Answer, RequestContext
 from emulator.dialect.dates import http_date
 from emulator.http.message import Response
 from emulator.kernel.errors import ServiceError
+from emulator.kernel.identity import World
 from emulator.kernel.ids import Ids
 from emulator.services.fc import limits
 from emulator.services.fc.dialects import v2016, v2021, v2023
 from emulator.services.fc.dialects.exchange import Exchange, encode
-from emulator.services.fc.dialects.routing import Route, Routes, serve
+from emulator.services.fc.dialects.routing import Routes, serve
 from emulator.services.fc.errors import EntityTooLarge, FcError, InternalServerError, PathNotSupported, auth_error
+from emulator.services.fc.http_invoke import check_verifiable
+from emulator.services.fc.http_routing import HttpTarget
 from emulator.services.fc.service import FunctionCompute
 
 Version = Literal["2016-08-15", "2021-04-06", "2023-03-30"]
 
-_PROXY = Route("ANY", "/proxy/", "HTTP trigger")
 _DATES = ("date", "x-fc-date", "x-acs-date")
 
 
@@ -39,7 +41,9 @@ class FcFront:
 
     def new_request_id(self, context: RequestContext) -> str:
         """Return a UUID, or ``1-{seconds}-{8 digits}-{12 digits}`` in 2023-03-30."""
-        if version_of(context) != "2023-03-30":
+        if version_of(context) != "2023-03-30" and not self._service.http_routing.is_third_generation(
+            context.request, context.host
+        ):
             return self._ids.uuid()
         return f"1-{context.now // 1000:08x}-{self._ids.hex(8)}-{self._ids.hex(12)}"
 
@@ -48,16 +52,15 @@ class FcFront:
 
         Raises: FcError.
         """
-        path = context.request.path
+        request = context.request
+        if self._service.http_routing.concerns(request, context.host):
+            return self._serve_trigger(context)
+        path = request.path
         _, version, rest = (*path.split("/", 2), "", "")[:3]
         routes = self._routes.get(version)
         if routes is None:
-            raise PathNotSupported(method=context.request.method, path=context.request.decoded_path)
-        segments: dict[str, str] = {}
-        if rest.startswith("proxy/"):
-            route = _PROXY
-        else:
-            route, segments = routes.find(context.request.method, rest, context.request.decoded_path)
+            raise PathNotSupported(method=request.method, path=request.decoded_path)
+        route, segments = routes.find(request.method, rest, request.decoded_path)
         context.operation = route.operation
         answer = serve(route, Exchange(self._service, context, segments))
         if isinstance(answer, Response):
@@ -65,12 +68,25 @@ class FcFront:
         return _finish(answer, context)
 
     def allows_anonymous(self, context: RequestContext) -> bool:
-        """Tell whether the request may go on unsigned; nothing here may."""
-        del context
-        return False
+        """Tell whether the request may go on unsigned: it is for an HTTP trigger that its owner made anonymous."""
+        if not self._service.http_routing.concerns(context.request, context.host):
+            return False
+        try:
+            return self._target(context).trigger.auth == "anonymous"
+        except FcError:
+            return False
+
+    def open_to_web(self, context: RequestContext) -> bool:
+        """Tell whether web pages of any origin may send the request: what CORS answers say is the function's affair."""
+        return self.allows_anonymous(context)
 
     def auth_error(self, failure: AuthFailure, context: RequestContext) -> FcError:
-        """Turn a reason into this service's code and text."""
+        """Turn a reason into this service's code and text; a trigger that is not there is told before that."""
+        if self._service.http_routing.concerns(context.request, context.host):
+            try:
+                check_verifiable(self._target(context).trigger)
+            except FcError as error:
+                return error
         given = any(name in context.request.headers for name in _DATES)
         return auth_error(failure, date_given=given, now=http_date(context.now))
 
@@ -84,12 +100,36 @@ class FcFront:
             error = InternalServerError()
         version = version_of(context)
         body: dict[str, Any] = {}
+        for_trigger = self._service.http_routing.concerns(context.request, context.host)
         if version != "2023-03-30":
             body = {"ErrorCode": error.code, "ErrorMessage": error.message}
-        if version != "2016-08-15":
+        if version != "2016-08-15" or for_trigger:
             body |= {"Code": error.code, "Message": error.message, "RequestId": context.request_id}
         response = Response(error.http_status, encode(body), [("Content-Type", "application/json")])
+        if for_trigger:
+            response.headers.append(("X-Fc-Error-Type", "FcCommonError"))
         return _named(response, context)
+
+    # --- HTTP triggers -------------------------------------------------------------------------------------------
+
+    def _target(self, context: RequestContext) -> HttpTarget:
+        account = context.principal.account if context.principal else context.host_account
+        world = World(account or self._service.world.account, context.region)
+        return self._service.http_routing.find(context.request, context.host, world)
+
+    def _serve_trigger(self, context: RequestContext) -> Awaitable[Response]:
+        context.operation = "HTTP trigger"
+        if context.principal is None:
+            raise LookupError("the request has not been authenticated")
+        answer = self._service.http_invoker.serve(
+            context.request,
+            self._target(context),
+            context.principal,
+            context.host,
+            context.request_id,
+            context.now,
+        )
+        return _finish(answer, context)
 
 
 def version_of(context: RequestContext) -> Version:

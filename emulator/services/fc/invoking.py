@@ -23,6 +23,7 @@ from emulator.services.fc.ports import CredentialIssuer, Instances
 from emulator.services.fc.resolving import Resolver, Target
 from emulator.services.fc.runtime.instance import (
     Credentials,
+    HttpCall,
     InstancesExhausted,
     InstanceStartFailed,
     Invocation,
@@ -38,7 +39,10 @@ KEYS_SHARED_MS = 15 * MINUTE
 
 @frozen
 class Call:
-    """A call somebody wants made. ``service`` is empty for a 3.0 function; ``tracing`` as in `Invocation`."""
+    """A call somebody wants made.
+
+    ``service`` is empty for a 3.0 function; ``tracing`` and ``http`` as in `Invocation`.
+    """
 
     service: str
     function: str
@@ -48,6 +52,7 @@ class Call:
     now: Millis
     retry_count: int = 0
     tracing: Mapping[str, str] = field(default_factory=dict)
+    http: HttpCall | None = None
 
 
 class Invoked(NamedTuple):
@@ -84,7 +89,13 @@ class Invoker:
 
         Raises: as `check`; CAExited, CAFileNotFound, ResourceExhausted, EntityTooLarge for an oversized result.
         """
-        target = self.check(world, call)
+        return await self.run(world, call, self.check(world, call))
+
+    async def run(self, world: World, call: Call, target: Target) -> Invoked:
+        """Make *call* on what `check` has found for it.
+
+        Raises: CAExited, CAFileNotFound, ResourceExhausted, EntityTooLarge for an oversized result.
+        """
         function = target.function
         code = function.code
         checksum = code.checksum if code else ""
@@ -98,6 +109,7 @@ class Invoker:
             retry_count=call.retry_count,
             credentials=self._credentials(world, target, call.now),
             tracing=call.tracing,
+            http=call.http,
         )
         try:
             result = await self._instances.invoke(target.image, invocation)

@@ -13,10 +13,13 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.services.fc.catalog import Catalog
 from emulator.services.fc.code import CodeStore
+from emulator.services.fc.domain_sqlite import DomainStore
 from emulator.services.fc.effects import Effects, family
 from emulator.services.fc.errors import FunctionNotFound
 from emulator.services.fc.folder import FolderReader, Snapshot
 from emulator.services.fc.functions import Functions
+from emulator.services.fc.http_invoke import HttpInvoker
+from emulator.services.fc.http_routing import HttpRouting
 from emulator.services.fc.invoking import Call, Invoked, Invoker
 from emulator.services.fc.loading import Loader
 from emulator.services.fc.logbook import LogBook
@@ -90,6 +93,9 @@ class FunctionCompute:
         self.triggers = Triggers(self._trigger_store, database, self.resolver, ids)
         self.functions.check_deletable = self.triggers.check_none
         self.invoker = Invoker(self.resolver, instances, ids, credentials)
+        self._domain_store = DomainStore(database)
+        self.http_routing = HttpRouting(self._trigger_store, self._domain_store, self.resolver)
+        self.http_invoker = HttpInvoker(self.invoker)
         self._loader = Loader(self.store, ids, self._effects, self.world)
         self._snapshot = Snapshot()
         self._watcher: Watcher | None = None
@@ -126,6 +132,7 @@ class FunctionCompute:
         known = self.store.keys()
         self.store.clear()
         self._trigger_store.clear()
+        self._domain_store.clear()
         self.invoker.forget_keys()
         self._take(self._snapshot)
         self._effects.retire(family(*key) for key in known)

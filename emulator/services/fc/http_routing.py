@@ -1,0 +1,140 @@
+"""Which HTTP trigger a request is for: by its path, by a host name of the trigger's own, or by a custom domain.
+
+Everything that a decision needs is in memory and made anew after a change, so a request costs no query.
+"""
+
+from urllib.parse import unquote
+
+from emulator.http.message import Request
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import World
+from emulator.services.fc.domain_model import Domain, place_of
+from emulator.services.fc.domain_sqlite import DomainStore
+from emulator.services.fc.errors import DomainNameNotFound, TriggerNotFound
+from emulator.services.fc.model import LATEST
+from emulator.services.fc.resolving import Resolver
+from emulator.services.fc.trigger_model import Trigger
+from emulator.services.fc.trigger_sqlite import TriggerStore
+
+PROXIES = ("/2016-08-15/proxy/", "/2021-04-06/proxy/", "/2023-03-30/proxy/")
+TRIGGER_SUFFIXES = (".fcapp.run", ".fc.devsapp.net")
+_LOCAL_SUFFIX = ".localhost"
+
+
+@frozen
+class HttpTarget:
+    """The trigger a request is for. ``target`` is path and query for the function, undecoded, at least ``/``.
+
+    ``request_uri`` is path and query with the trigger's own part, which is ``base_path``, empty on hosts of its own.
+    ``domain`` is the custom domain the request came by, None for the default addresses.
+    """
+
+    world: World
+    trigger: Trigger
+    target: str
+    request_uri: str
+    base_path: str = ""
+    domain: Domain | None = None
+
+
+class HttpRouting:
+    """Finds triggers for requests."""
+
+    def __init__(self, triggers: TriggerStore, domains: DomainStore, resolver: Resolver) -> None:
+        self._trigger_store = triggers
+        self._domain_store = domains
+        self._resolver = resolver
+        self._seen = (-1, -1)
+        self._triggers: dict[tuple[World, str, str, str], Trigger] = {}
+        self._labels: dict[str, tuple[World, Trigger]] = {}
+        self._domains: dict[str, Domain] = {}
+
+    def concerns(self, request: Request, host: str) -> bool:
+        """Tell whether a request is for an HTTP trigger, be there one or not, rather than for the API."""
+        if request.path.startswith(PROXIES):
+            return True
+        if not host:
+            return False
+        self._refresh()
+        return host in self._domains or host.endswith(TRIGGER_SUFFIXES) or self._by_label(host) is not None
+
+    def is_third_generation(self, request: Request, host: str) -> bool:
+        """Tell whether the trigger a request is for belongs to a function without a service."""
+        if request.path.startswith(PROXIES):
+            return request.path.startswith(PROXIES[-1])
+        self._refresh()
+        if (domain := self._domains.get(host)) is not None:
+            return domain.api == "2023-03-30"
+        found = self._by_label(host)
+        return found is not None and not found[1].service
+
+    def find(self, request: Request, host: str, world: World) -> HttpTarget:
+        """Return the trigger a request is for; *world* is the one that its path is looked up in.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, TriggerNotFound, DomainNameNotFound.
+        """
+        self._refresh()
+        if (domain := self._domains.get(host)) is not None:
+            return self._by_domain(domain, request)
+        if (found := self._by_label(host)) is not None and not request.path.startswith(PROXIES):
+            return HttpTarget(world=found[0], trigger=found[1], target=request.target, request_uri=request.target)
+        if request.path.startswith(PROXIES):
+            return self._by_path(request, world)
+        raise TriggerNotFound(f"no http trigger has the address '{host[:200]}'")
+
+    # --- the three ways ------------------------------------------------------------------------------------------
+
+    def _by_path(self, request: Request, world: World) -> HttpTarget:
+        prefix = next(proxy for proxy in PROXIES if request.path.startswith(proxy))
+        rest = request.path[len(prefix) :]
+        if prefix == PROXIES[-1]:
+            place, _, tail = rest.partition("/")
+            function, _, qualifier = unquote(place).partition(".")
+            service = ""
+            base_path = prefix + place
+        else:
+            place, _, rest = rest.partition("/")
+            named, _, tail = rest.partition("/")
+            service, _, qualifier = unquote(place).partition(".")
+            function = unquote(named)
+            base_path = f"{prefix}{place}/{named}"
+        target = f"/{tail}" if request.query is None else f"/{tail}?{request.query}"
+        trigger = self._trigger(world, service, function, qualifier or LATEST)
+        return HttpTarget(
+            world=world, trigger=trigger, target=target, request_uri=request.target, base_path=base_path
+        )  # fmt: skip
+
+    def _by_label(self, host: str) -> tuple[World, Trigger] | None:
+        if host.endswith(_LOCAL_SUFFIX) or host.endswith(TRIGGER_SUFFIXES):
+            return self._labels.get(host.partition(".")[0])
+        return None
+
+    def _by_domain(self, domain: Domain, request: Request) -> HttpTarget:
+        place = place_of(domain, request.method, request.path, request.query)
+        if place is None:
+            raise DomainNameNotFound(f"domain name '{domain.name}' has no route for the path '{request.path[:200]}'")
+        trigger = self._trigger(domain.world, place.service, place.function, place.qualifier)
+        return HttpTarget(
+            world=domain.world, trigger=trigger, target=place.target, request_uri=place.target, domain=domain
+        )  # fmt: skip
+
+    def _trigger(self, world: World, service: str, function: str, qualifier: str) -> Trigger:
+        trigger = self._triggers.get((world, service, function, qualifier))
+        if trigger is None:
+            self._resolver.function(world, service, function, qualifier)  # the better answer when that is missing
+            raise TriggerNotFound(
+                f"function '{function}' has no http trigger for the version or alias '{qualifier}'"
+            )  # fmt: skip
+        return trigger
+
+    def _refresh(self) -> None:
+        now = (self._trigger_store.generation, self._domain_store.generation)
+        if now == self._seen:
+            return
+        self._seen = now
+        found = self._trigger_store.of_kind("http")
+        self._triggers = {
+            (world, trigger.service, trigger.function, trigger.qualifier): trigger for world, trigger in found
+        }
+        self._labels = {trigger.label: (world, trigger) for world, trigger in found}
+        self._domains = {domain.name: domain for domain in self._domain_store.all()}
