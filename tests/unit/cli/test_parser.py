@@ -26,7 +26,10 @@ def test_every_command_is_there():
 
     assert names == {
         *("start", "stop", "status", "env", "config", "logs", "invoke", "reset", "version"),
-        *(f"flow {action}" for action in ("start", "history", "check", "list", "describe", "create", "delete", "stop")),
+        *(
+            f"flow {action}"
+            for action in ("start", "history", "graph", "check", "list", "describe", "create", "delete", "stop")
+        ),
         *(
             f"queue {action}"
             for action in ("create", "delete", "list", "send", "receive", "peek", "purge", "attributes")
