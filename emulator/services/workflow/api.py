@@ -29,7 +29,7 @@ class WorkflowFront(RpcFront):
     max_body = limits.REQUEST_BYTES
 
     def __init__(self, service: Workflow, ids: Ids) -> None:
-        table = Operations(service).table() | ScheduleOperations(service.schedules).table()
+        table = Operations(service).table() | ScheduleOperations(service).table()
         super().__init__("fnf", VERSION, table, ids)
 
     def unknown_action(self, action: str) -> ServiceError:

@@ -5,7 +5,7 @@ from emulator.dialect.dates import iso_millis
 from emulator.dialect.rpc import Operation, Parameters, Reply
 from emulator.services.workflow import limits, wire
 from emulator.services.workflow.schedule_model import ScheduleRecord, ScheduleSettings
-from emulator.services.workflow.schedules import Schedules
+from emulator.services.workflow.service import Workflow
 
 
 class ScheduleOperations:
@@ -15,8 +15,8 @@ class ScheduleOperations:
     and never comes here.
     """
 
-    def __init__(self, schedules: Schedules) -> None:
-        self._schedules = schedules
+    def __init__(self, service: Workflow) -> None:
+        self._service = service
 
     def table(self) -> dict[str, Operation]:
         """Return the operations by name."""
@@ -37,11 +37,11 @@ class ScheduleOperations:
             payload=wire.optional(parameters, "Payload"),
             enabled=wire.parse_flag(parameters, "Enable", default=True),
         )
-        return render_schedule(await self._schedules.create(context.world, flow, name, settings))
+        return render_schedule(await self._service.schedules.create(context.world, flow, name, settings))
 
     def describe_schedule(self, context: RequestContext, parameters: Parameters) -> Reply:
         """DescribeSchedule."""
-        return render_schedule(self._schedules.get(context.world, *_names(parameters)))
+        return render_schedule(self._service.schedules.get(context.world, *_names(parameters)))
 
     async def update_schedule(self, context: RequestContext, parameters: Parameters) -> Reply:
         """UpdateSchedule: what is absent stays."""
@@ -56,18 +56,18 @@ class ScheduleOperations:
                 enabled=enabled if parameters.get("Enable") else present.enabled,
             )
 
-        return render_schedule(await self._schedules.update(context.world, flow, name, changed))
+        return render_schedule(await self._service.schedules.update(context.world, flow, name, changed))
 
     def delete_schedule(self, context: RequestContext, parameters: Parameters) -> Reply:
         """DeleteSchedule."""
-        self._schedules.delete(context.world, *_names(parameters))
+        self._service.schedules.delete(context.world, *_names(parameters))
         return {}
 
     def list_schedules(self, context: RequestContext, parameters: Parameters) -> Reply:
         """ListSchedules."""
         flow = wire.required(parameters, "FlowName")
         limit = wire.whole(parameters, "Limit", limits.LIST_SCHEDULES)
-        page = self._schedules.page(context.world, flow, limit, wire.optional(parameters, "NextToken"))
+        page = self._service.schedules.page(context.world, flow, limit, wire.optional(parameters, "NextToken"))
         return wire.render_page("Schedules", [render_schedule(record) for record in page.items], page.next_marker)
 
 
