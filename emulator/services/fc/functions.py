@@ -57,6 +57,7 @@ class Functions:
         self._objects = objects
         self._downloads: dict[str, tuple[str, Millis]] = {}
         self.check_deletable: Callable[[World, str, str], None] = lambda world, service, name: None
+        self.forget: Callable[[World, str, str], None] = lambda world, service, name: None
         effects.kept_for_download = self._kept_for_download
 
     # --- create, get, list ---------------------------------------------------------------------------------------
@@ -195,6 +196,7 @@ class Functions:
                 self._store.delete_version(world, scope, version.number)
                 families.append(family(world, "", name, version.number))
         self._store.delete_function(world, service, name)
+        self.forget(world, service, name)
         self._effects.retire(families)
         self._effects.code_dropped()
 

@@ -1,6 +1,7 @@
 """One call of a function: target, keys of its role, run, and what the platform says when it cannot."""
 
 import json
+from asyncio import CancelledError
 from collections.abc import Mapping
 from dataclasses import field
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
 from emulator.kernel.ids import Ids
 from emulator.services.fc import limits
+from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.errors import (
     CAExited,
     CAFileNotFound,
@@ -67,10 +69,16 @@ class Invoker:
     """Makes calls."""
 
     def __init__(
-        self, resolver: Resolver, instances: Instances, ids: Ids, credentials: CredentialIssuer | None
+        self,
+        resolver: Resolver,
+        instances: Instances,
+        ids: Ids,
+        credentials: CredentialIssuer | None,
+        admission: Admission,
     ) -> None:
         self._resolver = resolver
         self._instances = instances
+        self._admission = admission
         self._ids = ids
         self._issuer = credentials
         self._keys: dict[tuple[str, str], tuple[Credentials, Millis]] = {}
@@ -84,10 +92,19 @@ class Invoker:
             raise EntityTooLarge(limit=limits.SYNC_PAYLOAD_BYTES)
         return self._resolver.target(world, call.service, call.function, call.qualifier, self._ids.fraction())
 
+    def check_callable(self, world: World, service: str, function: str, qualifier: str | None) -> None:
+        """Make sure that there is something to call and that it may be called, now or later.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, InvocationDisabled.
+        """
+        self._resolver.target(world, service, function, qualifier, 1.0)
+        self._admission.check_enabled(world, service, function)
+
     async def invoke(self, world: World, call: Call) -> Invoked:
         """Make *call*. A function that fails is a result with ``error_type``, not an exception.
 
-        Raises: as `check`; CAExited, CAFileNotFound, ResourceExhausted, EntityTooLarge for an oversized result.
+        Raises: as `check`; InvocationDisabled, InvocationAborted, ResourceExhausted, ResourceThrottled, CAExited,
+        CAFileNotFound, EntityTooLarge for an oversized result.
         """
         return await self.run(world, call, self.check(world, call))
 
@@ -107,17 +124,27 @@ class Invoker:
             event=call.event,
             qualifier=call.qualifier or LATEST,
             retry_count=call.retry_count,
-            credentials=self._credentials(world, target, call.now),
+            credentials=self.credentials(world, target, call.now),
             tracing=call.tracing,
             http=call.http,
         )
+        admission = self._admission
+        ticket = admission.enter(world, call.service, call.function, call.qualifier, function.config)
         try:
             result = await self._instances.invoke(target.image, invocation)
         except RuntimeFailure as failure:
             raise refusal(failure) from failure
+        except CancelledError:
+            aborted = admission.aborted(call.function, ticket)
+            if aborted is None:
+                raise
+            raise aborted from None
+        finally:
+            admission.leave(world, call.service, call.function, ticket)
         return Invoked(result=result, version=target.version, checksum=checksum)
 
-    def _credentials(self, world: World, target: Target, now: Millis) -> Credentials | None:
+    def credentials(self, world: World, target: Target, now: Millis) -> Credentials | None:
+        """Return temporary keys of the role *target* has, None when it gets none."""
         if self._issuer is None or target.function.config.inject_credentials in {"Request", "All"}:
             return None
         known = (world.account, target.role)

@@ -85,3 +85,15 @@ class ObjectReader(Protocol):
         Raises: ObjectMissing.
         """
         ...
+
+
+class HostNames(Protocol):
+    """The host names that the emulator answers because they lead to functions."""
+
+    def allow(self, host: str, *, https: bool) -> None:
+        """Answer *host* from now on, with *https* over TLS as well."""
+        ...
+
+    def forget(self, host: str) -> None:
+        """Answer *host* no longer."""
+        ...

@@ -1,6 +1,6 @@
 """Versions and aliases, of a 2.0 service or of a 3.0 function alike: the scope tells which."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
@@ -43,6 +43,8 @@ class Publishing:
         self._functions = functions
         self._effects = effects
         self._resolver = resolver
+        self.check_deletable: Callable[[World, Scope, str], None] = lambda world, scope, qualifier: None
+        self.forget: Callable[[World, Scope, str], None] = lambda world, scope, qualifier: None
 
     # --- versions ------------------------------------------------------------------------------------------------
 
@@ -94,7 +96,8 @@ class Publishing:
     def delete_version(self, world: World, scope: Scope, version_id: str) -> None:
         """Remove a version no alias points to.
 
-        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, VersionInUse, InvalidArgument.
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, VersionInUse, InvalidArgument, what
+        ``check_deletable`` raises.
         """
         self._owner(world, scope)
         number = int(checks.version_id(version_id, "versionId"))
@@ -104,10 +107,12 @@ class Publishing:
         for alias in self._store.aliases(world, scope, _ALL):
             if str(number) in {alias.version_id, *alias.weights}:
                 raise VersionInUse(version=number, owner=scope, alias=alias.name)
+        self.check_deletable(world, scope, str(number))
         names = [scope.function]
         if scope.service:
             names = [function.name for function in self._store.functions(world, scope.service, number, _ALL)]
         self._store.delete_version(world, scope, number)
+        self.forget(world, scope, str(number))
         self._effects.retire(family(world, scope.service, name, number) for name in names)
         self._effects.code_dropped()
 
@@ -192,12 +197,15 @@ class Publishing:
     def delete_alias(self, world: World, scope: Scope, name: str, if_match: str) -> None:
         """Remove an alias.
 
-        Raises: as `alias`; PreconditionFailed, InvalidArgument for one named in a file.
+        Raises: as `alias`; PreconditionFailed, InvalidArgument for one named in a file, what ``check_deletable``
+        raises.
         """
         alias = self.alias(world, scope, name)
         check_if_match(if_match, alias.etag)
         self._check_own(alias)
+        self.check_deletable(world, scope, name)
         self._store.delete_alias(world, scope, name)
+        self.forget(world, scope, name)
 
     def page_aliases(self, world: World, scope: Scope, part: Slice) -> Page[Alias]:
         """Return aliases by name.

@@ -11,6 +11,17 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, Region, World
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
+from emulator.services.fc import limits
+from emulator.services.fc.asynchronous.configs import AsyncConfigs
+from emulator.services.fc.asynchronous.model import AsyncOutcome
+from emulator.services.fc.asynchronous.queue import AsyncQueue, Order
+from emulator.services.fc.asynchronous.sqlite import SqliteAsyncStore
+from emulator.services.fc.asynchronous.tasks import Tasks
+from emulator.services.fc.capacity.admission import Admission
+from emulator.services.fc.capacity.instances import InstanceList
+from emulator.services.fc.capacity.provisioning import Provisioner
+from emulator.services.fc.capacity.settings import Settings
+from emulator.services.fc.capacity.sqlite import SqliteCapacityStore
 from emulator.services.fc.catalog import Catalog
 from emulator.services.fc.code import CodeStore
 from emulator.services.fc.domain_sqlite import DomainStore
@@ -23,8 +34,8 @@ from emulator.services.fc.http_routing import HttpRouting
 from emulator.services.fc.invoking import Call, Invoked, Invoker
 from emulator.services.fc.loading import Loader
 from emulator.services.fc.logbook import LogBook
-from emulator.services.fc.model import Function
-from emulator.services.fc.ports import CredentialIssuer, Instances, ObjectReader
+from emulator.services.fc.model import Function, Scope
+from emulator.services.fc.ports import CredentialIssuer, DestinationQueue, DestinationTopic, Instances, ObjectReader
 from emulator.services.fc.publishing import Publishing
 from emulator.services.fc.resolving import Resolver
 from emulator.services.fc.sqlite import SCHEMA, SqliteStore
@@ -49,7 +60,8 @@ class FunctionCompute:
     *code_folder* holds unpacked packages, *logbook* the functions' logs (its `LogBook.on_log` is the listener of the
     instance pool). *account* and *region* are the world the functions folder belongs to. *endpoint* returns the
     emulator's own address (``http://127.0.0.1:8868``). Without *credentials* functions get no keys; without *objects*
-    code cannot come from a bucket.
+    code cannot come from a bucket, and without *queue_destinations* and *topic_destinations* results of asynchronous
+    calls go to functions only. *async_retry_delay_ms* is the pause after the first failure of such a call.
     """
 
     def __init__(
@@ -67,8 +79,12 @@ class FunctionCompute:
         endpoint: Callable[[], str],
         credentials: CredentialIssuer | None = None,
         objects: ObjectReader | None = None,
+        queue_destinations: DestinationQueue | None = None,
+        topic_destinations: DestinationTopic | None = None,
+        async_retry_delay_ms: int = limits.ASYNC_RETRY_DELAY_MS,
     ) -> None:
         self._clock = clock
+        self._database = database
         self._ids = ids
         self._endpoint = endpoint
         self.world = World(account, region)
@@ -91,14 +107,67 @@ class FunctionCompute:
         self.tagging = Tagging(self.store)
         self._trigger_store = TriggerStore(database)
         self.triggers = Triggers(self._trigger_store, database, self.resolver, ids)
-        self.functions.check_deletable = self.triggers.check_none
-        self.invoker = Invoker(self.resolver, instances, ids, credentials)
+        self._capacity_store = SqliteCapacityStore(database)
+        admission = Admission(self._capacity_store, self.resolver, lambda place: self.provisioner.kept_ready(place))
+        self.invoker = Invoker(self.resolver, instances, ids, credentials, admission)
+        self.provisioner = Provisioner(
+            settings=self._capacity_store,
+            store=self.store,
+            database=database,
+            resolver=self.resolver,
+            instances=instances,
+            invoker=self.invoker,
+            clock=clock,
+            timers=timers,
+        )
+        self.store.on_change = self.provisioner.changed
+        self.capacity = Settings(self._capacity_store, ids, self.resolver, admission, changed=self.provisioner.changed)
+        async_store = SqliteAsyncStore(database)
+        self.async_configs = AsyncConfigs(async_store, self.resolver)
+        self.async_queue = AsyncQueue(
+            store=async_store,
+            database=database,
+            clock=clock,
+            ids=ids,
+            timers=timers,
+            invoker=self.invoker,
+            concurrency=admission.room,
+            queue=queue_destinations,
+            topic=topic_destinations,
+            retry_delay_ms=async_retry_delay_ms,
+        )
+        self.tasks = Tasks(async_store, self.resolver, self.async_queue.stop)
+        self.instance_list = InstanceList(self.store, self.resolver, instances)
+        self._join()
         self._domain_store = DomainStore(database)
         self.http_routing = HttpRouting(self._trigger_store, self._domain_store, self.resolver)
         self.http_invoker = HttpInvoker(self.invoker)
         self._loader = Loader(self.store, ids, self._effects, self.world)
         self._snapshot = Snapshot()
         self._watcher: Watcher | None = None
+
+    def _join(self) -> None:
+        """Let what is deleted take along what hangs on it, unless that forbids it."""
+
+        def check_function(world: World, service: str, name: str) -> None:
+            self.triggers.check_none(world, service, name)
+            self.capacity.check_deletable(world, service, name)
+
+        def forget_function(world: World, service: str, name: str) -> None:
+            self.async_queue.forget_function(world, service, name)
+            self.capacity.forget_function(world, service, name)
+
+        def check_qualifier(world: World, scope: Scope, qualifier: str) -> None:
+            self.capacity.check_qualifier_deletable(world, scope.service, scope.function, qualifier)
+
+        def forget_qualifier(world: World, scope: Scope, qualifier: str) -> None:
+            self.async_queue.forget_qualifier(world, scope.service, scope.function or None, qualifier)
+            self.capacity.forget_qualifier(world, scope.service, scope.function, qualifier)
+
+        self.functions.check_deletable = check_function
+        self.functions.forget = forget_function
+        self.publishing.check_deletable = check_qualifier
+        self.publishing.forget = forget_qualifier
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -114,12 +183,17 @@ class FunctionCompute:
         else:
             self._take(Snapshot())
         self._effects.sweep_soon()
+        self.provisioner.start()
+        self.async_queue.start()
 
     async def close(self) -> None:
         """Stop watching, end the threads.
 
-        The instance pool belongs to somebody else, who closes it first: instances still log on their way out.
+        Asynchronous calls that run are broken off and run again after the next start. The instance pool belongs to
+        somebody else, who closes it first: instances still log on their way out.
         """
+        await self.async_queue.close()
+        await self.provisioner.close()
         if self._watcher is not None:
             await self._watcher.close()
             self._watcher = None
@@ -130,6 +204,9 @@ class FunctionCompute:
     async def reset(self) -> None:
         """Forget every resource, tag and log; functions of the folder are loaded anew."""
         known = self.store.keys()
+        await self.async_queue.reset()
+        await self.provisioner.close()
+        self._capacity_store.clear()
         self.store.clear()
         self._trigger_store.clear()
         self._domain_store.clear()
@@ -138,6 +215,7 @@ class FunctionCompute:
         self._effects.retire(family(*key) for key in known)
         await self.logbook.clear()
         self._effects.sweep()
+        self.provisioner.start()
 
     def _take(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -178,6 +256,64 @@ class FunctionCompute:
             tracing=tracing or {},
         )
         return await self.invoker.invoke(world, call)
+
+    def enqueue(
+        self,
+        world: World,
+        service: str | None,
+        function: str,
+        qualifier: str | None,
+        event: bytes,
+        *,
+        key: str = "",
+        request_id: str | None = None,
+    ) -> str:
+        """Queue an asynchronous call in the transaction of this moment and return its request id.
+
+        A call with a *key* that is known already (one queued at most a day after the other has ended) is not queued
+        again: its request id is returned. The call is safe once the transaction is committed.
+
+        Raises: FcError, with the code and status an HTTP caller would get.
+        """
+        order = Order(
+            service=service or "",
+            function=function,
+            qualifier=qualifier,
+            event=event,
+            request_id=request_id or self._ids.uuid(),
+            now=self._clock.now(),
+            key=key,
+        )
+        return self.async_queue.accept(world, order).request_id
+
+    async def invoke_async(
+        self,
+        world: World,
+        service: str | None,
+        function: str,
+        qualifier: str | None,
+        event: bytes,
+        *,
+        key: str,
+        request_id: str | None = None,
+    ) -> str:
+        """Queue an asynchronous call as `enqueue` does, and return its request id once the call is safe.
+
+        Raises: FcError; CommitFailed.
+        """
+        queued = self.enqueue(world, service, function, qualifier, event, key=key, request_id=request_id)
+        await self._database.committed()
+        return queued
+
+    async def completion(self, world: World, request_id: str) -> AsyncOutcome:
+        """Wait for the end of an asynchronous call, through all its retries, and return how it ended.
+
+        The wait itself ends with the emulator. After a restart: `invoke_async` with the same key gives the same
+        request id, and this waits anew or returns what is known.
+
+        Raises: LookupError for a call that is not known (any more).
+        """
+        return await self.async_queue.completion(world, request_id)
 
     def find(self, world: World, service: str | None, function: str, qualifier: str | None = None) -> Function:
         """Return a function as *qualifier* has it.

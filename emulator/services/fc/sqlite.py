@@ -1,7 +1,7 @@
 """The store over SQLite: all SQL of this service. Every operation is one probe or one short range of a primary key."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ class SqliteStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._generation = 0
+        self.on_change: Callable[[], None] = lambda: None
         database.on_rollback(self._changed)
 
     @property
@@ -265,10 +266,12 @@ class SqliteStore:
     def _write(self, sql: str, values: tuple[Any, ...] = ()) -> None:
         self._changed()
         self._database.write(sql, values)
+        self.on_change()
 
     def _write_many(self, sql: str, rows: Sequence[tuple[str, ...]]) -> None:
         self._changed()
         self._database.write_many(sql, rows)
+        self.on_change()
 
     def _changed(self) -> None:
         self._generation += 1

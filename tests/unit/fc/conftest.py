@@ -21,7 +21,13 @@ from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.logbook import LogBook
-from emulator.services.fc.runtime.instance import Credentials, FunctionImage, Invocation, InvocationResult
+from emulator.services.fc.runtime.instance import (
+    Credentials,
+    FunctionImage,
+    InstanceInfo,
+    Invocation,
+    InvocationResult,
+)
 from emulator.services.fc.service import SCHEMA, FunctionCompute
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
@@ -37,6 +43,7 @@ class EchoInstances:
         self.images: list[FunctionImage] = []
         self.invocations: list[Invocation] = []
         self.retired: list[str] = []
+        self.provisioned: dict[str, tuple[FunctionImage, int]] = {}
         self.answer: Callable[[FunctionImage, Invocation], InvocationResult] | None = None
 
     async def invoke(self, image: FunctionImage, invocation: Invocation) -> InvocationResult:
@@ -56,6 +63,18 @@ class EchoInstances:
 
     def retire_family(self, family: str) -> None:
         self.retired.append(family)
+
+    async def provision(self, image: FunctionImage, count: int, credentials: Credentials | None = None) -> int:
+        self.provisioned[image.key] = (image, count)
+        return count
+
+    def instances(self, family: str) -> list[InstanceInfo]:
+        return [
+            InstanceInfo(f"c-{number}", image.version, "idle", provisioned=True, started_at=number)
+            for image, count in self.provisioned.values()
+            if image.family == family
+            for number in range(count)
+        ]
 
 
 class FixedKeys:

@@ -45,6 +45,10 @@ class Destinations:
         except (DestinationRefused, ServiceError) as error:
             _log.error("%s: the destination %s did not take the result: %s", call.request_id, arn, error)
             return False
+        except Exception:
+            # whatever ails a receiver, the call has ended and must be written down as such
+            _log.exception("%s: the destination %s failed", call.request_id, arn)
+            return False
         return True
 
     def _send(self, arn: str, world: World, body: str, key: str) -> None:

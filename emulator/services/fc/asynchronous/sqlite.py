@@ -147,6 +147,14 @@ class SqliteAsyncStore:
         sql = f"SELECT {_CALL} FROM fc_async_calls WHERE {_OF_FUNCTION} AND ended_at IS NULL ORDER BY seq"  # noqa: S608 - constants
         return [_call(row) for row in self._database.read(sql, (world.account, world.region, service, function))]
 
+    def delete_waiting(self, world: World, service: str, function: str) -> None:
+        """Remove the waiting calls of a function of which no record is kept."""
+        self._database.write(
+            f"DELETE FROM fc_async_calls WHERE {_OF_FUNCTION} AND due_at IS NOT NULL "  # noqa: S608 - constants
+            "AND task_id = '' AND call_key = ''",
+            (world.account, world.region, service, function),
+        )
+
     def by_request(self, world: World, request_id: str) -> AsyncCall | None:
         """Return a call by its request id."""
         return self._one("request_id = ? AND account = ? AND region = ?", (request_id, world.account, world.region))

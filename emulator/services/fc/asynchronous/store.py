@@ -68,6 +68,10 @@ class AsyncStore(Protocol):
         """Return the calls of a function that have not ended."""
         ...
 
+    def delete_waiting(self, world: World, service: str, function: str) -> None:
+        """Remove the waiting calls of a function of which no record is kept."""
+        ...
+
     def by_request(self, world: World, request_id: str) -> AsyncCall | None:
         """Return a call by its request id."""
         ...

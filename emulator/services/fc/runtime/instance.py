@@ -112,7 +112,8 @@ class InvocationResult:
 
     ``body`` is what the function returned, or the error JSON when ``error_type`` is set. ``log`` is this call's part of
     the instance's log with markers and summary, cut at the front when it is long. ``cold`` tells whether an instance
-    was started for this call, ``provisioned`` whether it was one kept ready. ``http`` is set when an HTTP request was served without failure.
+    was started for this call, ``provisioned`` whether it was one kept ready. ``http`` is set when an HTTP request was
+    served without failure.
     """
 
     body: bytes

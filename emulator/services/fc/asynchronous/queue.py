@@ -1,0 +1,463 @@
+"""Queued calls: accepted, run with bounded concurrency, tried again, ended, told to their destinations.
+
+A call is a row from the moment it is accepted. Before an attempt the row says that it runs, and the attempt begins once
+that is committed; what the attempt brought is written in one transaction with the message to the destination. So a
+call is never lost: one that ran when the emulator was killed runs again, at the same retry count.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import field, replace
+from functools import partial
+from typing import NamedTuple
+
+from emulator.kernel.clock import HOUR, SECOND, Clock, Millis
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import World
+from emulator.kernel.ids import Ids
+from emulator.kernel.tasks import TaskGroup
+from emulator.kernel.timers import Timers
+from emulator.services.fc import limits
+from emulator.services.fc.arns import FunctionName
+from emulator.services.fc.asynchronous.destinations import Destinations
+from emulator.services.fc.asynchronous.model import (
+    FINAL,
+    AsyncCall,
+    AsyncConfig,
+    AsyncOutcome,
+    Lane,
+    Policy,
+    Status,
+    destination_of,
+    lane_of,
+    policy_of,
+)
+from emulator.services.fc.asynchronous.rules import Attempt, event_detail, expires_at, judge, refused
+from emulator.services.fc.asynchronous.store import AsyncStore
+from emulator.services.fc.asynchronous.tasks import check_task_id
+from emulator.services.fc.errors import (
+    EntityTooLarge,
+    FcError,
+    InternalServerError,
+    InvalidArgument,
+    StatefulAsyncInvocationAlreadyExists,
+)
+from emulator.services.fc.invoking import Call, Invoker
+from emulator.services.fc.ports import DestinationQueue, DestinationTopic
+from emulator.storage.database import CommitFailed, Database
+
+_log = logging.getLogger(__name__)
+
+_PURGE = ("fc", "ended asynchronous calls")
+
+
+@frozen
+class Order:
+    """A call somebody wants queued.
+
+    ``task_mode`` and ``task_id`` are what the caller says about a record; None and empty leave it to the
+    configuration. ``key`` is the caller's own name for the call: an order with a known key is not queued again.
+    """
+
+    service: str
+    function: str
+    qualifier: str | None
+    event: bytes
+    request_id: str
+    now: Millis
+    task_mode: bool | None = None
+    task_id: str = ""
+    key: str = ""
+    tracing: Mapping[str, str] = field(default_factory=dict)
+
+
+class Accepted(NamedTuple):
+    """A call that is queued once the transaction is committed; ``task_id`` is empty outside task mode."""
+
+    request_id: str
+    task_id: str
+
+
+class AsyncQueue:
+    """The queues of all functions.
+
+    *concurrency* returns how many calls of a queue may run at once, None for no limit of its own. *retry_delay_ms* is
+    the pause after the first failure of a function.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: AsyncStore,
+        database: Database,
+        clock: Clock,
+        ids: Ids,
+        timers: Timers,
+        invoker: Invoker,
+        concurrency: Callable[[Lane], int | None],
+        queue: DestinationQueue | None = None,
+        topic: DestinationTopic | None = None,
+        retry_delay_ms: int = limits.ASYNC_RETRY_DELAY_MS,
+    ) -> None:
+        self._store = store
+        self._database = database
+        self._clock = clock
+        self._ids = ids
+        self._timers = timers
+        self._invoker = invoker
+        self._concurrency = concurrency
+        self._destinations = Destinations(queue, topic, self._hand_over)
+        self._retry_delay_ms = retry_delay_ms
+        self._tasks = TaskGroup("fc-async")
+        self._running: dict[Lane, dict[int, asyncio.Task[None] | None]] = {}
+        self._stopping: set[int] = set()
+        self._woken: set[Lane] = set()
+        self._waiters: dict[str, tuple[Lane, list[asyncio.Future[AsyncOutcome]]]] = {}
+        self._open = False
+        database.on_rollback(self._woken.clear)
+
+    # --- life ----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Go on with what an earlier run left: calls that ran run again, the others wait for their instants."""
+        self._open = True
+        now = self._clock.now()
+        for call in self._store.interrupted():
+            if call.status is Status.STOPPING:
+                self._finish(call, Status.STOPPED, now)
+            else:
+                waiting = Status.RETRYING if call.retries else Status.ENQUEUED
+                self._store.update(replace(call, status=waiting, due_at=now))
+        for lane in self._store.lanes():
+            self._wake(lane)
+        self._purge()
+
+    async def close(self) -> None:
+        """Break off the attempts under way; their calls run again after the next start."""
+        self._open = False
+        self._timers.cancel(_PURGE)
+        await self._tasks.close()
+        self._running.clear()
+        self._stopping.clear()
+        for _, waiting in self._waiters.values():
+            for waiter in waiting:
+                waiter.cancel()
+        self._waiters.clear()
+
+    async def reset(self) -> None:
+        """Forget every call and configuration."""
+        await self.close()
+        self._store.clear()
+        self.start()
+
+    @property
+    def under_way(self) -> int:
+        """How many attempts are being made."""
+        return sum(len(running) for running in self._running.values())
+
+    # --- calls in ------------------------------------------------------------------------------------------------
+
+    def accept(self, world: World, order: Order) -> Accepted:
+        """Queue a call; it is safe once the transaction of this moment is committed.
+
+        Raises: EntityTooLarge, ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvocationDisabled;
+        InvalidArgument for a task id that is malformed or not wanted; StatefulAsyncInvocationAlreadyExists.
+        """
+        if len(order.event) > limits.ASYNC_PAYLOAD_BYTES:
+            raise EntityTooLarge(limit=limits.ASYNC_PAYLOAD_BYTES)
+        self._invoker.check_callable(world, order.service, order.function, order.qualifier)
+        known = self._store.by_key(world, order.key) if order.key else None
+        if known is not None:
+            return Accepted(known.request_id, known.task_id)
+        lane = lane_of(world, order.service, order.function, order.qualifier)
+        call = self._store.add(
+            AsyncCall(
+                seq=0,
+                lane=lane,
+                request_id=order.request_id,
+                task_id=self._task_id(lane, order),
+                call_key=order.key,
+                event=order.event,
+                tracing=order.tracing,
+                accepted_at=order.now,
+                status=Status.ENQUEUED,
+                due_at=order.now,
+            )
+        )
+        if call.task_id:
+            self._store.add_events(call, order.now, [(Status.ENQUEUED, "")])
+        self._wake(lane)
+        return Accepted(call.request_id, call.task_id)
+
+    def _task_id(self, lane: Lane, order: Order) -> str:
+        """Return the id of the call's record, empty when it gets none; an ended record of that id is replaced."""
+        config = self._config(lane)
+        wanted = order.task_mode if order.task_mode is not None else bool(config and config.task_mode)
+        if not wanted:
+            if order.task_id:
+                raise InvalidArgument(f"async invocation id '{order.task_id[:200]}' is given, but task mode is off")
+            return ""
+        if not order.task_id:
+            return order.request_id
+        task_id = check_task_id(order.task_id)
+        old = self._store.task(lane.world, lane.service, lane.function, task_id)
+        if old is not None and old.status not in FINAL:
+            raise StatefulAsyncInvocationAlreadyExists(task=task_id, function=lane.function)
+        if old is not None:
+            self._store.delete(old)
+        return task_id
+
+    def _hand_over(self, world: World, name: FunctionName, event: bytes, key: str) -> None:
+        order = Order(
+            service=name.service,
+            function=name.function,
+            qualifier=name.qualifier,
+            event=event,
+            request_id=self._ids.uuid(),
+            now=self._clock.now(),
+            key=key,
+        )
+        self.accept(world, order)
+
+    # --- calls out -----------------------------------------------------------------------------------------------
+
+    async def completion(self, world: World, request_id: str) -> AsyncOutcome:
+        """Wait until a call has ended and return how.
+
+        Does not survive a restart by itself: whoever queued the call with a key queues it again with the same one, is
+        given the same request id, and waits anew. The result of such a call is remembered for a day, shortened to
+        1 MB.
+
+        Raises: LookupError for a call that is not known (any more).
+        """
+        call = self._store.by_request(world, request_id)
+        if call is None:
+            raise LookupError(request_id)
+        if call.status in FINAL:
+            return _outcome(call, call.result)
+        waiter: asyncio.Future[AsyncOutcome] = asyncio.get_running_loop().create_future()
+        self._waiters.setdefault(request_id, (call.lane, []))[1].append(waiter)
+        return await waiter
+
+    def stop(self, call: AsyncCall) -> None:
+        """End a call that has not ended: one that waits now, one that runs by killing its instance."""
+        if call.status in FINAL or call.seq in self._stopping:
+            return
+        now = self._clock.now()
+        if call.seq not in self._running.get(call.lane, {}):
+            self._finish(call, Status.STOPPED, now)
+            return
+        self._stopping.add(call.seq)
+        self._store.update(replace(call, status=Status.STOPPING))
+        if call.task_id:
+            self._store.add_events(call, now, [(Status.STOPPING, "")])
+
+        def cancel(failure: CommitFailed | None) -> None:
+            if failure is not None:
+                self._stopping.discard(call.seq)
+            elif (task := self._running.get(call.lane, {}).get(call.seq)) is not None:
+                # not before its first step: a coroutine that never began could not write down its end
+                asyncio.get_running_loop().call_soon(task.cancel)
+
+        self._database.after_commit(cancel)
+
+    def forget_function(self, world: World, service: str, function: str) -> None:
+        """Take note that a function is deleted: its waiting calls are invalid, its configurations gone."""
+        now = self._clock.now()
+        self._store.delete_configs(world, service, function, None)
+        self._store.delete_waiting(world, service, function)
+        for call in self._store.open_calls(world, service, function):
+            if call.seq not in self._running.get(call.lane, {}):
+                self._finish(call, Status.INVALID, now)
+        for request_id, (lane, _) in list(self._waiters.items()):
+            if lane[:3] == (world, service, function) and self._store.by_request(world, request_id) is None:
+                self._tell(
+                    AsyncOutcome(request_id=request_id, status=Status.INVALID, body=b"", error="", http_status=0)
+                )
+
+    def forget_qualifier(self, world: World, service: str, function: str | None, qualifier: str) -> None:
+        """Take note that an alias or version is deleted; calls through it find out when their turn comes."""
+        self._store.delete_configs(world, service, function, qualifier)
+
+    # --- the worker ----------------------------------------------------------------------------------------------
+
+    def _wake(self, lane: Lane) -> None:
+        """Look after a queue once the transaction of this moment is committed."""
+        if lane in self._woken:
+            return
+        self._woken.add(lane)
+
+        def pump(failure: CommitFailed | None) -> None:
+            self._woken.discard(lane)
+            if failure is None:
+                self._pump(lane)
+            else:
+                self._pump_at(lane, Millis(self._clock.now() + SECOND))
+
+        self._database.after_commit(pump)
+
+    def _pump(self, lane: Lane) -> None:
+        """Begin the attempts there is room for, and come back at the instant of the next one."""
+        if not self._open:
+            return
+        running = self._running.setdefault(lane, {})
+        own = self._concurrency(lane)
+        room = min(limits.ASYNC_CONCURRENCY, own if own is not None else limits.ASYNC_CONCURRENCY)
+        room = max(1, room) - len(running)
+        if room <= 0:
+            return  # the end of an attempt comes back here
+        now = self._clock.now()
+        policy = self._policy(lane)
+        for call in self._store.due(lane, now, room):
+            if now >= expires_at(call, policy):
+                self._finish(call, Status.EXPIRED, now)
+                self._wake(lane)
+            else:
+                self._begin(call, now)
+                room -= 1
+        if room > 0 and (due_at := self._store.next_due(lane)) is not None:
+            self._pump_at(lane, due_at)
+        if not running:
+            self._running.pop(lane, None)
+
+    def _pump_at(self, lane: Lane, instant: Millis) -> None:
+        self._timers.call_at(instant, ("fc async", lane), partial(self._pump, lane))
+
+    def _begin(self, call: AsyncCall, now: Millis) -> None:
+        """Write that an attempt runs, and let it run once that is committed."""
+        if call.task_id:
+            steps = [Status.RUNNING] if call.retries else [Status.DEQUEUED, Status.RUNNING]
+            self._store.add_events(call, now, [(step, "") for step in steps])
+        call = replace(call, status=Status.RUNNING, due_at=None, running_from=call.running_from or now)
+        self._store.update(call)
+        self._running.setdefault(call.lane, {})[call.seq] = None
+
+        def launch(failure: CommitFailed | None) -> None:
+            if failure is None and self._open:
+                task = self._tasks.spawn(self._attempt(call), call.request_id)
+                self._running[call.lane][call.seq] = task
+            elif failure is not None:
+                self._running[call.lane].pop(call.seq, None)
+                self._pump_at(call.lane, Millis(now + SECOND))
+
+        self._database.after_commit(launch)
+
+    async def _attempt(self, call: AsyncCall) -> None:
+        attempt: Attempt | None = None
+        try:
+            if call.seq not in self._stopping:
+                attempt = await self._run(call)
+        except asyncio.CancelledError:
+            if call.seq not in self._stopping:
+                raise  # the emulator ends; the call runs again after the next start
+        running = self._running[call.lane]
+        del running[call.seq]
+        if attempt is None or call.seq in self._stopping:
+            self._stopping.discard(call.seq)
+            self._finish(call, Status.STOPPED, self._clock.now())
+        else:
+            self._settle(call, attempt)
+        self._wake(call.lane)
+        self._database.after_commit(partial(self._again_unless_written, call))
+
+    def _again_unless_written(self, call: AsyncCall, failure: CommitFailed | None) -> None:
+        """Run a call again whose end could not be written: its row still says that it runs."""
+        if failure is None or not self._open:
+            return
+
+        def again() -> None:
+            self._store.update(replace(call, status=Status.RETRYING, due_at=self._clock.now()))
+            self._wake(call.lane)
+
+        self._timers.call_at(Millis(self._clock.now() + SECOND), ("fc async again", call.seq), again)
+
+    async def _run(self, call: AsyncCall) -> Attempt:
+        lane = call.lane
+        order = Call(
+            service=lane.service,
+            function=lane.function,
+            qualifier=lane.qualifier,
+            event=call.event,
+            request_id=call.request_id,
+            now=self._clock.now(),
+            retry_count=call.retries,
+            tracing=call.tracing,
+        )
+        try:
+            result = (await self._invoker.invoke(lane.world, order)).result
+        except FcError as error:
+            return refused(error)
+        except Exception:
+            _log.exception("%s: the call could not be made", call.request_id)
+            return refused(InternalServerError())
+        return Attempt(http_status=200, body=result.body, error=result.error_type or "", instance_id=result.instance_id)
+
+    def _settle(self, call: AsyncCall, attempt: Attempt) -> None:
+        """Write what an attempt brought: the end, or when the next one is due."""
+        now = self._clock.now()
+        from_platform = attempt.refused and attempt.retryable
+        call = replace(
+            call,
+            platform_failures=call.platform_failures + from_platform,
+            function_failures=call.function_failures + (bool(attempt.error) and not from_platform and not attempt.gone),
+            http_status=attempt.http_status,
+            error=attempt.error,
+            result=attempt.body[: limits.TASK_PAYLOAD_BYTES],
+            instance_id=attempt.instance_id or call.instance_id,
+        )
+        status, due_at = judge(call, attempt, self._policy(call.lane), now)
+        if due_at is None:
+            self._finish(call, status, now, attempt.body)
+            return
+        self._store.update(replace(call, status=status, due_at=due_at))
+        if call.task_id:
+            self._store.add_events(call, now, [(status, event_detail(attempt.error))])
+
+    def _finish(self, call: AsyncCall, status: Status, now: Millis, body: bytes | None = None) -> None:
+        """End a call: tell its destination, keep or remove its row, release whoever waits for it."""
+        call = replace(call, status=status, due_at=None, ended_at=now)
+        arn = destination_of(self._config(call.lane), status)
+        if arn:
+            took_it = self._destinations.deliver(arn, call, now)
+            call = replace(call, destination="Succeeded" if took_it else "Failed")
+        if call.task_id:
+            self._store.add_events(call, now, [(status, event_detail(call.error))])
+        if call.is_kept:
+            self._store.update(call)
+        else:
+            self._store.delete(call)
+        self._tell(_outcome(call, call.result if body is None else body))
+
+    def _tell(self, outcome: AsyncOutcome) -> None:
+        """Release whoever waits for a call, once its end is on disk."""
+        if outcome.request_id not in self._waiters:
+            return
+
+        def tell(failure: CommitFailed | None) -> None:
+            if failure is not None:
+                return
+            _, waiting = self._waiters.pop(outcome.request_id, (None, []))
+            for waiter in waiting:
+                if not waiter.done():
+                    waiter.set_result(outcome)
+
+        self._database.after_commit(tell)
+
+    def _config(self, lane: Lane) -> AsyncConfig | None:
+        stored = self._store.config(lane)
+        return stored.config if stored else None
+
+    def _policy(self, lane: Lane) -> Policy:
+        return policy_of(self._config(lane), self._retry_delay_ms)
+
+    def _purge(self) -> None:
+        now = self._clock.now()
+        self._store.purge(Millis(now - limits.TASK_KEPT_MS), Millis(now - limits.KEYED_CALL_KEPT_MS))
+        self._timers.call_at(Millis(now + HOUR), _PURGE, self._purge)
+
+
+def _outcome(call: AsyncCall, body: bytes) -> AsyncOutcome:
+    return AsyncOutcome(
+        request_id=call.request_id, status=call.status, body=body, error=call.error, http_status=call.http_status
+    )

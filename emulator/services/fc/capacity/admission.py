@@ -1,0 +1,173 @@
+"""Which calls may run now: limits of functions, and the switch that disables one.
+
+Calls are counted as they run. The limit on instances of 2.0 is one of each qualifier and leaves out instances that are
+kept ready; the reserved concurrency of 3.0 is one of the whole function and includes them. An instance serves as many
+calls at once as the function's instance concurrency says.
+
+Source: API reference for the configurations and error codes; which of the two codes a full limit gives, and that
+reserved concurrency counts instances, are assumed.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from emulator.kernel.identity import World
+from emulator.services.fc.asynchronous.model import Lane
+from emulator.services.fc.capacity.model import Kind, Place, place_of
+from emulator.services.fc.capacity.store import CapacityStore
+from emulator.services.fc.errors import (
+    FcError,
+    InvocationAborted,
+    InvocationDisabled,
+    ResourceExhausted,
+    ResourceThrottled,
+)
+from emulator.services.fc.model import LATEST, FunctionConfig
+from emulator.services.fc.resolving import Resolver
+
+_Function = tuple[World, str, str]
+
+
+class Ticket:
+    """A call that runs, and the task it runs in. ``aborted`` is the reason somebody else has ended it for."""
+
+    __slots__ = ("aborted", "qualifier", "task")
+
+    def __init__(self, qualifier: str) -> None:
+        self.qualifier = qualifier
+        self.task = asyncio.current_task()
+        self.aborted: str | None = None
+
+
+class _Rules(NamedTuple):
+    disabled: str | None
+    on_demand: int | None
+    reserved: int | None
+
+
+_NO_RULES = _Rules(None, None, None)
+
+
+class Admission:
+    """Counts running calls and refuses those over a limit.
+
+    *kept_ready* returns how many instances are kept ready for a function and qualifier.
+    """
+
+    def __init__(self, store: CapacityStore, resolver: Resolver, kept_ready: Callable[[Place], int]) -> None:
+        self._store = store
+        self._resolver = resolver
+        self._kept_ready = kept_ready
+        self._running: dict[_Function, set[Ticket]] = {}
+        self._rules: dict[Place, _Rules] = {}
+        self._seen = -1
+
+    def enter(self, world: World, service: str, function: str, qualifier: str | None, config: FunctionConfig) -> Ticket:
+        """Count a call in.
+
+        Raises: InvocationDisabled, ResourceExhausted, ResourceThrottled.
+        """
+        key = (world, service, function)
+        ticket = Ticket(qualifier or LATEST)
+        running = self._running.get(key)
+        rules = self._rules_of(Place(world, service, function, ticket.qualifier))
+        if rules is not _NO_RULES:
+            self._check(Place(world, service, function, ticket.qualifier), rules, config, running or set())
+        if running is None:
+            running = self._running[key] = set()
+        running.add(ticket)
+        return ticket
+
+    def leave(self, world: World, service: str, function: str, ticket: Ticket) -> None:
+        """Count a call out."""
+        key = (world, service, function)
+        running = self._running[key]
+        running.discard(ticket)
+        if not running:
+            del self._running[key]
+
+    def check_enabled(self, world: World, service: str, function: str) -> None:
+        """Make sure that a function may be called at all.
+
+        Raises: InvocationDisabled.
+        """
+        rules = self._rules_of(Place(world, service, function, LATEST))
+        if rules.disabled is not None:
+            raise InvocationDisabled(function=function, reason=rules.disabled)
+
+    def abort(self, world: World, service: str, function: str, reason: str) -> None:
+        """End every call of a function that is running; each is answered with `InvocationAborted`."""
+        for ticket in list(self._running.get((world, service, function), ())):
+            if ticket.task is not None and ticket.aborted is None:
+                ticket.aborted = reason
+                ticket.task.cancel()
+
+    def aborted(self, function: str, ticket: Ticket) -> InvocationAborted | None:
+        """Return what to answer when a call's task is cancelled: None when that was not `abort`'s doing."""
+        if ticket.aborted is None:
+            return None
+        if ticket.task is not None:
+            ticket.task.uncancel()
+        return InvocationAborted(function=function, reason=ticket.aborted)
+
+    def room(self, lane: Lane) -> int | None:
+        """Return how many calls of a queue can run at once, None when nothing limits them."""
+        place = Place(*lane)
+        rules = self._rules_of(place)
+        if rules.on_demand is None and rules.reserved is None:
+            return None
+        try:
+            config = self._resolver.function(*lane).config
+        except FcError:
+            return None  # its calls find out what is wrong
+        limits = [] if rules.reserved is None else [rules.reserved]
+        if rules.on_demand is not None:
+            limits.append(rules.on_demand + self._kept_ready(place))
+        return min(limits) * config.instance_concurrency
+
+    def _check(self, place: Place, rules: _Rules, config: FunctionConfig, running: set[Ticket]) -> None:
+        if rules.disabled is not None:
+            raise InvocationDisabled(function=place.function, reason=rules.disabled)
+        each = config.instance_concurrency
+        if rules.reserved is not None and len(running) >= rules.reserved * each:
+            raise ResourceExhausted(
+                f"the reserved concurrency {rules.reserved} of function '{place.function}' is reached"
+            )
+        on_demand = rules.on_demand
+        if on_demand is None:
+            return
+        mine = sum(ticket.qualifier == place.qualifier for ticket in running)
+        if mine < (on_demand + self._kept_ready(place)) * each:
+            return
+        if on_demand:
+            raise ResourceExhausted(f"the maximum instance count {on_demand} of function '{place.function}' is reached")
+        raise ResourceThrottled(
+            f"function '{place.function}' has no instance on demand and all that are kept ready are busy"
+        )
+
+    def _rules_of(self, place: Place) -> _Rules:
+        if self._seen != self._store.generation:
+            self._rules.clear()
+            self._seen = self._store.generation
+        rules = self._rules.get(place)
+        if rules is None:
+            rules = self._rules[place] = self._read(place)
+        return rules
+
+    def _read(self, place: Place) -> _Rules:
+        found = {}
+        for setting in self._store.of_function(place.world, place.service, place.function):
+            if setting.place == place_of(setting.kind, *place):
+                found[setting.kind] = setting.config
+        if not found:
+            return _NO_RULES
+        switch = found.get(Kind.SWITCH, {})
+        on_demand = found.get(Kind.ON_DEMAND, {}).get("maximumInstanceCount")
+        if found.get(Kind.SCALING, {}).get("enableOnDemandScaling") is False:
+            on_demand = 0
+        return _Rules(
+            disabled=str(switch.get("reason") or "no reason given") if switch.get("disable") else None,
+            on_demand=on_demand,
+            reserved=found.get(Kind.CONCURRENCY, {}).get("reservedConcurrency"),
+        )

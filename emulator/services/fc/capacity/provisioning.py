@@ -1,0 +1,236 @@
+"""Instances kept ready: how many of each version there should be, and the pool told so.
+
+What should be follows from the configurations, the aliases, the functions and the time; nothing of it is stored. It is
+worked out anew when any of these changes, so that an alias that moves takes its instances along, and after a restart.
+"""
+
+import logging
+from functools import partial
+from typing import NamedTuple
+
+from emulator.kernel.clock import SECOND, Clock, Millis
+from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.tasks import TaskGroup
+from emulator.kernel.timers import Timers
+from emulator.services.fc import limits
+from emulator.services.fc.capacity import schedules, shapes
+from emulator.services.fc.capacity.model import Kind, Place, Setting, default_target, resource_of
+from emulator.services.fc.capacity.store import CapacityStore
+from emulator.services.fc.errors import FcError
+from emulator.services.fc.invoking import Invoker
+from emulator.services.fc.model import scope_of
+from emulator.services.fc.ports import Instances
+from emulator.services.fc.resolving import Resolver, Target
+from emulator.services.fc.runtime.instance import RuntimeFailure
+from emulator.services.fc.store import Store
+from emulator.storage.database import CommitFailed, Database
+
+_log = logging.getLogger(__name__)
+
+_TIMER = ("fc", "instances kept ready")
+_AGAIN_AFTER_MS = 30 * SECOND
+
+
+class Share(NamedTuple):
+    """How many instances of one version a configuration wants."""
+
+    target: Target
+    number: int
+
+
+class Readiness(NamedTuple):
+    """How far a configuration is fulfilled: the number that holds now, how many there are, why not all."""
+
+    target: int
+    current: int
+    error: str
+
+
+class Provisioner:
+    """Keeps the pool's provisioned instances as the configurations want them."""
+
+    def __init__(
+        self,
+        *,
+        settings: CapacityStore,
+        store: Store,
+        database: Database,
+        resolver: Resolver,
+        instances: Instances,
+        invoker: Invoker,
+        clock: Clock,
+        timers: Timers,
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._database = database
+        self._resolver = resolver
+        self._instances = instances
+        self._invoker = invoker
+        self._clock = clock
+        self._timers = timers
+        self._tasks = TaskGroup("fc-provision")
+        self._wanted: dict[str, Share] = {}
+        self._applied: dict[str, int] = {}
+        self._errors: dict[str, str] = {}
+        self._busy: set[str] = set()
+        self._targets: dict[tuple[str, int], tuple[int, Millis | None]] = {}
+        self._dirty = False
+        self._open = False
+
+    # --- life ----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to keep instances ready; does not wait for them."""
+        self._open = True
+        self.changed()
+
+    async def close(self) -> None:
+        """Start no more instances; those there are belong to the pool."""
+        self._open = False
+        self._timers.cancel(_TIMER)
+        await self._tasks.close()
+        self._wanted.clear()
+        self._applied.clear()
+        self._errors.clear()
+        self._busy.clear()
+
+    def changed(self) -> None:
+        """Work out anew what should be, once the transaction of this moment is committed."""
+        if self._dirty or not self._open:
+            return
+        self._dirty = True
+
+        def look(failure: CommitFailed | None) -> None:
+            del failure  # a change that was undone costs one look
+            self._dirty = False
+            if self._open:
+                self._plan()
+
+        self._database.after_commit(look)
+
+    # --- what lists and limits ask -------------------------------------------------------------------------------
+
+    def readiness(self, setting: Setting) -> Readiness:
+        """Return how far a configuration is fulfilled."""
+        wanted = self.target(setting)
+        current, errors = 0, []
+        try:
+            for share in self._shares(setting, wanted):
+                ready = self._ready(share.target)
+                current += min(ready, share.number)
+                if ready < share.number and (error := self._errors.get(share.target.image.key)):
+                    errors.append(error)
+        except FcError as error:
+            errors.append(error.message)
+        return Readiness(wanted, current, "; ".join(errors))
+
+    def kept_ready(self, place: Place) -> int:
+        """Return how many instances are ready for a function and qualifier."""
+        found = [self._settings.get(kind, place) for kind in (Kind.PROVISION, Kind.SCALING)]
+        return sum(self.readiness(setting).current for setting in found if setting is not None)
+
+    def target(self, setting: Setting) -> int:
+        """Return how many instances a configuration wants now."""
+        now = self._clock.now()
+        key = (setting.setting_id, setting.revision)
+        known = self._targets.get(key)
+        if known is None or (known[1] is not None and known[1] <= now):
+            actions = shapes.actions_of(setting.config)
+            target = schedules.target_at(actions, default_target(setting), now)
+            known = self._targets[key] = (target, schedules.next_change(actions, now))
+        return known[0]
+
+    def _ready(self, target: Target) -> int:
+        found = self._instances.instances(target.image.family)
+        return sum(info.provisioned and info.state in {"idle", "busy"} for info in found)
+
+    # --- what should be ------------------------------------------------------------------------------------------
+
+    def _plan(self) -> None:
+        wanted: dict[str, Share] = {}
+        left = limits.PROVISIONED_INSTANCES
+        settings = [setting for kind in (Kind.PROVISION, Kind.SCALING) for setting in self._settings.list(kind)]
+        for setting in settings:
+            try:
+                shares = self._shares(setting, self.target(setting))
+            except FcError as error:
+                _log.info("no instances are kept ready for %s: %s", resource_of(setting.place), error)
+                continue
+            for target, count in shares:
+                key = target.image.key
+                count = min(count, left)
+                left -= count
+                wanted[key] = Share(target, count + (wanted[key].number if key in wanted else 0))
+        for key, share in self._wanted.items():
+            if key not in wanted and self._applied.get(key):
+                wanted[key] = Share(share.target, 0)
+        self._wanted = wanted
+        self._targets = {
+            (setting.setting_id, setting.revision): self._targets[setting.setting_id, setting.revision]
+            for setting in settings
+            if (setting.setting_id, setting.revision) in self._targets
+        }
+        for key in wanted:
+            if key not in self._busy and self._applied.get(key, 0) != wanted[key].number:
+                self._busy.add(key)
+                self._tasks.spawn(self._apply(key), key)
+        changes = [instant for _, instant in self._targets.values() if instant is not None]
+        if changes:
+            self._look_at(min(changes))
+
+    def _shares(self, setting: Setting, wanted: int) -> list[Share]:
+        """Return how many instances of which version *setting* wants; an additional version gets its weight's part.
+
+        Raises: FcError when there is no such function or alias any more.
+        """
+        world, service, function, qualifier = setting.place
+        main = self._resolver.target(world, service, function, qualifier, 1.0)
+        alias = self._store.alias(world, scope_of(service, function), qualifier)
+        weight = sum(alias.weights.values()) if alias else 0.0
+        part = round(wanted * min(weight, 1.0))
+        if not part:
+            return [Share(main, wanted)]
+        other = self._resolver.target(world, service, function, qualifier, 0.0)
+        return [Share(main, wanted - part), Share(other, part)]
+
+    def _look_at(self, instant: Millis) -> None:
+        self._timers.call_at(instant, _TIMER, self._plan)
+
+    # --- doing it ------------------------------------------------------------------------------------------------
+
+    async def _apply(self, key: str) -> None:
+        """Bring the instances of one version to the wanted number, also when that changes meanwhile."""
+        try:
+            while (share := self._wanted.get(key)) is not None and self._applied.get(key, 0) != share.number:
+                self._applied[key] = share.number
+                self._errors.pop(key, None)
+                await self._provision(key, share)
+                if not share.number and self._wanted.get(key) == share:
+                    for known in (self._wanted, self._applied, self._errors):
+                        known.pop(key, None)
+        finally:
+            self._busy.discard(key)
+
+    async def _provision(self, key: str, share: Share) -> None:
+        target, count = share
+        image = target.image
+        if target.function.problem:
+            self._errors[key] = target.function.problem
+            return
+        world = World(AccountId(image.account), Region(image.region))
+        try:
+            credentials = self._invoker.credentials(world, target, self._clock.now())
+            ready = await self._instances.provision(image, count, credentials)
+        except RuntimeFailure as failure:
+            _log.warning("instances of %s are not kept ready: %s", image.family, failure)
+            self._errors[key] = str(failure)
+            self._timers.call_at(Millis(self._clock.now() + _AGAIN_AFTER_MS), (*_TIMER, key), partial(self._retry, key))
+            return
+        if ready < count:
+            self._errors[key] = f"{count - ready} of {count} instances did not initialize"
+
+    def _retry(self, key: str) -> None:
+        self._applied.pop(key, None)
+        if self._open:
+            self._plan()

@@ -1,0 +1,126 @@
+"""Scheduled numbers of instances: which one holds at an instant, and when it changes next. Pure.
+
+An action sets its target at the instants of its expression, ``cron(...)`` or ``at(...)``, between its start and its
+end. The target holds until another action sets one, or until the action's end brings the default back.
+
+Source: parameter tables of the provision configuration; the order of overlapping actions is assumed.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from emulator.kernel.clock import DAY, SECOND, Millis
+from emulator.kernel.cron import LENIENT, CronError, Schedule, parse_schedule
+from emulator.services.fc.errors import InvalidArgument
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LOOK_BACK_MS = 8 * 366 * DAY
+"""How far back the latest run of a schedule is looked for: the rarest date comes every eight years at least."""
+_END_OF_TIME = Millis(2**53)
+
+
+class Action(NamedTuple):
+    """A compiled scheduled action: either *schedule* or the single instant *once*."""
+
+    target: int
+    start: Millis
+    end: Millis
+    schedule: Schedule | None
+    once: Millis
+
+
+def compile_action(raw: Mapping[str, Any], field: str) -> Action:
+    """Compile a scheduled action or policy of the API.
+
+    Raises: InvalidArgument.
+    """
+    zone = str(raw.get("timeZone") or "")
+    expression = str(raw["scheduleExpression"]).strip()
+    start = _instant(raw.get("startTime"), zone, f"{field}.startTime")
+    end = _instant(raw.get("endTime"), zone, f"{field}.endTime")
+    if start is not None and end is not None and end <= start:
+        raise InvalidArgument(f"{field}.endTime must be later than startTime")
+    schedule, once = None, Millis(0)
+    if expression.startswith("at(") and expression.endswith(")"):
+        once = _instant(expression[3:-1].strip(), zone, f"{field}.scheduleExpression") or Millis(0)
+    elif expression.startswith("cron(") and expression.endswith(")"):
+        text = expression[5:-1].strip()
+        try:
+            schedule = parse_schedule(f"CRON_TZ={zone} {text}" if zone and "CRON_TZ" not in text else text, LENIENT)
+        except CronError as error:
+            raise InvalidArgument(f"{field}.scheduleExpression '{expression[:80]}' is invalid: {error}") from None
+    else:
+        raise InvalidArgument(f"{field}.scheduleExpression '{expression[:80]}' is invalid: write cron(...) or at(...)")
+    return Action(int(raw.get("target") or 0), start or Millis(0), end or _END_OF_TIME, schedule, once)
+
+
+def target_at(actions: Iterable[Action], default: int, now: Millis) -> int:
+    """Return the number of instances that holds at *now*."""
+    latest, target = Millis(-1), default
+    for action in actions:
+        fired = _latest_run(action, now) if action.start <= now < action.end else None
+        if fired is not None and fired >= latest:
+            latest, target = fired, action.target
+    return target
+
+
+def next_change(actions: Iterable[Action], now: Millis) -> Millis | None:
+    """Return the first instant after *now* at which `target_at` may give another number."""
+    instants = []
+    for action in actions:
+        run = _next_run(action, now)
+        if run is not None and run < action.end:
+            instants.append(run)
+        if action.start <= now < action.end < _END_OF_TIME:
+            instants.append(action.end)
+    return min(instants, default=None)
+
+
+def _next_run(action: Action, now: Millis) -> Millis | None:
+    after = Millis(max(now, action.start - 1))
+    if action.schedule is None:
+        return action.once if action.once > after else None
+    return action.schedule.next_after(after)
+
+
+def _latest_run(action: Action, now: Millis) -> Millis | None:
+    """Return the last instant up to *now*, not before the action's start, at which it set its target."""
+    if action.schedule is None:
+        return action.once if action.start <= action.once <= now else None
+    before, after = Millis(max(action.start, now - _LOOK_BACK_MS) - 1), now
+    if not _runs_between(action.schedule, before, now):
+        return None
+    while after - before > SECOND:  # no schedule runs twice within a second
+        middle = Millis((before + after) // 2)
+        if _runs_between(action.schedule, middle, now):
+            before = middle
+        else:
+            after = middle
+    return action.schedule.next_after(before)
+
+
+def _runs_between(schedule: Schedule, after: Millis, until: Millis) -> bool:
+    run = schedule.next_after(Millis(max(0, after)))
+    return run is not None and run <= until
+
+
+def _instant(text: Any, zone: str, field: str) -> Millis | None:
+    """Read ``2020-10-10T10:10:10Z``; a time without an offset is one of *zone*, which is UTC when empty."""
+    if text is None or text == "":
+        return None
+    try:
+        moment = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=_zone(zone))
+        return Millis((moment - _EPOCH) // timedelta(milliseconds=1))
+    except (ValueError, OverflowError, KeyError, OSError):
+        raise InvalidArgument(f"{field} '{str(text)[:80]}' is invalid: write 2020-10-10T10:10:10Z") from None
+
+
+def _zone(name: str) -> Any:
+    if not name:
+        return UTC
+    from zoneinfo import ZoneInfo  # here, because few schedules name a zone
+
+    return ZoneInfo(name)

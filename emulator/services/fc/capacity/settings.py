@@ -1,0 +1,248 @@
+"""Puts, gets, deletes and lists what is configured about the instances of functions."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import World
+from emulator.kernel.ids import Ids
+from emulator.kernel.paging import Page, cut
+from emulator.services.fc.capacity import shapes
+from emulator.services.fc.capacity.admission import Admission
+from emulator.services.fc.capacity.model import Kind, Place, Setting, default_target, place_of, resource_of
+from emulator.services.fc.capacity.store import CapacityStore
+from emulator.services.fc.errors import (
+    FcError,
+    InstanceMetricsRequired,
+    InvalidArgument,
+    OnDemandConfigNotFound,
+    ProvisionConfigExist,
+    ProvisionConfigNotFound,
+    ResidentScalingConfigExists,
+    ScalingConfigNotFound,
+)
+from emulator.services.fc.model import Function
+from emulator.services.fc.resolving import Resolver
+from emulator.services.fc.versions import check_if_match, is_version
+
+_MISSING: Mapping[Kind, Callable[..., FcError]] = {
+    Kind.ON_DEMAND: OnDemandConfigNotFound,
+    Kind.CONCURRENCY: OnDemandConfigNotFound,  # observed: 3.0 answers the older code here
+    Kind.PROVISION: ProvisionConfigNotFound,
+    Kind.SCALING: ScalingConfigNotFound,
+}
+
+
+class Settings:
+    """The configurations of every account; ``service`` is empty for functions of 3.0.
+
+    *changed* is called when the instances to keep ready may be others now.
+    """
+
+    def __init__(
+        self,
+        store: CapacityStore,
+        ids: Ids,
+        resolver: Resolver,
+        admission: Admission,
+        changed: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._ids = ids
+        self._resolver = resolver
+        self._admission = admission
+        self._changed = changed
+
+    # --- any kind ------------------------------------------------------------------------------------------------
+
+    def get(self, kind: Kind, world: World, service: str, function: str, qualifier: str | None) -> Setting:
+        """Return the configuration of exactly this qualifier, or of the function where there is one for all.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, and the kind's own "not found".
+        """
+        self._resolver.function(world, service, function, qualifier)
+        place = place_of(kind, world, service, function, qualifier)
+        found = self._store.get(kind, place)
+        if found is None:
+            raise _MISSING[kind](resource=resource_of(place))
+        return found
+
+    def delete(
+        self, kind: Kind, world: World, service: str, function: str, qualifier: str | None, if_match: str = ""
+    ) -> None:
+        """Remove a configuration.
+
+        Raises: as `get`; PreconditionFailed.
+        """
+        found = self.get(kind, world, service, function, qualifier)
+        check_if_match(if_match, found.etag)
+        self._store.delete(found)
+        self._changed()
+
+    def page(
+        self,
+        kind: Kind,
+        world: World,
+        wanted: Callable[[Setting], bool],
+        key: Callable[[Setting], str],
+        start: str,
+        limit: int,
+    ) -> Page[Setting]:
+        """Return the configurations that are *wanted*, ordered by *key*, from *start* on."""
+        rows = sorted(filter(wanted, self._store.list(kind, world)), key=key)
+        return cut([row for row in rows if key(row) >= start][: limit + 1], limit, key)
+
+    def _put(self, kind: Kind, place: Place, config: Mapping[str, Any], if_match: str, now: Millis) -> Setting:
+        old = self._store.get(kind, place)
+        check_if_match(if_match, old.etag if old else "")
+        if old is None:
+            new = Setting(
+                kind=kind, place=place, config=config, setting_id=self._ids.uuid(), created_at=now, modified_at=now
+            )
+        else:
+            new = replace(old, config=config, modified_at=now, revision=old.revision + 1)
+        self._store.put(new)
+        self._changed()
+        return new
+
+    # --- limits --------------------------------------------------------------------------------------------------
+
+    def limit(
+        self,
+        kind: Kind,
+        world: World,
+        service: str,
+        function: str,
+        qualifier: str | None,
+        config: Mapping[str, Any],
+        now: Millis,
+        if_match: str = "",
+    ) -> Setting:
+        """Set the limit of instances of a qualifier, or the reserved concurrency of a function.
+
+        The next call goes by it.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, PreconditionFailed.
+        """
+        self._resolver.function(world, service, function, qualifier)
+        return self._put(kind, place_of(kind, world, service, function, qualifier), config, if_match, now)
+
+    # --- instances kept ready ------------------------------------------------------------------------------------
+
+    def provision(
+        self,
+        kind: Kind,
+        world: World,
+        service: str,
+        function: str,
+        qualifier: str | None,
+        config: Mapping[str, Any],
+        now: Millis,
+        if_match: str = "",
+    ) -> Setting:
+        """Set how many instances are kept ready; none and no schedule removes the configuration.
+
+        *kind* is PROVISION or SCALING; one function and qualifier has one of them.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, PreconditionFailed,
+        InstanceMetricsRequired, ProvisionConfigExist, ResidentScalingConfigExists; InvalidArgument for a version of
+        2.0, where only an alias and LATEST can have instances kept ready.
+        """
+        target = self._resolver.function(world, service, function, qualifier)
+        if service and qualifier and is_version(qualifier):
+            raise InvalidArgument(f"qualifier '{qualifier}' is invalid: it must be an alias or LATEST")
+        self._check_metrics(target, config)
+        place = place_of(kind, world, service, function, qualifier)
+        self._check_other(kind, place)
+        setting = self._put(kind, place, config, if_match, now)
+        policies = ("scheduledActions", "targetTrackingPolicies")
+        if kind is Kind.PROVISION and not default_target(setting) and not any(config.get(name) for name in policies):
+            self._store.delete(setting)
+        return setting
+
+    def _check_metrics(self, function: Function, config: Mapping[str, Any]) -> None:
+        metric = shapes.metric_of(config)
+        log = function.config.log_config or {}
+        if metric and not function.service and not log.get("enableInstanceMetrics"):
+            raise InstanceMetricsRequired(metric=metric)
+
+    def _check_other(self, kind: Kind, place: Place) -> None:
+        if kind is Kind.SCALING and self._store.get(Kind.PROVISION, place) is not None:
+            raise ProvisionConfigExist(resource=resource_of(place))
+        if kind is Kind.PROVISION and self._store.get(Kind.SCALING, place) is not None:
+            raise ResidentScalingConfigExists(resource=resource_of(place))
+
+    # --- the switch ----------------------------------------------------------------------------------------------
+
+    def disable(self, world: World, function: str, reason: str, now: Millis, *, abort: bool) -> None:
+        """Let no call of a 3.0 function begin any more; with *abort* those that run are ended.
+
+        Raises: FunctionNotFound.
+        """
+        self._resolver.function(world, "", function)
+        place = place_of(Kind.SWITCH, world, "", function, None)
+        self._put(Kind.SWITCH, place, {"disable": True, "reason": reason}, "", now)
+        if abort:
+            self._admission.abort(world, "", function, reason or "no reason given")
+
+    def enable(self, world: World, function: str, now: Millis) -> None:
+        """Let a 3.0 function be called again.
+
+        Raises: FunctionNotFound.
+        """
+        self._resolver.function(world, "", function)
+        place = place_of(Kind.SWITCH, world, "", function, None)
+        if self._store.get(Kind.SWITCH, place) is not None:
+            self._put(Kind.SWITCH, place, {"disable": False, "reason": ""}, "", now)
+
+    def switch(self, world: World, function: str) -> Setting | None:
+        """Return the switch of a 3.0 function, None when it was never used."""
+        return self._store.get(Kind.SWITCH, place_of(Kind.SWITCH, world, "", function, None))
+
+    # --- functions and aliases that go ---------------------------------------------------------------------------
+
+    def check_deletable(self, world: World, service: str, function: str) -> None:
+        """Make sure that no instances are kept ready for a function.
+
+        Raises: ProvisionConfigExist, ResidentScalingConfigExists.
+        """
+        for setting in self._store.of_function(world, service, function):
+            self._refuse(setting)
+
+    def check_qualifier_deletable(self, world: World, service: str, function: str, qualifier: str) -> None:
+        """Make sure that no instances are kept ready for an alias or version, of any function when *function* is empty.
+
+        Raises: ProvisionConfigExist, ResidentScalingConfigExists.
+        """
+        for setting in self._of_qualifier(world, service, function, qualifier):
+            self._refuse(setting)
+
+    def forget_function(self, world: World, service: str, function: str) -> None:
+        """Remove everything configured for a function."""
+        for setting in self._store.of_function(world, service, function):
+            self._store.delete(setting)
+        self._changed()
+
+    def forget_qualifier(self, world: World, service: str, function: str, qualifier: str) -> None:
+        """Remove everything configured for an alias or version, of every function when *function* is empty."""
+        for setting in self._of_qualifier(world, service, function, qualifier):
+            self._store.delete(setting)
+        self._changed()
+
+    def _of_qualifier(self, world: World, service: str, function: str, qualifier: str) -> list[Setting]:
+        return [
+            setting
+            for kind in (Kind.PROVISION, Kind.SCALING, Kind.ON_DEMAND)
+            for setting in self._store.list(kind, world)
+            if setting.place.service == service
+            and setting.place.function == (function or setting.place.function)
+            and setting.place.qualifier == qualifier
+        ]
+
+    @staticmethod
+    def _refuse(setting: Setting) -> None:
+        if setting.kind is Kind.PROVISION:
+            raise ProvisionConfigExist(resource=resource_of(setting.place))
+        if setting.kind is Kind.SCALING:
+            raise ResidentScalingConfigExists(resource=resource_of(setting.place))
