@@ -12,6 +12,7 @@ from typing import Any
 from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
 from emulator.config import Config
+from emulator.declared.mns import DeclaredMessaging
 from emulator.dialect.context import Front
 from emulator.gateway.hosts import HostPolicy, is_loopback
 from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
@@ -71,6 +72,7 @@ class Assembly:
         self._config = config
         self._world = world
         self._ids = ids
+        self._declared = DeclaredMessaging(config, world)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource
         self._temporary = self.temporary_keys = TemporaryKeys(database, timers, clock, ids)
@@ -118,6 +120,7 @@ class Assembly:
         self._closing.push_async_callback(self._signer.close)
         self._closing.push_async_callback(self._topics.close)
         self._topics.start()
+        self._declared.apply(self._queues, self._topics)
         await self._pool.start()
         self._closing.push_async_callback(self._pool.close)
         self._closing.push_async_callback(self._functions.close)
@@ -140,6 +143,7 @@ class Assembly:
         await self._functions.reset()
         await self._topics.reset()
         self._queues.reset()
+        self._declared.apply(self._queues, self._topics)
 
     def fronts(self) -> dict[str, Front]:
         """Return the services' fronts by the names the router uses."""

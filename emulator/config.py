@@ -36,7 +36,7 @@ class Config:
     when they are not given; `emulator.keyfile` then takes what the state folder holds. ``allowed_hosts`` are names,
     such as that of a container, under which clients may call beside loopback and the cloud's own. ``runtimes`` maps
     the name of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys of `RESOURCE_KEYS`
-    as written.
+    as written, ``resource_lines`` the line of each part of them by its path: ``("queues", "orders")``.
     """
 
     host: tuple[str, ...] | None = None
@@ -57,6 +57,7 @@ class Config:
     allowed_hosts: tuple[str, ...] = ()
     runtimes: Mapping[str, Path] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
+    resource_lines: Mapping[tuple[str, ...], int] = field(default_factory=dict)
 
     @property
     def is_local(self) -> bool:
@@ -120,7 +121,7 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> 
 
     Raises: ConfigError.
     """
-    given, resources = _read_file(folder)
+    given, resources, lines = _read_file(folder)
     for option in OPTIONS:
         if environ.get(option.variable):
             given[option.name] = _Given(environ[option.variable], option.variable, folder)
@@ -134,7 +135,7 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> 
         values["functions"] = folder / "functions"
     values.setdefault("state", folder / ".localyun")
     origins = {option.name: given[option.name].origin if option.name in given else "default" for option in OPTIONS}
-    config = Config(**values, resources=resources)
+    config = Config(**values, resources=resources, resource_lines=lines)
     _check_together(config, origins)
     return Settings(config=config, origins=origins)
 
@@ -288,19 +289,23 @@ def _executable(text: str, folder: Path) -> Path:
 # --- localyun.yaml -----------------------------------------------------------------------------------------------
 
 
-def _read_file(folder: Path) -> tuple[dict[str, _Given], dict[str, Any]]:
-    """Return the options and the resources of the file in *folder*; both empty when there is none."""
+_Lines = dict[tuple[str, ...], int]
+
+
+def _read_file(folder: Path) -> tuple[dict[str, _Given], dict[str, Any], _Lines]:
+    """Return the options, the resources and the resources' lines of the file in *folder*; empty when there is none."""
     path = folder / FILE_NAME
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return {}, {}
+        return {}, {}, {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{FILE_NAME}: cannot be read: {error}") from error
     options = {option.name for option in OPTIONS}
     given: dict[str, _Given] = {}
     resources: dict[str, Any] = {}
-    for key, value, line in _entries(text):
+    entries, lines = _entries(text)
+    for key, value, line in entries:
         where = f"{FILE_NAME}:{line}"
         if key in given or key in resources:
             raise ConfigError(f"{where}: {key} is given twice")
@@ -310,23 +315,26 @@ def _read_file(folder: Path) -> tuple[dict[str, _Given], dict[str, Any]]:
             raise ConfigError(f"{where}: there is no setting {key!r}{_suggestion(key)}")
         elif value is not None:
             given[key] = _Given(value, where, folder)
-    return given, resources
+    return given, resources, lines
 
 
-def _entries(text: str) -> list[tuple[str, Any, int]]:
-    """Return (key, value, line) of the file's top level."""
+def _entries(text: str) -> tuple[list[tuple[str, Any, int]], _Lines]:
+    """Return (key, value, line) of the file's top level, and the lines of what its resources consist of."""
     import yaml  # slow to import, and most installations have no file
 
     loader = yaml.SafeLoader(text)
     try:
         root = loader.get_single_node()
         if root is None:
-            return []
+            return [], {}
         if not isinstance(root, yaml.MappingNode):
             raise ConfigError(f"{FILE_NAME}:{root.start_mark.line + 1}: the file must be a mapping of settings")
         entries: list[tuple[str, Any, int]] = []
+        lines: _Lines = {}
         for key, value in root.value:
             name = loader.construct_object(key, deep=True)
+            if name in RESOURCE_KEYS:
+                _note_lines(key, value, (name,), lines, set())
             content = loader.construct_object(value, deep=True)
             entries.append((str(name), content, key.start_mark.line + 1))
     except yaml.MarkedYAMLError as error:
@@ -335,9 +343,29 @@ def _entries(text: str) -> list[tuple[str, Any, int]]:
     except (yaml.YAMLError, RecursionError) as error:
         raise ConfigError(f"{FILE_NAME}: not valid YAML: {error}") from error
     else:
-        return entries
+        return entries, lines
     finally:
         loader.dispose()
+
+
+def _note_lines(key: Any, value: Any, path: tuple[str, ...], lines: _Lines, seen: set[int]) -> None:
+    """Note the line of every key below *path*; a part that an alias repeats is noted where it is written.
+
+    Raises: ConfigError for a key that comes twice in a mapping, of which YAML would keep the last.
+    """
+    line = key.start_mark.line + 1
+    if path in lines and len(path) > 1:
+        raise ConfigError(f"{FILE_NAME}:{line}: {'.'.join(path)} is given twice")
+    lines[path] = line
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if value.id == "mapping":
+        for inner, content in value.value:
+            _note_lines(inner, content, (*path, str(inner.value)), lines, seen)
+    elif value.id == "sequence":
+        for number, content in enumerate(value.value):
+            _note_lines(content, content, (*path, str(number)), lines, seen)
 
 
 def _suggestion(key: str) -> str:

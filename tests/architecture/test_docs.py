@@ -50,8 +50,22 @@ def test_every_documented_key_exists():
     keys = set(re.findall(r"^(\w+):", example, re.MULTILINE))
     reserved = set(re.findall(r"`(\w+)`", re.search(r"The keys (.*?) are reserved", text, re.DOTALL).group(1)))
 
+    declared = set(
+        re.findall(r"^(\w+):", re.search(r"```yaml\n(queues:.*?)```", text, re.DOTALL).group(1), re.MULTILINE)
+    )
     assert keys <= {option.name for option in OPTIONS}
-    assert reserved == set(RESOURCE_KEYS)
+    assert reserved | declared == set(RESOURCE_KEYS)
+    assert not reserved & declared
+
+
+def test_declared_attributes_are_those_that_are_read():
+    """The table of docs/configuration.md names the attributes of queues, topics and subscriptions."""
+    from emulator.declared import mns
+
+    rows = dict(re.findall(r"^\| a (queue|topic|subscription) \| (.*) \|$", page("configuration.md"), re.MULTILINE))
+    documented = {name: set(re.findall(r"`([A-Z]\w+|subscriptions)`", text)) for name, text in rows.items()}
+
+    assert documented == {"queue": set(mns.QUEUE), "topic": set(mns.TOPIC), "subscription": set(mns.SUBSCRIPTION)}
 
 
 def test_every_documented_variable_exists():

@@ -149,6 +149,30 @@ def test_bare_command_of_a_runtime_is_looked_up_on_the_path(tmp_path):
 
 def test_every_option_names_a_field_of_config():
     """The table of options and the dataclass agree."""
-    fields = set(Config.__dataclass_fields__) - {"resources"}
+    fields = set(Config.__dataclass_fields__) - {"resources", "resource_lines"}
 
     assert {option.name for option in OPTIONS} == fields
+
+
+def test_resources_remember_their_lines(tmp_path):
+    """Whoever reads a resource can tell where each part of it is written; an alias is where it is used."""
+    text = "port: 0\nhttps_port: 0\nqueues:\n  a: &d\n    DelaySeconds: 1\n  b: *d\ntopics:\n  - x\n  -\n    y: 1\n"
+
+    lines = load({}, {}, write(tmp_path, text)).config.resource_lines
+
+    assert lines == {
+        ("queues",): 3,
+        ("queues", "a"): 4,
+        ("queues", "a", "DelaySeconds"): 5,
+        ("queues", "b"): 6,
+        ("topics",): 7,
+        ("topics", "0"): 8,
+        ("topics", "1"): 10,
+        ("topics", "1", "y"): 10,
+    }
+
+
+def test_resource_named_twice_is_refused(tmp_path):
+    """YAML would silently keep the last one."""
+    with pytest.raises(ConfigError, match=r"^localyun.yaml:3: queues.a is given twice"):
+        load({}, {}, write(tmp_path, "queues:\n  a: {x: 1}\n  a: {y: 2}\n"))

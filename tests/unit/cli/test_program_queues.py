@@ -184,3 +184,37 @@ def test_topic_and_subscription_are_listed_and_deleted(program, queue):
 def test_number_that_is_none_is_refused(program, queue, words):
     """Both by the grammar and by the admin API."""
     assert program.run(*words).returncode in {1, 2}
+
+
+def test_declared_queues_and_topics_exist_after_a_start_and_a_reset(program):
+    """The file is applied at every start; a reset brings back what it declares."""
+    file = program.folder / "localyun.yaml"
+    file.write_text(
+        "queues: {orders: {VisibilityTimeout: 45}}\ntopics: {news: {subscriptions: {s: {Endpoint: 'queue:orders'}}}}\n"
+    )
+    program.run("start", "-d")
+    program.run("queue", "create", "made-by-hand")
+    first = data(program.run("queue", "attributes", "orders", "--json"))
+    program.run("reset", "--yes")
+    after_reset = [item["QueueName"] for item in data(program.run("queue", "list", "--json"))]
+    program.run("stop")
+    file.write_text("queues: {orders: {VisibilityTimeout: 46}}\n")
+    program.run("start", "-d")
+    second = data(program.run("queue", "attributes", "orders", "--json"))
+
+    assert first["VisibilityTimeout"] == 45
+    assert after_reset == ["orders"]
+    assert second["VisibilityTimeout"] == 46
+    assert [item["SubscriptionName"] for item in data(program.run("topic", "subscriptions", "news", "--json"))] == ["s"]
+
+
+@pytest.mark.parametrize("words", [["start"], ["start", "-d"]], ids=["foreground", "background"])
+def test_mistake_in_a_declaration_is_wrong_usage(program, words):
+    """A start tells file and line, and nothing runs."""
+    (program.folder / "localyun.yaml").write_text("queues:\n  orders:\n    VisibilityTimeout: 0\n")
+
+    done = program.run(*words)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("localyun: localyun.yaml:3: queues.orders.VisibilityTimeout: ")
+    assert program.run("status").returncode == 3
