@@ -12,12 +12,12 @@ from emulator.services.workflow.errors import (
     ActionNotSupported,
     APIVersionNotSupported,
     EntityTooLarge,
-    FlowVersionNotExists,
     InvalidArgument,
 )
 from emulator.services.workflow.model import ExecutionRecord, FlowSettings
 from emulator.services.workflow.schedule_api import ScheduleOperations
 from emulator.services.workflow.service import Workflow
+from emulator.services.workflow.version_api import VersionOperations
 
 VERSION = "2019-03-15"
 _LONGEST_REQUEST_ID = 128
@@ -29,7 +29,8 @@ class WorkflowFront(RpcFront):
     max_body = limits.REQUEST_BYTES
 
     def __init__(self, service: Workflow, ids: Ids) -> None:
-        table = Operations(service).table() | ScheduleOperations(service).table()
+        parts = (Operations(service), VersionOperations(service), ScheduleOperations(service))
+        table = {name: operation for part in parts for name, operation in part.table().items()}
         super().__init__("fnf", VERSION, table, ids)
 
     def unknown_action(self, action: str) -> ServiceError:
@@ -101,8 +102,8 @@ class Operations:
     def describe_flow(self, context: RequestContext, parameters: Parameters) -> Reply:
         """DescribeFlow."""
         name = wire.required(parameters, "Name")
-        flow = wire.render_flow(self._service.flows.get(context.world, name))
-        _refuse_version(name, wire.optional(parameters, "FlowVersion"))
+        version = wire.optional(parameters, "FlowVersion")
+        flow = wire.render_flow(self._service.versions.flow_at(context.world, name, version))
         del flow["ExternalStorageLocation"]
         return flow
 
@@ -148,7 +149,8 @@ class Operations:
             flow,
             wire.optional(parameters, "ExecutionName") or None,
             wire.optional(parameters, "Input"),
-            wire.optional(parameters, "CallbackFnFTaskToken"),
+            callback_token=wire.optional(parameters, "CallbackFnFTaskToken"),
+            qualifier=wire.optional(parameters, "Qualifier"),
         )
         return wire.render_execution(record)
 
@@ -240,12 +242,3 @@ class Operations:
 
 def _execution_names(parameters: Parameters) -> tuple[str, str]:
     return wire.required(parameters, "FlowName"), wire.required(parameters, "ExecutionName")
-
-
-def _refuse_version(flow: str, version: str) -> None:
-    """Flows have no published versions here.
-
-    Raises: FlowVersionNotExists.
-    """
-    if version:
-        raise FlowVersionNotExists(flow=flow, version=version)

@@ -6,7 +6,8 @@
     `-- WorkflowError
         |-- ActionNotSupported, APIVersionNotSupported
         |-- InvalidArgument, MissingRequiredParams, EntityTooLarge
-        |-- FlowNotExists, FlowAlreadyExists, FlowVersionNotExists
+        |-- FlowNotExists, FlowAlreadyExists
+        |-- FlowVersionNotExists, FlowAliasNotExists, FlowAliasAlreadyExists
         |-- ExecutionNotExists, ExecutionAlreadyExists, ExecutionAlreadyCompleted
         |-- ScheduleNotExists, ScheduleAlreadyExists
         |-- TaskAlreadyCompleted
@@ -79,11 +80,27 @@ class FlowAlreadyExists(WorkflowError):
 
 
 class FlowVersionNotExists(WorkflowError):
-    """The flow has no such version or alias. Fields: ``flow``, ``version``. Source: assumed."""
+    """The flow has no such version. Fields: ``flow``, ``version``. Source: assumed."""
 
     code = "FlowVersionNotExists"
     http_status = 404
     template = "Version {version} of flow {flow} does not exist."
+
+
+class FlowAliasNotExists(WorkflowError):
+    """The flow has no alias of this name. Fields: ``flow``, ``alias``. Source: assumed."""
+
+    code = "FlowAliasNotExists"
+    http_status = 404
+    template = "Alias {alias} of flow {flow} does not exist."
+
+
+class FlowAliasAlreadyExists(WorkflowError):
+    """The flow has an alias of this name. Fields: ``flow``, ``alias``. Source: assumed."""
+
+    code = "FlowAliasAlreadyExists"
+    http_status = 409
+    template = "Alias {alias} of flow {flow} already exists."
 
 
 class ExecutionNotExists(WorkflowError):

@@ -23,13 +23,13 @@ from emulator.services.workflow.model import (
     ExecutionFilter,
     ExecutionId,
     ExecutionRecord,
-    FlowRecord,
     HistoryEvent,
     NewExecution,
     Status,
 )
 from emulator.services.workflow.names import check_name
 from emulator.services.workflow.store import FlowStore
+from emulator.services.workflow.versions import Versions
 from emulator.services.workflow.waiting import EndWaiters
 
 
@@ -37,10 +37,18 @@ class Executions:
     """The executions of every account."""
 
     def __init__(
-        self, store: FlowStore, flows: Flows, engine: Driver, waiters: EndWaiters, clock: Clock, ids: Ids
+        self,
+        store: FlowStore,
+        flows: Flows,
+        versions: Versions,
+        engine: Driver,
+        waiters: EndWaiters,
+        clock: Clock,
+        ids: Ids,
     ) -> None:
         self._store = store
         self._flows = flows
+        self._versions = versions
         self._engine = engine
         self._waiters = waiters
         self._clock = clock
@@ -48,48 +56,72 @@ class Executions:
         self._open: dict[World, int] = {}
 
     def start(
-        self, world: World, flow_name: str, name: str | None, given: str, callback_token: str = ""
+        self,
+        world: World,
+        flow_name: str,
+        name: str | None,
+        given: str,
+        *,
+        callback_token: str = "",
+        qualifier: str = "",
     ) -> ExecutionRecord:
         """Accept an execution; it begins after this call has been answered.
 
-        While an execution of that name runs, it is returned and nothing starts. *name* None: a UUID.
+        While an execution of that name runs, it is returned and nothing starts. *name* None: a UUID. *qualifier* is a
+        version or an alias.
 
-        Raises: FlowNotExists, InvalidArgument, ActionNotSupported, ExecutionAlreadyExists, ResourceThrottled.
+        Raises: FlowNotExists, FlowVersionNotExists, FlowAliasNotExists, InvalidArgument, ActionNotSupported,
+            ExecutionAlreadyExists, ResourceThrottled.
         Source: StartExecution, Serverless Workflow API reference.
         """
         if name is not None:
             check_name("ExecutionName", name)
-        return self.accept(world, flow_name, name, given, callback_token)
+        return self.accept(world, flow_name, name, given, callback_token, qualifier)
 
     def accept(
-        self, world: World, flow_name: str, name: str | None, given: str, callback_token: str = ""
+        self,
+        world: World,
+        flow_name: str,
+        name: str | None,
+        given: str,
+        callback_token: str,
+        qualifier: str = "",
     ) -> ExecutionRecord:
         """Start an execution as `start` does, under any name: one made here may begin with a digit."""
         text = sound_input(given)
         flow = self._flows.get(world, flow_name)
         if flow.settings.is_express:
             raise ActionNotSupported("Express execution is not supported")
+        chosen = self._versions.choose(flow, qualifier)
         if name is not None and (existing := self._store.execution(flow.id, name)) is not None:
             if existing.is_open:
                 return existing
             raise ExecutionAlreadyExists(execution=name, flow=flow_name)
-        return self._add(world, flow, name if name is not None else self._ids.uuid(), text, callback_token)
-
-    def _add(self, world: World, flow: FlowRecord, name: str, text: str, callback_token: str) -> ExecutionRecord:
-        self._make_room(world)
-        new = NewExecution(
-            flow=flow, name=name, input=text, callback_token=callback_token, started_at=self._clock.now()
+        return self._add(
+            world,
+            NewExecution(
+                flow=chosen,
+                name=name if name is not None else self._ids.uuid(),
+                input=text,
+                callback_token=callback_token,
+                started_at=self._clock.now(),
+                qualifier=qualifier,
+            ),
         )
+
+    def _add(self, world: World, new: NewExecution) -> ExecutionRecord:
+        self._make_room(world)
+        flow = new.flow
         execution = self._store.add_execution(world, new)
         self._engine.start(execution)
         return ExecutionRecord(
             id=execution,
             flow_name=flow.name,
-            name=name,
+            name=new.name,
             definition=flow.definition,
             role_arn=flow.settings.role_arn,
             environment=flow.settings.environment,
-            input=text,
+            input=new.input,
             output="",
             status=Status.STARTING,
             started_at=new.started_at,

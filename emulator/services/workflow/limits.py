@@ -47,6 +47,13 @@ REPLY_CAUSE_CHARS = 8192
 
 LIST_FLOWS = Range(1, 999, 60)
 LIST_EXECUTIONS = Range(1, 99, 60)
+WEIGHT_MAX = 100
+"""Highest weight of a version in an alias. Assumed."""
+
+LIST_VERSIONS = Range(1, 999, 60)
+LIST_ALIASES = Range(1, 999, 60)
+"""Both assumed to be as for flows."""
+
 LIST_SCHEDULES = Range(1, 1000, 60)
 """The default is assumed."""
 

@@ -55,7 +55,7 @@ class FlowSettings:
 
 @frozen
 class FlowRecord:
-    """A flow as it is kept."""
+    """A flow as it is kept; with ``version``, as it was when that was published."""
 
     id: FlowId
     name: str
@@ -65,6 +65,7 @@ class FlowRecord:
     settings: FlowSettings
     created_at: Millis
     modified_at: Millis
+    version: str = ""
 
 
 @frozen
@@ -100,6 +101,7 @@ class NewExecution:
     input: str
     callback_token: str
     started_at: Millis
+    qualifier: str = ""
 
 
 @frozen(kw_only=False)
@@ -144,9 +146,13 @@ class HistoryEvent:
 
 @frozen
 class ExecutionFilter:
-    """Which executions a list shows. ``started_from`` is inclusive, ``started_before`` exclusive."""
+    """Which executions a list shows. ``started_from`` is inclusive, ``started_before`` exclusive.
+
+    ``qualifier`` is the version that ran or what the caller asked for.
+    """
 
     status: Status | None = None
     started_from: Millis | None = None
     started_before: Millis | None = None
     name_prefix: str = ""
+    qualifier: str = ""

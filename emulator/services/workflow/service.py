@@ -18,6 +18,8 @@ from emulator.services.workflow.schedule_sqlite import SqliteScheduleStore
 from emulator.services.workflow.schedules import Schedules
 from emulator.services.workflow.sqlite import SCHEMA, SqliteStore
 from emulator.services.workflow.tokens import Mint
+from emulator.services.workflow.version_sqlite import SqliteVersionStore
+from emulator.services.workflow.versions import Versions
 from emulator.services.workflow.waiting import EndWaiters
 from emulator.services.workflow.worlds import Worlds
 from emulator.storage.database import Database
@@ -26,7 +28,7 @@ __all__ = ["SCHEMA", "Workflow"]
 
 
 class Workflow:
-    """Serverless Workflow: ``flows``, ``executions``, ``schedules`` and ``reports`` have one method per operation.
+    """Serverless Workflow: ``flows``, ``versions``, ``executions``, ``schedules`` and ``reports`` have the operations.
 
     Call `start` once the schema has been applied and a loop is running, `close` at the end.
     """
@@ -61,7 +63,9 @@ class Workflow:
             surroundings=effects,
         )
         self.flows = Flows(store, definitions, clock, ids, self._flow_deleted)
-        self.executions = Executions(store, self.flows, engine, waiters, clock, ids)
+        self._version_store = SqliteVersionStore(database)
+        self.versions = Versions(self._version_store, self.flows, clock, ids)
+        self.executions = Executions(store, self.flows, self.versions, engine, waiters, clock, ids)
         self.reports = Reports(engine, mint, self.executions.get)
         self._schedule_store = SqliteScheduleStore(database, worlds)
         self._firing = Firing(database, self._schedule_store, clock, timers, self._run_scheduled)
@@ -97,6 +101,7 @@ class Workflow:
         """Forget every flow and execution of every account."""
         self._store.clear()
         self._schedule_store.clear()
+        self._version_store.clear()
         self._firing.forget()
         self.executions.forget()
         self._engine.forget()
@@ -104,6 +109,7 @@ class Workflow:
 
     def _flow_deleted(self, flow: FlowRecord, live: list[ExecutionId]) -> None:
         self.schedules.flow_deleted(flow)
+        self.versions.flow_deleted(flow)
         self._engine.halt(live)
         for execution in live:
             self._waiters.wake(execution)

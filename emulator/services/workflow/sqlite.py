@@ -152,10 +152,12 @@ class SqliteStore:
         """Keep an accepted execution; it is ready to run."""
         row = self._database.write(
             "INSERT INTO workflow_executions (world, flow, name, definition, role_arn, environment, input,"
-            " callback_token, started_at, status, ready) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
+            " callback_token, started_at, version, qualifier, status, ready)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
             (
                 self._worlds.id_of(world), new.flow.id, new.name, new.flow.definition_id, new.flow.settings.role_arn,
-                new.flow.settings.environment, new.input, new.callback_token, new.started_at,
+                new.flow.settings.environment, new.input, new.callback_token, new.started_at, new.flow.version,
+                new.qualifier,
             ),
         ).lastrowid  # fmt: skip
         assert row is not None
@@ -184,6 +186,9 @@ class SqliteStore:
         if criteria.name_prefix:
             where.append("substr(e.name, 1, ?) = ?")
             values += [len(criteria.name_prefix), criteria.name_prefix]
+        if criteria.qualifier:
+            where.append("? IN (e.version, e.qualifier)")
+            values.append(criteria.qualifier)
         if start is not None:
             where.append("(e.started_at, e.id) <= (?, ?)")
             values += [start.started_at, start.id]

@@ -26,6 +26,7 @@ from emulator.services.workflow.schedule_model import (
     ScheduleSettings,
     Turn,
 )
+from emulator.services.workflow.version_model import AliasRecord, VersionRecord
 
 EventRow = tuple[Any, ...]
 """Execution, world, instant, then the fields of `engine.events.Event` up to ``mark``; made in bulk, hence a tuple."""
@@ -232,4 +233,48 @@ class ScheduleStore(Protocol):
 
     def counts_wall_clock(self) -> bool:
         """Tell whether an enabled schedule has another expression than ``@every``."""
+        ...
+
+
+class VersionStore(Protocol):
+    """Flow versions and aliases."""
+
+    def publish(self, flow: FlowRecord, description: str, now: Millis) -> VersionRecord:
+        """Keep *flow* as it is under the next number; numbers are never given twice."""
+        ...
+
+    def flow_at(self, flow: FlowRecord, number: int) -> FlowRecord | None:
+        """Return *flow* as it was when version *number* was published."""
+        ...
+
+    def versions(self, flow: FlowId, start: int, limit: int) -> list[VersionRecord]:
+        """Return up to *limit* versions, newest first, from number *start* down."""
+        ...
+
+    def remove_version(self, flow: FlowId, number: int) -> None:
+        """Remove a version; executions that run it go on."""
+        ...
+
+    def put_alias(self, flow: FlowRecord, alias: AliasRecord) -> None:
+        """Keep an alias, new or changed."""
+        ...
+
+    def alias(self, flow: FlowId, name: str) -> AliasRecord | None:
+        """Return an alias."""
+        ...
+
+    def aliases(self, flow: FlowId, start: str, limit: int) -> list[AliasRecord]:
+        """Return up to *limit* aliases by name, from *start* on."""
+        ...
+
+    def alias_of(self, flow: FlowId, number: int) -> str | None:
+        """Return the name of an alias that leads to version *number*."""
+        ...
+
+    def remove_alias(self, flow: FlowId, name: str) -> None:
+        """Remove an alias."""
+        ...
+
+    def remove_of(self, flow: FlowId) -> None:
+        """Remove every version and alias of a flow."""
         ...

@@ -171,6 +171,7 @@ def parse_filter(parameters: Parameters) -> ExecutionFilter:
         started_from=_instant(parameters, "StartedTimeBegin"),
         started_before=_instant(parameters, "StartedTimeEnd"),
         name_prefix=optional(parameters, "ExecutionNamePrefix"),
+        qualifier=optional(parameters, "Qualifier"),
     )
 
 
