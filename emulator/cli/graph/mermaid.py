@@ -130,7 +130,7 @@ def _line(way: _End, target: str) -> str:
 def _escape(text: str) -> str:
     """Return *text* for use in quotes: Mermaid's entities for what it or HTML would read as more than text."""
     line = " ".join(text.split())
-    return "".join(f"#{ord(each)};" if each in '#"<>&`;\\' else each for each in line if each.isprintable())
+    return "".join(f"#{ord(each)};" if each in '#"<>&`;|\\' else each for each in line if each.isprintable())
 
 
 def _yaml(text: str) -> str:

@@ -76,6 +76,7 @@ def route(grid: Grid, ports: Mapping[Way, float]) -> tuple[dict[Way, list[Point]
         for number, hop in course.hops.items():
             spaces[number].append(hop)
     tracks = {number: _assign_tracks(hops) for number, hops in spaces.items()}
+    _join_lanes(courses)
     bottom_of: list[float] = []
     y = 0.0
     for number, row in enumerate(grid.rows):
@@ -131,25 +132,40 @@ def _group(way: Way) -> tuple[str, bool]:
 def _take_lanes(grid: Grid, courses: Sequence[_Course]) -> float:
     """Give the ways back to each target a lane at the right; return the width of everything."""
     right = max(item.x + item.width / 2 for row in grid.rows for item in row)
-    groups: dict[tuple[str, bool], list[_Course]] = defaultdict(list)
-    for course in courses:
-        if course.way.back:
-            groups[_group(course.way)].append(course)
     lanes: list[list[tuple[int, int]]] = []
-    for members in sorted(groups.values(), key=_height):
-        members.sort(key=lambda course: -course.way.items[-1].row)
-        low, high = members[0].way.target.row - 1, members[0].way.items[-1].row
+    for members in sorted(_ways_back(courses), key=_height):
+        low, high = members[0].way.target.row - 1, max(course.way.items[-1].row for course in members)
         number = next((n for n, lane in enumerate(lanes) if _is_free(lane, low, high)), len(lanes))
         if number == len(lanes):
             lanes.append([])
         lanes[number].append((low, high))
         target = members[0].way.target
         entry = None if grid.rows[target.row][-1] is target else target.x + min(target.width / 4, 40.0)
-        for index, course in enumerate(members):
+        for course in members:
             course.lane = right + _CORNER + number * TRACK
             course.entry = entry
-            course.way.joins = index > 0
     return right + (_CORNER + (len(lanes) - 1) * TRACK + 2 if lanes else 0.0)
+
+
+def _ways_back(courses: Sequence[_Course]) -> list[list[_Course]]:
+    groups: dict[tuple[str, bool], list[_Course]] = defaultdict(list)
+    for course in courses:
+        if course.way.back:
+            groups[_group(course.way)].append(course)
+    return list(groups.values())
+
+
+def _join_lanes(courses: Sequence[_Course]) -> None:
+    """Let the way that begins lowest run through its lane, and the others to the same target end on it."""
+    for members in _ways_back(courses):
+        lowest = max(members, key=_begin_of_lane)
+        for course in members:
+            course.way.joins = course is not lowest
+
+
+def _begin_of_lane(course: _Course) -> tuple[int, int]:
+    row = course.way.items[-1].row
+    return row, course.hops[row].track
 
 
 def _height(members: Sequence[_Course]) -> int:
@@ -172,7 +188,7 @@ def _take_hops(course: _Course) -> None:
         course.hops[item.row] = _Hop(group=group, top=top, bottom=bottom)
     if way.back:
         course.hops[way.items[-1].row] = _Hop(group=group, top=xs[-1], bottom=None, side=course.lane)
-        if course.entry is not None and not way.joins:
+        if course.entry is not None:
             course.hops[way.target.row - 1] = _Hop(group=group, top=None, bottom=course.entry, side=course.lane)
 
 

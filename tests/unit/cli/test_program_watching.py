@@ -1,0 +1,181 @@
+"""Checking, following, reading and drawing flows on the command line, against a running emulator."""
+
+import json
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+FLOW = """\
+version: v1
+type: flow
+steps:
+  - type: pass
+    name: Set
+    outputMappings:
+      - {target: note, source: 你好}
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.items, item: item}
+    steps:
+      - {type: wait, name: Nap, duration: $.item}
+  - type: choice
+    name: Judge
+    choices:
+      - {condition: $.good == true, goto: Good}
+  - {type: fail, name: Bad, error: Mine, cause: told to}
+  - {type: succeed, name: Good}
+"""
+
+GOOD, BAD = '{"good": true, "items": [0, 1]}', '{"items": []}'
+
+
+@pytest.fixture
+def flow(program):
+    """A flow named watched."""
+    program.start()
+    (program.folder / "watched.yml").write_text(FLOW, encoding="utf-8")
+    assert program.run("flow", "create", "watched", "watched.yml").returncode == 0
+
+
+def test_followed_execution_shows_steps_as_they_end(program, flow):
+    """One line per step end, indented; the last line is the status."""
+    done = program.run("flow", "start", "watched", "--input", GOOD, "--follow")
+
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert lines[0].startswith("execution ")
+    # Whether the wait is still going on when the program looks is up to the machine.
+    told = [line[21:] for line in lines[1:-1] if not line.endswith("[1] Nap  waits: 1 s")]
+    assert told == ['Set  {"note":"你好"}', "Each  begins", "  [0] Nap", "  [1] Nap", "Each", "Judge  -> Good", "Good"]
+    assert lines[-1] == 'Succeeded: {"note":"你好"}'
+
+
+def test_followed_execution_that_fails_tells_why(program, flow):
+    """The exit code is 1, and the status comes with error and cause."""
+    done = program.run("flow", "start", "watched", "--input", BAD, "--follow")
+
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "Failed: Mine told to"
+    assert "Bad  failed Mine told to" in done.stdout
+
+
+def test_events_go_with_following(program):
+    """Alone the option has nothing to say, so it is wrong usage."""
+    assert program.run("flow", "start", "watched", "--events").returncode == 2
+
+
+def test_history_is_a_tree_of_steps(program, flow):
+    """Of the newest execution; long values are cut unless all is asked for."""
+    program.run("flow", "start", "watched", "--input", GOOD, "--name", "first", "--follow")
+    long = json.dumps({"items": [], "note": "x" * 500})
+    program.run("flow", "start", "watched", "--input", long, "--name", "second", "--follow")
+
+    newest = program.run("flow", "history", "watched", COLUMNS="80")
+    full = program.run("flow", "history", "watched", "--full")
+    first = program.run("flow", "history", "watched", "first")
+
+    assert newest.stdout.startswith("watched / second  failed after ")
+    assert max(len(line) for line in newest.stdout.splitlines()) == 80
+    assert "x" * 500 in full.stdout
+    steps = [line[21:].split("  (")[0].rstrip() for line in first.stdout.splitlines() if line.lstrip()[:1] == "+"]
+    assert steps == [
+        "Set",
+        "Each",
+        "  [iteration 0]",
+        "    Nap",
+        "  [iteration 1]",
+        "    Nap",
+        "Judge  -> Good",
+        "Good",
+    ]
+
+
+def test_flow_is_drawn_to_a_file_or_to_standard_output(program, flow):
+    """An SVG named after the flow unless told otherwise; Mermaid on request."""
+    written = program.run("flow", "graph", "watched")
+    named = program.run("flow", "graph", "watched", "--format", "mermaid", "--output", "other.txt")
+    printed = program.run("flow", "graph", "watched", "--format", "mermaid", "--output", "-")
+    nowhere = program.run("flow", "graph", "watched", "--output", "no/such/folder.svg")
+
+    assert written.stdout == "wrote watched.svg\n"
+    root = ElementTree.parse(program.folder / "watched.svg").getroot()
+    assert {each.get("data-step") for each in root.iter()} >= {"Set", "Each", "Nap", "Judge", "Bad", "Good"}
+    assert named.stdout == "wrote other.txt\n"
+    assert (program.folder / "other.txt").read_text(encoding="utf-8") == printed.stdout
+    assert "flowchart TD" in printed.stdout
+    assert nowhere.returncode == 1
+    assert "cannot be written" in nowhere.stderr
+
+
+def test_execution_is_drawn_with_the_states_of_its_steps(program, flow):
+    """The newest one, or the one that is named; the ways that were gone are marked."""
+    none = program.run("flow", "graph", "watched", "--execution")
+    program.run("flow", "start", "watched", "--input", GOOD, "--name", "good", "--follow")
+    program.run("flow", "start", "watched", "--input", BAD, "--name", "bad", "--follow")
+
+    good = program.run("flow", "graph", "watched", "--execution", "good", "--output", "-")
+    newest = program.run("flow", "graph", "watched", "--output", "-", "--execution")
+
+    assert none.returncode == 1
+    assert states(good.stdout)["Good"] == "succeeded"
+    assert states(good.stdout)["Bad"] == "not entered"
+    assert states(newest.stdout)["Bad"] == "failed"
+    assert taken(good.stdout) >= {("Set", "Each"), ("Judge", "Good"), ("Good", "$"), ("^", "Set")}
+    assert ("Judge", "Bad") in taken(newest.stdout)
+
+
+def states(text):
+    root = ElementTree.fromstring(text)
+    return {each.get("data-step"): each.get("data-state") for each in root.iter() if each.get("data-step")}
+
+
+def taken(text):
+    root = ElementTree.fromstring(text)
+    return {(each.get("data-from"), each.get("data-to")) for each in root.iter() if each.get("data-taken") == "true"}
+
+
+# --- check ----------------------------------------------------------------------------------------------------------
+
+
+def test_definition_is_checked_without_a_server(program):
+    """Steps in all depths are counted, and what is probably not meant is told."""
+    (program.folder / "f.yml").write_text(FLOW + "  - {type: pass, name: Lost}\n", encoding="utf-8")
+
+    checked = program.run("flow", "check", "f.yml")
+    as_json = json.loads(program.run("flow", "check", "f.yml", "--json").stdout)
+
+    assert checked.returncode == 0
+    assert checked.stdout == "ok, 7 steps\nwarning: nothing leads to the step 'Lost' (line 19)\n"
+    assert (as_json["ok"], as_json["steps"], len(as_json["warnings"])) == (True, 7, 1)
+    assert not (program.folder / ".localyun").exists()
+
+
+def test_definition_that_would_be_refused_is_told_with_its_place(program):
+    """In the form editors jump to; standard input has a name too; {accountID} moves nothing."""
+    arn = "acs:fc:cn-hangzhou:{accountID}:services/s/functions/f"
+    text = f"version: v1\ntype: flow\nsteps:\n  - {{resourceArn: '{arn}', name: a, type: nothing}}\n"
+    (program.folder / "f.yml").write_text(text, encoding="utf-8")
+
+    refused = program.run("flow", "check", "f.yml")
+    as_json = program.run("flow", "check", "f.yml", "--json")
+    piped = subprocess.run(
+        [sys.executable, "-m", "emulator", "flow", "check", "-"],
+        cwd=program.folder, env=program.env, input=text, capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+
+    column = text.splitlines()[3].index("nothing") + 1
+    assert refused.returncode == as_json.returncode == piped.returncode == 1
+    assert refused.stdout.startswith(f"f.yml:4:{column}: steps[0].type: unknown type of step")
+    assert piped.stdout == refused.stdout.replace("f.yml", "<stdin>")
+    error = json.loads(as_json.stdout)["error"]
+    assert (error["line"], error["column"], error["field"]) == (4, column, "steps[0].type")
+
+
+def test_file_that_cannot_be_read_is_a_failure(program):
+    """With the system's reason."""
+    done = program.run("flow", "check", "missing.yml")
+
+    assert done.returncode == 1
+    assert "missing.yml cannot be read" in done.stderr
