@@ -131,7 +131,6 @@ def test_what_the_platform_cannot_do_is_an_api_error(on_site, failure, status, c
     [
         ("X_Fc_Invocation_Type", "Sideways", 400, "InvalidArgument"),
         ("X_Fc_Log_Type", "Head", 400, "InvalidArgument"),
-        ("X_Fc_Invocation_Type", "Async", 400, "OperationNotServed"),
     ],
 )
 def test_unknown_kinds_of_calls_are_refused(on_site, header, value, status, code):

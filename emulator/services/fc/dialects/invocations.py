@@ -6,8 +6,10 @@ Source: API reference of InvokeFunction; Funcraft for the exposed headers and co
 from base64 import b64encode
 
 from emulator.http.message import Response
+from emulator.services.fc.asynchronous.queue import Order
+from emulator.services.fc.dialects.bodies import truth
 from emulator.services.fc.dialects.exchange import Exchange
-from emulator.services.fc.errors import InvalidArgument, OperationNotServed
+from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.invoking import Call, Invoked
 from emulator.services.fc.limits import LOG_TAIL_BYTES
 
@@ -18,7 +20,7 @@ _EXPOSED = (
 
 
 async def invoke_function(exchange: Exchange) -> Response:
-    """Run a function and wait for its result."""
+    """Run a function and wait for its result, or queue the call."""
     headers = exchange.context.request.headers
     kind = _choice(headers.get("x-fc-invocation-type") or "Sync", "X-Fc-Invocation-Type", ("sync", "async", "dryrun"))
     tail = _choice(headers.get("x-fc-log-type") or "None", "X-Fc-Log-Type", ("none", "tail")) == "tail"
@@ -36,8 +38,34 @@ async def invoke_function(exchange: Exchange) -> Response:
         exchange.service.invoker.check(exchange.world, call)
         return Response(204)
     if kind == "async":
-        raise OperationNotServed(operation="InvokeFunction with X-Fc-Invocation-Type: Async")
+        return _queue(exchange, call)
     return _answer(await exchange.service.invoker.invoke(exchange.world, call), tail=tail)
+
+
+def _queue(exchange: Exchange, call: Call) -> Response:
+    """Queue a call; the answer leaves once that is committed.
+
+    Either generation's header may name the task; 2.0 has one more that asks for task mode or against it.
+    """
+    headers = exchange.context.request.headers
+    enable = headers.get("x-fc-stateful-async-invocation-enable")
+    order = Order(
+        service=call.service,
+        function=call.function,
+        qualifier=call.qualifier,
+        event=call.event,
+        request_id=call.request_id,
+        now=call.now,
+        task_mode=truth(enable) if enable else None,
+        task_id=headers.get("x-fc-stateful-async-invocation-id") or headers.get("x-fc-async-task-id"),
+        tracing=call.tracing,
+    )
+    accepted = exchange.service.async_queue.accept(exchange.world, order)
+    named = []
+    if accepted.task_id:
+        header = "X-Fc-Stateful-Async-Invocation-Id" if call.service else "X-Fc-Async-Task-Id"
+        named.append((header, accepted.task_id))
+    return Response(202, b"", [("Access-Control-Expose-Headers", _EXPOSED), *named])
 
 
 def _choice(value: str, header: str, choices: tuple[str, ...]) -> str:
@@ -58,6 +86,7 @@ def _answer(invoked: Invoked, *, tail: bool) -> Response:
         ("X-Fc-Invocation-Function-Version", invoked.version),
         ("X-Fc-Invocation-Code-Version", invoked.version),
         ("X-Fc-Instance-Id", result.instance_id),
+        ("X-Localyun-Start", "cold" if result.cold else "provisioned" if result.provisioned else "warm"),
     ]
     if result.error_type:
         headers.append(("X-Fc-Error-Type", result.error_type))
