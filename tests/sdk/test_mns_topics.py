@@ -51,9 +51,9 @@ def inbox(account):
 
 
 class Receiver:
-    """A web server on a free port that keeps what is pushed to it."""
+    """A web server that keeps what is pushed to it; on a free port unless one is given."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.received: queue.Queue = queue.Queue()
         outer = self
 
@@ -67,7 +67,7 @@ class Receiver:
             def log_message(self, *parts):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05})
         self.thread.start()
         self.url = f"http://127.0.0.1:{self.server.server_port}"
@@ -221,3 +221,35 @@ def test_mail_and_short_messages_are_accepted(topic):
     published = topic.publish_message(TopicMessage("hello", "", mail, sms))
 
     assert published.message_id
+
+
+@pytest.mark.recovery
+def test_a_killed_emulator_goes_on_pushing_where_it_was(new_emulator):
+    """A message nobody has taken yet reaches its subscriber after the restart."""
+    emulator = new_emulator().start()
+    account = Account(
+        emulator.url,
+        emulator.keys["accessKeyId"],
+        emulator.keys["accessKeySecret"],
+        logger=logging.getLogger("test.mns"),
+    )
+    receiver = Receiver()
+    port = receiver.server.server_port
+    receiver.close()  # nobody listens for now
+    topic = account.get_topic("survivor")
+    topic.create(TopicMeta())
+    meta = SubscriptionMeta(f"http://127.0.0.1:{port}/", "EXPONENTIAL_DECAY_RETRY", "SIMPLIFIED")
+    topic.get_subscription("web").subscribe(meta)
+    topic.publish_message(TopicMessage("still here"))
+    emulator.kill()
+    account.get_client().close_connection()
+
+    receiver = Receiver(port)
+    emulator.start()
+    try:
+        path, _, body = receiver.received.get(timeout=20)
+    finally:
+        receiver.close()
+
+    assert (path, body) == ("/", b"still here")
+    assert emulator.stop() == 0
