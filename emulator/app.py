@@ -23,6 +23,7 @@ from emulator.config import Config
 from emulator.dialect.context import Front
 from emulator.gateway.admin import AdminFront
 from emulator.gateway.hosts import HostPolicy
+from emulator.gateway.names import FunctionNames
 from emulator.gateway.pipeline import Pipeline
 from emulator.gateway.server import LOOPBACK, Server
 from emulator.http.certificates import CertificateAuthority, MintingFailed
@@ -110,12 +111,16 @@ class Emulator:
         self._closing.push_async_callback(self._close_services)  # after the server's end: calls still need them
         await self._listen(self._pipeline(fronts, loaded, keyring, policy, database), authority)
 
-        services = await self._load_services(database, timers, work, folder)
+        def renew() -> None:
+            self._background.spawn(self._prepare_certificates(authority, _bundle(folder)), "certificates")
+
+        names = FunctionNames(policy, authority, renew)
+        services = await self._load_services(database, timers, work, folder, names)
         await services.start()
         keyring.add(services.temporary_keys)
         fronts.update(services.fronts())
         loaded.set_result(None)
-        self._background.spawn(self._prepare_certificates(authority, _bundle(folder)), "certificates")
+        renew()
 
     def _open_database(self, work: Path) -> Database:
         """Open the state file, or one in memory, and bring it to this program's schema."""
@@ -160,7 +165,9 @@ class Emulator:
         self._closing.push_async_callback(self._background.close)
         await self._server.start()
 
-    async def _load_services(self, database: Database, timers: LoopTimers, work: Path, folder: Path) -> "Assembly":
+    async def _load_services(
+        self, database: Database, timers: LoopTimers, work: Path, folder: Path, names: FunctionNames
+    ) -> "Assembly":
         """Import and build the services; the loop goes on serving meanwhile."""
         assembly = await asyncio.to_thread(_import_assembly)
         self._services = assembly(
@@ -173,6 +180,7 @@ class Emulator:
             work=work,
             address=self.http_url,
             authority=folder / "ca" / "ca.pem",
+            names=names,
             environment=self._environment(folder),
         )
         return self._services

@@ -4,7 +4,7 @@ Every port of a service is filled here and nowhere else.
 """
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,11 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
 from emulator.redirect import python_hook
+from emulator.services.fc.arns import parse_function_arn
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.logbook import LogBook
+from emulator.services.fc.ports import HostNames, TopicMissing
 from emulator.services.fc.runtime.instance import Credentials
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
@@ -33,6 +35,9 @@ from emulator.services.mns.api import MnsFront
 from emulator.services.mns.open_api import MnsOpenFront
 from emulator.services.mns.reports import delivery_object, outbox_object
 from emulator.services.mns.service import MessageService
+from emulator.services.mns.topic_errors import TopicNotExist
+from emulator.services.mns.topic_model import ContentFormat, NotifyStrategy, SubscriptionChange, SubscriptionSettings
+from emulator.services.mns.topic_ports import FunctionRefused
 from emulator.services.mns.topic_service import TopicService
 from emulator.services.sts.api import StsFront
 from emulator.services.sts.service import TemporaryKeys
@@ -52,7 +57,8 @@ class Assembly:
     """All services of one emulator.
 
     *work* is the folder for code and logs; *address* the emulator's own ``http://127.0.0.1:PORT``; *authority* the file
-    of its private certificate authority; *environment* what function instances find in theirs.
+    of its private certificate authority; *names* is told which host names lead to functions; *environment* is what
+    function instances find in theirs.
     """
 
     def __init__(
@@ -67,6 +73,7 @@ class Assembly:
         work: Path,
         address: str,
         authority: Path,
+        names: HostNames,
         environment: dict[str, str],
     ) -> None:
         self._config = config
@@ -93,6 +100,7 @@ class Assembly:
             queues=self._queues,
             signer=self._signer,
             endpoint=lambda: address,
+            functions=TopicCalls(lambda: self._functions),
             home=OwnNames(HostPolicy(config.allowed_hosts), address).find,
             trusted=authority,
         )
@@ -108,6 +116,8 @@ class Assembly:
             region=world.region,
             endpoint=lambda: address,
             credentials=RoleKeys(self._temporary, clock),
+            host_names=names,
+            topics=TriggerSubscriptions(self._topics),
         )
         self._workflow = Workflow(
             database=database, clock=clock, ids=ids, timers=timers, functions=FunctionCalls(self._functions)
@@ -140,10 +150,10 @@ class Assembly:
     async def reset(self) -> None:
         """Forget everything the services know; functions of the folder stay."""
         self._workflow.reset()  # first: its executions call the others
-        await self._functions.reset()
         await self._topics.reset()
         self._queues.reset()
         self._declared.apply(self._queues, self._topics)
+        await self._functions.reset()  # last: triggers of the folder subscribe to declared topics
 
     def fronts(self) -> dict[str, Front]:
         """Return the services' fronts by the names the router uses."""
@@ -235,6 +245,72 @@ class FunctionCalls:
         except FcError as error:
             return FunctionReply(refusal=Refusal(error.http_status, error.code, error.message))
         return FunctionReply(body=call.result.body, error_type=call.result.error_type)
+
+
+class TopicCalls:
+    """Lets topics call functions (the port `FunctionInvoker` of the message service)."""
+
+    def __init__(self, functions: Callable[[], FunctionCompute]) -> None:
+        self._functions = functions
+
+    async def invoke_async(self, world: World, arn: str, event: bytes, key: str) -> None:
+        """Queue a call of the function that *arn* names.
+
+        Raises: FunctionRefused.
+        """
+        name = parse_function_arn(arn)
+        if name is None:
+            raise FunctionRefused(f"{arn} does not name a function")
+        try:
+            await self._functions().invoke_async(
+                world, name.service or None, name.function, name.qualifier, event, key=key
+            )
+        except FcError as error:
+            raise FunctionRefused(str(error)) from error
+
+
+class TriggerSubscriptions:
+    """Lets triggers subscribe functions to topics (the port `TopicSubscriptions` of Function Compute)."""
+
+    def __init__(self, topics: TopicService) -> None:
+        self._subscriptions = topics.subscriptions
+
+    def subscribe(
+        self,
+        world: World,
+        topic: str,
+        name: str,
+        function_arn: str,
+        *,
+        filter_tag: str | None,
+        content_format: str,
+        strategy: str,
+    ) -> None:
+        """Make the subscription *name*, or change it when it is there.
+
+        Raises: TopicMissing.
+        """
+        settings = SubscriptionSettings(
+            endpoint=function_arn,
+            filter_tag=filter_tag,
+            strategy=NotifyStrategy(strategy),
+            content_format=ContentFormat(content_format),
+        )
+        try:
+            found = [each for each in self._subscriptions.all(world, topic) if each.name == name]
+            same = [each.settings for each in found if each.settings.endpoint == function_arn]
+            if same and same[0].content_format is settings.content_format:
+                change: SubscriptionChange = {"filter_tag": filter_tag, "strategy": settings.strategy}
+                self._subscriptions.change(world, topic, name, change)
+                return
+            self._subscriptions.delete(world, topic, name)  # endpoint and format of a subscription never change
+            self._subscriptions.create(world, topic, name, settings)
+        except TopicNotExist:
+            raise TopicMissing(topic) from None
+
+    def unsubscribe(self, world: World, topic: str, name: str) -> None:
+        """Remove the subscription; does nothing when topic or subscription are gone."""
+        self._subscriptions.delete(world, topic, name)
 
 
 class RoleKeys:

@@ -66,6 +66,16 @@ class CertificateAuthority:
         self._minting = False
         self._tasks = TaskGroup("certificates")
 
+    def permit(self, domain: str) -> bool:
+        """Let the authority sign for *domain* from now on; return whether that makes it due for renewal.
+
+        The renewal happens with the next `ensure_ca`, `prepare` or `context_for`.
+        """
+        if files.is_permitted(domain, self._domains) or not files.is_host_name(domain):
+            return False
+        self._domains = tuple(sorted({*self._domains, domain}))
+        return True
+
     async def ensure_ca(self) -> Path:
         """Return the file clients have to trust, made or renewed first if need be.
 

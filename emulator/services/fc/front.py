@@ -41,7 +41,7 @@ class FcFront:
 
     def new_request_id(self, context: RequestContext) -> str:
         """Return a UUID, or ``1-{seconds}-{8 digits}-{12 digits}`` in 2023-03-30."""
-        if version_of(context) != "2023-03-30" and not self._service.http_routing.is_third_generation(
+        if version_of(context) != "2023-03-30" and not self._service.sources.http_routing.is_third_generation(
             context.request, context.host
         ):
             return self._ids.uuid()
@@ -53,7 +53,7 @@ class FcFront:
         Raises: FcError.
         """
         request = context.request
-        if self._service.http_routing.concerns(request, context.host):
+        if self._service.sources.http_routing.concerns(request, context.host):
             return self._serve_trigger(context)
         path = request.path
         _, version, rest = (*path.split("/", 2), "", "")[:3]
@@ -69,7 +69,7 @@ class FcFront:
 
     def allows_anonymous(self, context: RequestContext) -> bool:
         """Tell whether the request may go on unsigned: it is for an HTTP trigger that its owner made anonymous."""
-        if not self._service.http_routing.concerns(context.request, context.host):
+        if not self._service.sources.http_routing.concerns(context.request, context.host):
             return False
         try:
             return self._target(context).trigger.auth == "anonymous"
@@ -82,7 +82,7 @@ class FcFront:
 
     def auth_error(self, failure: AuthFailure, context: RequestContext) -> FcError:
         """Turn a reason into this service's code and text; a trigger that is not there is told before that."""
-        if self._service.http_routing.concerns(context.request, context.host):
+        if self._service.sources.http_routing.concerns(context.request, context.host):
             try:
                 check_verifiable(self._target(context).trigger)
             except FcError as error:
@@ -100,7 +100,7 @@ class FcFront:
             error = InternalServerError()
         version = version_of(context)
         body: dict[str, Any] = {}
-        for_trigger = self._service.http_routing.concerns(context.request, context.host)
+        for_trigger = self._service.sources.http_routing.concerns(context.request, context.host)
         if version != "2023-03-30":
             body = {"ErrorCode": error.code, "ErrorMessage": error.message}
         if version != "2016-08-15" or for_trigger:
@@ -115,13 +115,13 @@ class FcFront:
     def _target(self, context: RequestContext) -> HttpTarget:
         account = context.principal.account if context.principal else context.host_account
         world = World(account or self._service.world.account, context.region)
-        return self._service.http_routing.find(context.request, context.host, world)
+        return self._service.sources.http_routing.find(context.request, context.host, world)
 
     def _serve_trigger(self, context: RequestContext) -> Awaitable[Response]:
         context.operation = "HTTP trigger"
         if context.principal is None:
             raise LookupError("the request has not been authenticated")
-        answer = self._service.http_invoker.serve(
+        answer = self._service.sources.http_invoker.serve(
             context.request,
             self._target(context),
             context.principal,

@@ -97,3 +97,47 @@ class HostNames(Protocol):
     def forget(self, host: str) -> None:
         """Answer *host* no longer."""
         ...
+
+
+class Enqueue(Protocol):
+    """Queues asynchronous calls; `FunctionCompute.enqueue`."""
+
+    def __call__(
+        self, world: World, service: str | None, function: str, qualifier: str | None, event: bytes, *, key: str
+    ) -> str:
+        """Queue a call in the transaction of this moment and return its request id; a known *key* queues nothing.
+
+        Raises: FcError.
+        """
+        ...
+
+
+class TopicMissing(Exception):
+    """There is no such topic."""
+
+
+class TopicSubscriptions(Protocol):
+    """Subscribes functions to topics, in the transaction of the caller."""
+
+    def subscribe(
+        self,
+        world: World,
+        topic: str,
+        name: str,
+        function_arn: str,
+        *,
+        filter_tag: str | None,
+        content_format: str,
+        strategy: str,
+    ) -> None:
+        """Make the subscription *name*, or change it when it is there.
+
+        *content_format* is ``STREAM`` or ``JSON``, *strategy* ``BACKOFF_RETRY`` or ``EXPONENTIAL_DECAY_RETRY``.
+
+        Raises: TopicMissing.
+        """
+        ...
+
+    def unsubscribe(self, world: World, topic: str, name: str) -> None:
+        """Remove the subscription; does nothing when topic or subscription are gone."""
+        ...

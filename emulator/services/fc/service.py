@@ -24,25 +24,28 @@ from emulator.services.fc.capacity.settings import Settings
 from emulator.services.fc.capacity.sqlite import SqliteCapacityStore
 from emulator.services.fc.catalog import Catalog
 from emulator.services.fc.code import CodeStore
-from emulator.services.fc.domain_sqlite import DomainStore
 from emulator.services.fc.effects import Effects, family
 from emulator.services.fc.errors import FunctionNotFound
+from emulator.services.fc.event_sources import EventSources
 from emulator.services.fc.folder import FolderReader, Snapshot
 from emulator.services.fc.functions import Functions
-from emulator.services.fc.http_invoke import HttpInvoker
-from emulator.services.fc.http_routing import HttpRouting
 from emulator.services.fc.invoking import Call, Invoked, Invoker
 from emulator.services.fc.loading import Loader
 from emulator.services.fc.logbook import LogBook
 from emulator.services.fc.model import Function, Scope
-from emulator.services.fc.ports import CredentialIssuer, DestinationQueue, DestinationTopic, Instances, ObjectReader
+from emulator.services.fc.ports import (
+    CredentialIssuer,
+    DestinationQueue,
+    DestinationTopic,
+    HostNames,
+    Instances,
+    ObjectReader,
+    TopicSubscriptions,
+)
 from emulator.services.fc.publishing import Publishing
 from emulator.services.fc.resolving import Resolver
 from emulator.services.fc.sqlite import SCHEMA, SqliteStore
 from emulator.services.fc.tagging import Tagging
-from emulator.services.fc.trigger_model import Trigger, trigger_path
-from emulator.services.fc.trigger_sqlite import TriggerStore
-from emulator.services.fc.triggers import Triggers
 from emulator.services.fc.watching import Watcher
 from emulator.storage.database import Database
 
@@ -61,7 +64,8 @@ class FunctionCompute:
     instance pool). *account* and *region* are the world the functions folder belongs to. *endpoint* returns the
     emulator's own address (``http://127.0.0.1:8868``). Without *credentials* functions get no keys; without *objects*
     code cannot come from a bucket, and without *queue_destinations* and *topic_destinations* results of asynchronous
-    calls go to functions only. *async_retry_delay_ms* is the pause after the first failure of such a call.
+    calls go to functions only. Without *host_names* HTTP triggers are reached by their paths only, without *topics*
+    topic triggers get no messages. *async_retry_delay_ms* is the pause after the first failure of such a call.
     """
 
     def __init__(
@@ -81,6 +85,8 @@ class FunctionCompute:
         objects: ObjectReader | None = None,
         queue_destinations: DestinationQueue | None = None,
         topic_destinations: DestinationTopic | None = None,
+        host_names: HostNames | None = None,
+        topics: TopicSubscriptions | None = None,
         async_retry_delay_ms: int = limits.ASYNC_RETRY_DELAY_MS,
     ) -> None:
         self._clock = clock
@@ -105,8 +111,6 @@ class FunctionCompute:
         )
         self.publishing = Publishing(self.store, ids, self.codes, self.functions, self._effects, self.resolver)
         self.tagging = Tagging(self.store)
-        self._trigger_store = TriggerStore(database)
-        self.triggers = Triggers(self._trigger_store, database, self.resolver, ids)
         self._capacity_store = SqliteCapacityStore(database)
         admission = Admission(self._capacity_store, self.resolver, lambda place: self.provisioner.kept_ready(place))
         self.invoker = Invoker(self.resolver, instances, ids, credentials, admission)
@@ -138,10 +142,19 @@ class FunctionCompute:
         )
         self.tasks = Tasks(async_store, self.resolver, self.async_queue.stop)
         self.instance_list = InstanceList(self.store, self.resolver, instances)
+        self.sources = EventSources(
+            database=database,
+            clock=clock,
+            ids=ids,
+            timers=timers,
+            resolver=self.resolver,
+            invoker=self.invoker,
+            enqueue=self.enqueue,
+            endpoint=endpoint,
+            host_names=host_names,
+            topics=topics,
+        )
         self._join()
-        self._domain_store = DomainStore(database)
-        self.http_routing = HttpRouting(self._trigger_store, self._domain_store, self.resolver)
-        self.http_invoker = HttpInvoker(self.invoker)
         self._loader = Loader(self.store, ids, self._effects, self.world)
         self._snapshot = Snapshot()
         self._watcher: Watcher | None = None
@@ -150,7 +163,7 @@ class FunctionCompute:
         """Let what is deleted take along what hangs on it, unless that forbids it."""
 
         def check_function(world: World, service: str, name: str) -> None:
-            self.triggers.check_none(world, service, name)
+            self.sources.triggers.check_none(world, service, name)
             self.capacity.check_deletable(world, service, name)
 
         def forget_function(world: World, service: str, name: str) -> None:
@@ -185,6 +198,7 @@ class FunctionCompute:
         self._effects.sweep_soon()
         self.provisioner.start()
         self.async_queue.start()
+        self.sources.start()
 
     async def close(self) -> None:
         """Stop watching, end the threads.
@@ -192,6 +206,7 @@ class FunctionCompute:
         Asynchronous calls that run are broken off and run again after the next start. The instance pool belongs to
         somebody else, who closes it first: instances still log on their way out.
         """
+        await self.sources.close()
         await self.async_queue.close()
         await self.provisioner.close()
         if self._watcher is not None:
@@ -207,9 +222,8 @@ class FunctionCompute:
         await self.async_queue.reset()
         await self.provisioner.close()
         self._capacity_store.clear()
+        self.sources.clear()
         self.store.clear()
-        self._trigger_store.clear()
-        self._domain_store.clear()
         self.invoker.forget_keys()
         self._take(self._snapshot)
         self._effects.retire(family(*key) for key in known)
@@ -223,7 +237,7 @@ class FunctionCompute:
         now = self._clock.now()
         self._loader.apply(snapshot, now)
         loaded = self.store.loaded(self.world).functions.values()
-        self.triggers.follow_folder(self.world, [function for function in loaded if not function.version], now)
+        self.sources.follow_folder(self.world, loaded, now)
 
     # --- calls from inside the emulator --------------------------------------------------------------------------
 
@@ -321,16 +335,6 @@ class FunctionCompute:
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
         """
         return self.resolver.function(world, service or "", function, qualifier)
-
-    # --- addresses of HTTP triggers -----------------------------------------------------------------------------
-
-    def trigger_url(self, trigger: Trigger) -> str:
-        """Return the address of an HTTP trigger that works from everywhere on this machine, without a final slash."""
-        return f"{self._endpoint().rstrip('/')}{trigger_path(trigger)}"
-
-    def trigger_host(self, world: World, trigger: Trigger) -> str:
-        """Return the host name of an HTTP trigger; ``.localhost`` in place of its domain works too."""
-        return f"{trigger.label}.{world.region}.fcapp.run"
 
     # --- what the gateway serves beside the API ------------------------------------------------------------------
 

@@ -35,11 +35,15 @@ _ALL = Slice(limit=1_000_000)
 class TriggerWatcher(Protocol):
     """Somebody who acts on triggers: arms timers, subscribes to topics."""
 
-    def check(self, world: World, trigger: Trigger) -> None:
+    def joining(self, world: World, trigger: Trigger) -> None:
         """Take part in making or changing *trigger*, within the same transaction.
 
         Raises: FcError when it cannot be.
         """
+        ...
+
+    def leaving(self, world: World, trigger: Trigger) -> None:
+        """Take part in removing *trigger*, within the same transaction."""
         ...
 
     def changed(self, world: World, trigger: Trigger) -> None:
@@ -141,6 +145,11 @@ class Triggers:
         if self._store.some(world, service, function, Slice(limit=1)):
             raise FunctionNotEmpty(function=function)
 
+    def clear(self) -> None:
+        """Forget every trigger."""
+        for world, trigger in self._store.all():
+            self._delete(world, trigger)
+
     def all(self) -> list[tuple[World, Trigger]]:
         """Return every trigger of every world."""
         return self._store.all()
@@ -238,13 +247,15 @@ class Triggers:
                         f"'{trigger.qualifier}'"
                     )
         for watcher in self.watchers:
-            watcher.check(world, trigger)
+            watcher.joining(world, trigger)
 
     def _put(self, world: World, trigger: Trigger) -> None:
         self._store.put(world, trigger)
         self._tell(lambda watcher: watcher.changed(world, trigger))
 
     def _delete(self, world: World, trigger: Trigger) -> None:
+        for watcher in self.watchers:
+            watcher.leaving(world, trigger)
         self._store.delete(world, trigger)
         self._tell(lambda watcher: watcher.removed(world, trigger))
 

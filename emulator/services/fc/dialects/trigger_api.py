@@ -35,7 +35,7 @@ def render_2016(exchange: Exchange, trigger: Trigger) -> dict[str, Any]:
     """Write a trigger with its configuration as an object."""
     body = {**_common(trigger), "triggerConfig": dict(trigger.config)}
     if trigger.kind == "http":
-        body["urlInternet"] = exchange.service.trigger_url(trigger)
+        body["urlInternet"] = exchange.service.sources.url(trigger)
     return body
 
 
@@ -48,9 +48,9 @@ def render_2021(exchange: Exchange, trigger: Trigger) -> dict[str, Any]:
         "targetArn": function_arn(exchange.world, trigger.service, trigger.function),
     }
     if trigger.kind == "http":
-        url = exchange.service.trigger_url(trigger)
+        url = exchange.service.sources.url(trigger)
         body |= {
-            "domainName": exchange.service.trigger_host(exchange.world, trigger),
+            "domainName": exchange.service.sources.host(exchange.world, trigger),
             "urlInternet": url,
             "urlIntranet": url,
         }
@@ -66,7 +66,7 @@ def render_2023(exchange: Exchange, trigger: Trigger) -> dict[str, Any]:
         "targetArn": function_arn(exchange.world, "", trigger.function),
     }
     if trigger.kind == "http":
-        url = exchange.service.trigger_url(trigger)
+        url = exchange.service.sources.url(trigger)
         body["httpTrigger"] = {"urlInternet": url, "urlIntranet": url}
     return body
 
@@ -77,7 +77,7 @@ def _service(exchange: Exchange) -> str:
 
 def _create(render: Render) -> Handler:
     def create_trigger(exchange: Exchange) -> Response:
-        trigger = exchange.service.triggers.create(
+        trigger = exchange.service.sources.triggers.create(
             exchange.world, _service(exchange), exchange.segment("function"), exchange.body(), exchange.now
         )
         return exchange.answer(render(exchange, trigger), trigger.etag)
@@ -87,7 +87,7 @@ def _create(render: Render) -> Handler:
 
 def _get(render: Render) -> Handler:
     def get_trigger(exchange: Exchange) -> Response:
-        trigger = exchange.service.triggers.get(
+        trigger = exchange.service.sources.triggers.get(
             exchange.world, _service(exchange), exchange.segment("function"), exchange.segment("trigger")
         )
         return exchange.answer(render(exchange, trigger), trigger.etag)
@@ -97,7 +97,7 @@ def _get(render: Render) -> Handler:
 
 def _update(render: Render) -> Handler:
     def update_trigger(exchange: Exchange) -> Response:
-        trigger = exchange.service.triggers.update(
+        trigger = exchange.service.sources.triggers.update(
             exchange.world,
             _service(exchange),
             exchange.segment("function"),
@@ -113,7 +113,7 @@ def _update(render: Render) -> Handler:
 
 def _list(render: Render) -> Handler:
     def list_triggers(exchange: Exchange) -> Response:
-        page = exchange.service.triggers.page(
+        page = exchange.service.sources.triggers.page(
             exchange.world, _service(exchange), exchange.segment("function"), exchange.part()
         )
         rows = [render(exchange, trigger) for trigger in page.items]
@@ -124,7 +124,7 @@ def _list(render: Render) -> Handler:
 
 def delete_trigger(exchange: Exchange) -> Response:
     """Remove a trigger."""
-    exchange.service.triggers.delete(
+    exchange.service.sources.triggers.delete(
         exchange.world,
         _service(exchange),
         exchange.segment("function"),

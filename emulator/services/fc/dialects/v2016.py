@@ -8,7 +8,7 @@ from typing import Any
 from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc import fields
-from emulator.services.fc.dialects import bodies, trigger_api
+from emulator.services.fc.dialects import bodies, domain_api, trigger_api
 from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
 from emulator.services.fc.dialects.invocations import invoke_function
 from emulator.services.fc.dialects.routing import Route
@@ -326,6 +326,7 @@ SERVED = (
     Route("DELETE", _S + "/aliases/{alias}", "DeleteAlias", delete_alias),
     Route("POST", "/tag", "TagResource", tag_resource),
     Route("GET", "/tag", "GetResourceTags", get_resource_tags),
+    *domain_api.ROUTES,
 )
 """What this API and the one of 2021-04-06 have in common."""
 
@@ -358,11 +359,6 @@ KNOWN = (
     Route("DELETE", "/layers/{layer}/versions/{version}", "DeleteLayerVersion"),
     Route("PUT", "/layers/{layer}/acl", "PutLayerACL"),
     Route("GET", "/layerarn/{arn}", "GetLayerVersionByArn"),
-    Route("POST", "/custom-domains", "CreateCustomDomain"),
-    Route("GET", "/custom-domains", "ListCustomDomains"),
-    Route("GET", "/custom-domains/{domain}", "GetCustomDomain"),
-    Route("PUT", "/custom-domains/{domain}", "UpdateCustomDomain"),
-    Route("DELETE", "/custom-domains/{domain}", "DeleteCustomDomain"),
 )
 """What both APIs have and the emulator has not."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc import checks, fields, limits
-from emulator.services.fc.dialects import bodies, trigger_api, v2016
+from emulator.services.fc.dialects import bodies, domain_api, trigger_api, v2016
 from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
 from emulator.services.fc.dialects.invocations import invoke_function
 from emulator.services.fc.dialects.routing import Route
@@ -203,6 +203,7 @@ ROUTES = (
     Route("GET", _F + "/aliases/{alias}", "GetAlias", v2016.get_alias),
     Route("PUT", _F + "/aliases/{alias}", "UpdateAlias", v2016.update_alias),
     Route("DELETE", _F + "/aliases/{alias}", "DeleteAlias", v2016.delete_alias),
+    *domain_api.ROUTES,
     *trigger_api.routes(_F, trigger_api.render_2023),
     Route("POST", "/tags-v2", "TagResources", tag_resources),
     Route("DELETE", "/tags-v2", "UntagResources", untag_resources),
@@ -240,9 +241,4 @@ ROUTES = (
     Route("DELETE", "/layers/{layer}/versions/{version}", "DeleteLayerVersion"),
     Route("PUT", "/layers/{layer}/acl", "PutLayerACL"),
     Route("GET", "/layerarn/{arn}", "GetLayerVersionByArn"),
-    Route("POST", "/custom-domains", "CreateCustomDomain"),
-    Route("GET", "/custom-domains", "ListCustomDomains"),
-    Route("GET", "/custom-domains/{domain}", "GetCustomDomain"),
-    Route("PUT", "/custom-domains/{domain}", "UpdateCustomDomain"),
-    Route("DELETE", "/custom-domains/{domain}", "DeleteCustomDomain"),
 )

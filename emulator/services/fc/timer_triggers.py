@@ -1,0 +1,114 @@
+"""Timer triggers: each has a timer for its next instant, and then queues an asynchronous call.
+
+Instants that pass while the emulator is not running are not made up for. An interval keeps its beat over a restart: it
+counts from the moment the trigger was made or changed.
+"""
+
+import asyncio
+import logging
+import sys
+from functools import partial
+
+from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.cron import LENIENT, Cron, Schedule, parse_schedule
+from emulator.kernel.identity import World
+from emulator.kernel.tasks import TaskGroup
+from emulator.kernel.timers import Timers
+from emulator.services.fc.errors import FcError
+from emulator.services.fc.ports import Enqueue
+from emulator.services.fc.trigger_events import timer_event
+from emulator.services.fc.trigger_model import Trigger
+from emulator.services.fc.trigger_sqlite import TriggerStore
+
+_log = logging.getLogger(__name__)
+
+_Key = tuple[str, World, str, str, str]
+
+
+class TimerTriggers:
+    """Keeps timers in step with the timer triggers (a `TriggerWatcher`) and fires them."""
+
+    def __init__(self, store: TriggerStore, clock: Clock, timers: Timers, enqueue: Enqueue) -> None:
+        self._store = store
+        self._clock = clock
+        self._timers = timers
+        self._enqueue = enqueue
+        self._tasks = TaskGroup("fc-timers")
+        self._armed: dict[_Key, Trigger] = {}
+
+    # --- life ----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Arm the timers of an earlier run's triggers."""
+        for world, trigger in self._store.of_kind("timer"):
+            self.changed(world, trigger)
+
+    async def close(self) -> None:
+        """Disarm every timer."""
+        for key in self._armed:
+            self._timers.cancel(key)
+        self._armed.clear()
+        await self._tasks.close()
+
+    # --- TriggerWatcher ------------------------------------------------------------------------------------------
+
+    def joining(self, world: World, trigger: Trigger) -> None:
+        """Object to nothing: the schedule has been checked."""
+
+    def leaving(self, world: World, trigger: Trigger) -> None:
+        """Object to nothing."""
+
+    def changed(self, world: World, trigger: Trigger) -> None:
+        """Arm the timer of a trigger that is switched on."""
+        if trigger.kind != "timer":
+            return
+        self.removed(world, trigger)
+        if trigger.enabled:
+            self._armed[_key(world, trigger)] = trigger
+            self._arm(world, trigger, self._clock.now())
+
+    def removed(self, world: World, trigger: Trigger) -> None:
+        """Disarm a trigger's timer."""
+        key = _key(world, trigger)
+        if self._armed.pop(key, None) is not None:
+            self._timers.cancel(key)
+
+    # --- firing --------------------------------------------------------------------------------------------------
+
+    def _arm(self, world: World, trigger: Trigger, after: Millis) -> None:
+        schedule = parse_schedule(str(trigger.config["cronExpression"]), LENIENT)
+        if isinstance(schedule, Cron) and "apscheduler.triggers.cron" not in sys.modules:
+            # the first cron expression loads the library for it, which takes too long for the loop
+            self._tasks.spawn(self._arm_later(world, trigger, schedule, after), "first schedule")
+        else:
+            self._set(world, trigger, schedule.next_after(after, trigger.modified_at))
+
+    async def _arm_later(self, world: World, trigger: Trigger, schedule: Schedule, after: Millis) -> None:
+        instant = await asyncio.to_thread(schedule.next_after, after, trigger.modified_at)
+        if self._armed.get(_key(world, trigger)) is trigger:
+            self._set(world, trigger, instant)
+
+    def _set(self, world: World, trigger: Trigger, instant: Millis | None) -> None:
+        if instant is not None:
+            self._timers.call_at(instant, _key(world, trigger), partial(self._fire, world, trigger, instant))
+
+    def _fire(self, world: World, trigger: Trigger, instant: Millis) -> None:
+        event = timer_event(trigger.name, str(trigger.config.get("payload", "")), instant)
+        try:
+            self._enqueue(
+                world,
+                trigger.service or None,
+                trigger.function,
+                trigger.qualifier,
+                event,
+                key=f"timer/{trigger.trigger_id}/{instant}",
+            )
+        except FcError as error:
+            _log.warning("timer trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
+        finally:
+            # of instants missed while the machine slept only the last one counts
+            self._arm(world, trigger, max(instant, self._clock.now()))
+
+
+def _key(world: World, trigger: Trigger) -> _Key:
+    return ("fc timer", world, trigger.service, trigger.function, trigger.name)
