@@ -1,6 +1,5 @@
 """The operations of API version 2019-03-15: parse, call the service, render."""
 
-import asyncio
 from collections.abc import Awaitable
 
 from emulator.dialect.context import Answer, RequestContext
@@ -14,7 +13,10 @@ from emulator.services.workflow.errors import (
     EntityTooLarge,
     InvalidArgument,
 )
-from emulator.services.workflow.model import ExecutionRecord, FlowSettings
+from emulator.services.workflow.express_api import ExpressOperations
+from emulator.services.workflow.map_run_api import MapRunOperations
+from emulator.services.workflow.model import FlowSettings
+from emulator.services.workflow.parking import reply_at_end
 from emulator.services.workflow.schedule_api import ScheduleOperations
 from emulator.services.workflow.service import Workflow
 from emulator.services.workflow.version_api import VersionOperations
@@ -29,8 +31,11 @@ class WorkflowFront(RpcFront):
     max_body = limits.REQUEST_BYTES
 
     def __init__(self, service: Workflow, ids: Ids) -> None:
-        parts = (Operations(service), VersionOperations(service), ScheduleOperations(service))
-        table = {name: operation for part in parts for name, operation in part.table().items()}
+        table = {
+            name: operation
+            for part in (Operations, ExpressOperations, VersionOperations, ScheduleOperations, MapRunOperations)
+            for name, operation in part(service).table().items()
+        }
         super().__init__("fnf", VERSION, table, ids)
 
     def unknown_action(self, action: str) -> ServiceError:
@@ -78,7 +83,6 @@ class Operations:
             "DeleteFlow": self.delete_flow,
             "ListFlows": self.list_flows,
             "StartExecution": self.start_execution,
-            "StartSyncExecution": self.start_sync_execution,
             "StopExecution": self.stop_execution,
             "DescribeExecution": self.describe_execution,
             "ListExecutions": self.list_executions,
@@ -154,15 +158,6 @@ class Operations:
         )
         return wire.render_execution(record)
 
-    def start_sync_execution(self, context: RequestContext, parameters: Parameters) -> Reply:
-        """StartSyncExecution: only for express flows, which are not run here.
-
-        Source: StartSyncExecution, Serverless Workflow API reference: code and text for a standard flow.
-        """
-        flow = self._service.flows.get(context.world, wire.required(parameters, "FlowName"))
-        mode = "Express" if flow.settings.execution_mode == "Express" else "Standard"
-        raise ActionNotSupported(f"{mode} execution is not supported")
-
     def stop_execution(self, context: RequestContext, parameters: Parameters) -> Reply:
         """StopExecution."""
         flow, name = _execution_names(parameters)
@@ -177,32 +172,19 @@ class Operations:
         record = self._service.executions.get(context.world, flow, name)
         if wait_s == 0 or not record.is_open:
             return wire.render_described_execution(record)
-        return self._described_later(context, record, wait_s)
-
-    def _described_later(self, context: RequestContext, record: ExecutionRecord, wait_s: int) -> Awaitable[Reply]:
-        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-
-        def tell() -> None:
-            if reply.done():
-                return
-            try:
-                latest = self._service.executions.get(context.world, record.flow_name, record.name)
-                reply.set_result(wire.render_described_execution(latest))
-            except ServiceError as error:  # the flow has been deleted meanwhile
-                reply.set_exception(error)
-
-        leave = self._service.executions.when_ended(record.id, wait_s, tell)
-        reply.add_done_callback(lambda _: leave())
-        return reply
+        return reply_at_end(self._service.executions, context.world, record, wait_s, wire.render_described_execution)
 
     def list_executions(self, context: RequestContext, parameters: Parameters) -> Reply:
         """ListExecutions."""
         flow = wire.required(parameters, "FlowName")
         limit = wire.whole(parameters, "Limit", limits.LIST_EXECUTIONS)
         metadata_only = wire.parse_flag(parameters, "MetadataOnly")
+        criteria = wire.parse_filter(parameters)
         page = self._service.executions.page(
-            context.world, flow, wire.parse_filter(parameters), limit, wire.optional(parameters, "NextToken")
+            context.world, flow, criteria, limit, wire.optional(parameters, "NextToken")
         )
+        if wire.optional(parameters, "MapRunName"):  # the executions of a map run: there are none in this language
+            return wire.render_page("Executions", [], None)
         executions = [wire.render_listed_execution(record, metadata_only=metadata_only) for record in page.items]
         return wire.render_page("Executions", executions, page.next_marker)
 

@@ -9,6 +9,7 @@
         |-- FlowNotExists, FlowAlreadyExists
         |-- FlowVersionNotExists, FlowAliasNotExists, FlowAliasAlreadyExists
         |-- ExecutionNotExists, ExecutionAlreadyExists, ExecutionAlreadyCompleted
+        |-- MapRunNotExists
         |-- ScheduleNotExists, ScheduleAlreadyExists
         |-- TaskAlreadyCompleted
         |-- ResourceThrottled
@@ -123,6 +124,14 @@ class ExecutionAlreadyCompleted(WorkflowError):
 
     code = "ExecutionAlreadyCompleted"
     template = "Execution '{execution}' for flow '{flow}' has already completed."
+
+
+class MapRunNotExists(WorkflowError):
+    """The execution has no map run of this name. Fields: ``flow``, ``execution``, ``map_run``. Source: assumed."""
+
+    code = "MapRunNotExists"
+    http_status = 404
+    template = "Map run {map_run} of execution {execution} for flow {flow} does not exist."
 
 
 class ScheduleNotExists(WorkflowError):

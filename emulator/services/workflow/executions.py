@@ -97,7 +97,7 @@ class Executions:
             if existing.is_open:
                 return existing
             raise ExecutionAlreadyExists(execution=name, flow=flow_name)
-        return self._add(
+        return self.add(
             world,
             NewExecution(
                 flow=chosen,
@@ -109,7 +109,11 @@ class Executions:
             ),
         )
 
-    def _add(self, world: World, new: NewExecution) -> ExecutionRecord:
+    def add(self, world: World, new: NewExecution) -> ExecutionRecord:
+        """Keep an execution that has been checked and let it begin in a later tick.
+
+        Raises: ResourceThrottled.
+        """
         self._make_room(world)
         flow = new.flow
         execution = self._store.add_execution(world, new)

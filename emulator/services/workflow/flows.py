@@ -10,6 +10,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.workflow import limits
 from emulator.services.workflow.definition.errors import DefinitionError
+from emulator.services.workflow.definition.modes import waiting_tasks
 from emulator.services.workflow.definition.nodes import Flow
 from emulator.services.workflow.engine.definitions import Definitions
 from emulator.services.workflow.errors import FlowAlreadyExists, FlowNotExists, InvalidArgument, ResourceThrottled
@@ -51,6 +52,7 @@ class Flows:
         """
         check_name("Name", name)
         flow = await self._parsed(definition)
+        _check_mode(flow, settings)
         if self._store.flow(world, name) is not None:
             raise FlowAlreadyExists(flow=name)
         if self._store.count_flows(world) >= limits.FLOWS:
@@ -81,6 +83,8 @@ class Flows:
         """
         flow = await self._parsed(definition) if definition is not None else None
         record = self.get(world, name)  # not before: it may go, or change, while a long definition is parsed
+        if flow is not None:
+            _check_mode(flow, record.settings)
         text = definition if definition is not None else record.definition
         now = Millis(max(self._clock.now(), record.modified_at))
         self._store.change_flow(record, text, changed(record.settings), now)
@@ -130,3 +134,14 @@ class Flows:
         self._sweeping = False
         if self._store.clear_deleted(_CLEARED_AT_ONCE):
             self.sweep()
+
+
+def _check_mode(flow: Flow, settings: FlowSettings) -> None:
+    """Refuse an express flow with tasks that wait for callbacks or jobs.
+
+    Raises: InvalidArgument.
+    """
+    if settings.is_express and (task := next(waiting_tasks(flow.steps), None)) is not None:
+        raise InvalidArgument(
+            reason=f"Definition: the pattern {task.pattern} of step {task.name!r} is not for express flows."
+        )

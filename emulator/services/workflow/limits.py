@@ -27,6 +27,9 @@ REQUEST_BYTES = 1024 * 1024
 EXECUTION_S = 365 * 86_400
 """Longest duration of an execution, and the time-out of a flow that sets none."""
 
+EXPRESS_S = 5 * 60
+"""Longest duration of an express execution."""
+
 WAIT_S = 2 * 86_400
 """Longest wait step."""
 
@@ -44,6 +47,9 @@ CAUSE_CHARS = 4096
 
 REPLY_CAUSE_CHARS = 8192
 """Where the cause made of a service's reply is cut, so that the event stays in its limit. Assumed."""
+
+MAP_CONCURRENCY = Range(1, 300, 300)
+MAP_TOLERATED = Range(0, 10_000, 0)
 
 LIST_FLOWS = Range(1, 999, 60)
 LIST_EXECUTIONS = Range(1, 99, 60)

@@ -106,7 +106,7 @@ class NewExecution:
 
 @frozen(kw_only=False)
 class LiveExecution:
-    """What the driver needs to go on with an execution."""
+    """What the driver needs to go on with an execution; ``is_express`` bounds how long it may go."""
 
     id: ExecutionId
     world: World
@@ -120,6 +120,7 @@ class LiveExecution:
     halted: bool
     last_event: int
     snapshot: str | None
+    is_express: bool = False
 
 
 @frozen

@@ -8,6 +8,7 @@ from emulator.services.workflow.engine.definitions import Definitions
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine_sqlite import SqliteEngineStore
 from emulator.services.workflow.executions import Executions
+from emulator.services.workflow.express import Express
 from emulator.services.workflow.firing import Firing
 from emulator.services.workflow.flows import Flows
 from emulator.services.workflow.model import ExecutionId, FlowRecord
@@ -28,8 +29,9 @@ __all__ = ["SCHEMA", "Workflow"]
 
 
 class Workflow:
-    """Serverless Workflow: ``flows``, ``versions``, ``executions``, ``schedules`` and ``reports`` have the operations.
+    """Serverless Workflow.
 
+    The operations are methods of ``flows``, ``versions``, ``executions``, ``express``, ``schedules`` and ``reports``.
     Call `start` once the schema has been applied and a loop is running, `close` at the end.
     """
 
@@ -66,6 +68,7 @@ class Workflow:
         self._version_store = SqliteVersionStore(database)
         self.versions = Versions(self._version_store, self.flows, clock, ids)
         self.executions = Executions(store, self.flows, self.versions, engine, waiters, clock, ids)
+        self.express = Express(self.flows, self.versions, self.executions, clock, ids)
         self.reports = Reports(engine, mint, self.executions.get)
         self._schedule_store = SqliteScheduleStore(database, worlds)
         self._firing = Firing(database, self._schedule_store, clock, timers, self._run_scheduled)
@@ -115,4 +118,6 @@ class Workflow:
             self._waiters.wake(execution)
 
     def _run_scheduled(self, schedule: DueSchedule) -> None:
-        self.executions.start(schedule.world, schedule.flow_name, None, schedule.payload)
+        flow = self.flows.get(schedule.world, schedule.flow_name)
+        start = self.express.start if flow.settings.is_express else self.executions.start
+        start(schedule.world, schedule.flow_name, None, schedule.payload)

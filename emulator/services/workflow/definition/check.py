@@ -68,7 +68,7 @@ def unreachable_steps(steps: StepList) -> Iterator[str]:
     for position, step in enumerate(steps.steps):
         if position not in reached:
             yield step.name
-        for inner in _inner_lists(step):
+        for inner in inner_lists(step):
             yield from unreachable_steps(inner)
 
 
@@ -92,7 +92,8 @@ def _options(step: Step) -> tuple[Option, ...]:
     return step.options if step.default is None else (*step.options, step.default)
 
 
-def _inner_lists(step: Step) -> list[StepList]:
+def inner_lists(step: Step) -> list[StepList]:
+    """Return the lists of steps that stand inside a step."""
     if isinstance(step, ParallelStep):
         return list(step.branches)
     if isinstance(step, ForeachStep):

@@ -7,7 +7,7 @@ from emulator.services.workflow.engine.events import Event, decode, parse_object
 from emulator.services.workflow.engine.facts import Facts
 from emulator.services.workflow.engine.snapshot import load
 from emulator.services.workflow.engine.state import ExecutionState, fold
-from emulator.services.workflow.limits import EXECUTION_S
+from emulator.services.workflow.limits import EXECUTION_S, EXPRESS_S
 from emulator.services.workflow.model import ExecutionId, LiveExecution, WorldId
 from emulator.services.workflow.store import EngineStore
 from emulator.services.workflow.tokens import Mint
@@ -34,8 +34,9 @@ class Run:
         self.callback_token = live.callback_token
         self.facts = facts
         self.state = state
-        timeout_s = facts.flow.timeout_s if facts.flow.timeout_s is not None else EXECUTION_S
-        self.deadline = Millis(live.started_at + min(timeout_s, EXECUTION_S) * SECOND)
+        longest_s = EXPRESS_S if live.is_express else EXECUTION_S
+        timeout_s = facts.flow.timeout_s if facts.flow.timeout_s is not None else longest_s
+        self.deadline = Millis(live.started_at + min(timeout_s, longest_s) * SECOND)
         self.has_rows = live.last_event > 0
         self.has_deadline = False
         self.snapshot_at = snapshot_at
