@@ -91,8 +91,9 @@ class _Printer:
             say_json_line(state)
             return
         ended = self._follower.execution
-        why = " ".join(part for part in (ended.error, ended.cause) if part)
-        say(f"{state['Status']}: {why or state.get('Output') or '{}'}")
+        succeeded = state["Status"] == "Succeeded"
+        what = state.get("Output") or "{}" if succeeded else f"{ended.error} {ended.cause}".strip()
+        say(f"{state['Status']}: {what}" if what else state["Status"])
 
 
 def history(arguments: Namespace, settings: Settings) -> int:

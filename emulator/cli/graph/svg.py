@@ -19,14 +19,14 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'PingFang SC'
 _EDGE = 24.0
 _INK, _QUIET, _LINE, _ERROR = "#0f172a", "#475569", "#475569", "#b91c1c"
 _ACCENTS = {
-    "task": "#1d4ed8",
+    "task": "#1e40af",
     "pass": "#475569",
-    "wait": "#0f766e",
-    "choice": "#b45309",
-    "parallel": "#6d28d9",
-    "foreach": "#6d28d9",
-    "succeed": "#15803d",
-    "fail": "#b91c1c",
+    "wait": "#115e59",
+    "choice": "#92400e",
+    "parallel": "#5b21b6",
+    "foreach": "#5b21b6",
+    "succeed": "#166534",
+    "fail": "#991b1b",
     "start": "#0f172a",
     "end": "#0f172a",
 }
@@ -57,7 +57,7 @@ def render(drawing: Drawing, title: str, run: Run | None = None) -> str:
     states = run.states if run is not None else None
     legend = list(_legend(states)) if states is not None else []
     head = _EDGE + TITLE * 2 + (30.0 if legend else 0.0)
-    width = max(drawing.width, text_width(title, TITLE + 2, bold=True), _legend_width() if legend else 0.0) + 2 * _EDGE
+    width = max(drawing.width, text_width(title, TITLE + 2, bold=True), _legend_width(states)) + 2 * _EDGE
     height = drawing.height + head + _EDGE
     left = (width - drawing.width) / 2
     lines = [
@@ -169,7 +169,7 @@ def _scope_end(box: Box) -> Iterator[str]:
 
 def _frame(frame: Frame) -> str:
     words = f'<text x="{_n(frame.rect.x + 8)}" y="{_n(frame.rect.y + 14)}" fill="{_QUIET}">{_text(frame.label)}</text>'
-    return f'<rect {_place(frame.rect)} rx="4" fill="none" stroke="#94a3b8" stroke-dasharray="2 3"/>{words}'
+    return f'<rect {_place(frame.rect)} rx="4" fill="none" stroke="#64748b" stroke-dasharray="2 3"/>{words}'
 
 
 def _tag(tag: Tag) -> Iterator[str]:
@@ -245,12 +245,9 @@ def _is_taken(route: Route, firsts: Mapping[tuple[str, int], str], run: Run | No
 
 
 def _legend(states: Mapping[str, StepState]) -> Iterator[str]:
-    present = {state.state for state in states.values()}
     x, y = _EDGE, _EDGE + TITLE * 1.6
     yield '<g class="legend">'
-    for state in STATES:
-        if state not in present:
-            continue
+    for state in _present(states):
         fill, stroke = _FILLS[state]
         dash = ' stroke-dasharray="3 2"' if state == "not entered" else ""
         swatch = Rect(x=x, y=y, width=16, height=12)
@@ -260,8 +257,13 @@ def _legend(states: Mapping[str, StepState]) -> Iterator[str]:
     yield "</g>"
 
 
-def _legend_width() -> float:
-    return sum(text_width(state, SMALL) + 40 for state in STATES)
+def _present(states: Mapping[str, StepState]) -> list[State]:
+    found = {each.state for each in states.values()}
+    return [state for state in STATES if state in found]
+
+
+def _legend_width(states: Mapping[str, StepState] | None) -> float:
+    return sum(text_width(state, SMALL) + 40 for state in _present(states or {}))
 
 
 # --- writing --------------------------------------------------------------------------------------------------------
