@@ -77,6 +77,35 @@ class EchoInstances:
         ]
 
 
+class HeldCalls:
+    """Takes the place of a site's instances: holds every call until ``open`` is set."""
+
+    def __init__(self) -> None:
+        self.calls: list[Invocation] = []
+        self.now = self.most = self.cancelled = 0
+        self.open = asyncio.Event()
+
+    async def invoke(self, image: FunctionImage, invocation: Invocation) -> InvocationResult:
+        self.calls.append(invocation)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            await self.open.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.now -= 1
+        return ended(b"done")
+
+
+def ended(body: bytes, error_type: Any = None) -> InvocationResult:
+    """Return how a call ended."""
+    return InvocationResult(
+        body=body, error_type=error_type, log=b"", duration_ms=1, max_memory_mb=1, instance_id="c-9", cold=False
+    )
+
+
 class FixedKeys:
     """Issues the same keys for every role and counts how often."""
 
@@ -157,6 +186,31 @@ class Site:
 
     async def v3(self, method: str, path: str, body: Any = None, **headers: str) -> Answered:
         return await self.ask(method, "/2023-03-30" + path, body, **headers)
+
+    async def settle(self) -> None:
+        """Let everything run that is due now."""
+        for _ in range(40):
+            await asyncio.sleep(0)
+
+    async def after(self, ms: int) -> None:
+        """Let *ms* pass on the clock, and whatever becomes due meanwhile run at its instant."""
+        end = self.clock.now() + ms
+        await self.settle()
+        while (instant := self.timers.next_at()) is not None and instant <= end:
+            self.timers.advance(max(0, instant - self.clock.now()))
+            await self.settle()
+        self.timers.advance(end - self.clock.now())
+        await self.settle()
+
+    def hold_calls(self) -> HeldCalls:
+        """Let calls begin and not end, from now on."""
+        held = HeldCalls()
+        self.instances.invoke = held.invoke  # type: ignore[method-assign]  # a double in place of a double
+        return held
+
+    def answer_calls(self, body: bytes, error_type: Any = None) -> None:
+        """Let every call end like this, from now on."""
+        self.instances.answer = lambda image, invocation: ended(body, error_type)
 
     async def make_function(self, service: str = "shop", name: str = "order", **fields: Any) -> Answered:
         """Make a service, unless there is one, and a function in it."""

@@ -8,7 +8,7 @@ from typing import Any
 from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc import fields
-from emulator.services.fc.dialects import bodies, domain_api, trigger_api
+from emulator.services.fc.dialects import async_api, bodies, capacity_api, domain_api, trigger_api
 from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
 from emulator.services.fc.dialects.invocations import invoke_function
 from emulator.services.fc.dialects.routing import Route
@@ -324,6 +324,8 @@ SERVED = (
     Route("GET", _S + "/aliases/{alias}", "GetAlias", get_alias),
     Route("PUT", _S + "/aliases/{alias}", "UpdateAlias", update_alias),
     Route("DELETE", _S + "/aliases/{alias}", "DeleteAlias", delete_alias),
+    *async_api.ROUTES_2,
+    *capacity_api.ROUTES_2,
     Route("POST", "/tag", "TagResource", tag_resource),
     Route("GET", "/tag", "GetResourceTags", get_resource_tags),
     *domain_api.ROUTES,
@@ -335,22 +337,6 @@ KNOWN = (
     Route("POST", _S + "/binding", "CreateVpcBinding"),
     Route("GET", _S + "/bindings", "ListVpcBindings"),
     Route("DELETE", _S + "/bindings/{vpc}", "DeleteVpcBinding"),
-    Route("PUT", _F + "/async-invoke-config", "PutFunctionAsyncInvokeConfig"),
-    Route("GET", _F + "/async-invoke-config", "GetFunctionAsyncInvokeConfig"),
-    Route("DELETE", _F + "/async-invoke-config", "DeleteFunctionAsyncInvokeConfig"),
-    Route("GET", _F + "/async-invoke-configs", "ListFunctionAsyncInvokeConfigs"),
-    Route("PUT", _F + "/on-demand-config", "PutFunctionOnDemandConfig"),
-    Route("GET", _F + "/on-demand-config", "GetFunctionOnDemandConfig"),
-    Route("DELETE", _F + "/on-demand-config", "DeleteFunctionOnDemandConfig"),
-    Route("GET", "/on-demand-configs", "ListOnDemandConfigs"),
-    Route("PUT", _F + "/provision-config", "PutProvisionConfig"),
-    Route("GET", _F + "/provision-config", "GetProvisionConfig"),
-    Route("GET", "/provision-configs", "ListProvisionConfigs"),
-    Route("GET", _F + "/stateful-async-invocations", "ListStatefulAsyncInvocations"),
-    Route("GET", _F + "/stateful-async-invocations/{invocation}", "GetStatefulAsyncInvocation"),
-    Route("PUT", _F + "/stateful-async-invocations/{invocation}", "StopStatefulAsyncInvocation"),
-    Route("GET", "/stateful-async-invocation-functions", "ListStatefulAsyncInvocationFunctions"),
-    Route("GET", _F + "/instances", "ListInstances"),
     Route("GET", _F + "/instances/{instance}/exec", "InstanceExec"),
     Route("GET", "/layers", "ListLayers"),
     Route("POST", "/layers/{layer}/versions", "CreateLayerVersion"),

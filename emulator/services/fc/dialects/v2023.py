@@ -8,7 +8,7 @@ from typing import Any
 from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc import checks, fields, limits
-from emulator.services.fc.dialects import bodies, domain_api, trigger_api, v2016
+from emulator.services.fc.dialects import async_api, bodies, capacity_api, domain_api, trigger_api, v2016
 from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
 from emulator.services.fc.dialects.invocations import invoke_function
 from emulator.services.fc.dialects.routing import Route
@@ -39,6 +39,8 @@ def render_function(exchange: Exchange, function: Function) -> dict[str, Any]:
         "lastUpdateStatusReasonCode": "",
     }
     tags = exchange.service.tagging.tags(exchange.world, f"functions/{function.name}")
+    if (switch := exchange.service.capacity.switch(exchange.world, function.name)) is not None:
+        body["invocationRestriction"] = {**switch.config, "lastModifiedTime": iso_seconds(switch.modified_at)}
     if tags:
         body["tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
     return body
@@ -205,31 +207,11 @@ ROUTES = (
     Route("DELETE", _F + "/aliases/{alias}", "DeleteAlias", v2016.delete_alias),
     *domain_api.ROUTES,
     *trigger_api.routes(_F, trigger_api.render_2023),
+    *async_api.ROUTES_3,
+    *capacity_api.ROUTES_3,
     Route("POST", "/tags-v2", "TagResources", tag_resources),
     Route("DELETE", "/tags-v2", "UntagResources", untag_resources),
     Route("GET", "/tags-v2", "ListTagResources", list_tag_resources),
-    Route("PUT", _F + "/async-invoke-config", "PutAsyncInvokeConfig"),
-    Route("GET", _F + "/async-invoke-config", "GetAsyncInvokeConfig"),
-    Route("DELETE", _F + "/async-invoke-config", "DeleteAsyncInvokeConfig"),
-    Route("GET", "/async-invoke-configs", "ListAsyncInvokeConfigs"),
-    Route("PUT", _F + "/concurrency", "PutConcurrencyConfig"),
-    Route("GET", _F + "/concurrency", "GetConcurrencyConfig"),
-    Route("DELETE", _F + "/concurrency", "DeleteConcurrencyConfig"),
-    Route("GET", "/concurrency-configs", "ListConcurrencyConfigs"),
-    Route("PUT", _F + "/provision-config", "PutProvisionConfig"),
-    Route("GET", _F + "/provision-config", "GetProvisionConfig"),
-    Route("DELETE", _F + "/provision-config", "DeleteProvisionConfig"),
-    Route("GET", "/provision-configs", "ListProvisionConfigs"),
-    Route("PUT", _F + "/scaling-config", "PutScalingConfig"),
-    Route("GET", _F + "/scaling-config", "GetScalingConfig"),
-    Route("DELETE", _F + "/scaling-config", "DeleteScalingConfig"),
-    Route("GET", "/scaling-configs", "ListScalingConfigs"),
-    Route("GET", _F + "/async-tasks", "ListAsyncTasks"),
-    Route("GET", _F + "/async-tasks/{task}", "GetAsyncTask"),
-    Route("PUT", _F + "/async-tasks/{task}/stop", "StopAsyncTask"),
-    Route("GET", _F + "/instances", "ListInstances"),
-    Route("POST", _F + "/invoke/enable", "EnableFunctionInvocation"),
-    Route("POST", _F + "/invoke/disable", "DisableFunctionInvocation"),
     Route("POST", _F + "/vpc-bindings", "CreateVpcBinding"),
     Route("GET", _F + "/vpc-bindings", "ListVpcBindings"),
     Route("DELETE", _F + "/vpc-bindings/{vpc}", "DeleteVpcBinding"),
