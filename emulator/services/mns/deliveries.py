@@ -217,12 +217,13 @@ class Courier:
         del task
         self._under_way -= 1
         lane.under_way.pop(delivery_id, None)
+        while self._starved and self._under_way < PUSHES:  # those who have waited come first
+            waiting = next(iter(self._starved))
+            del self._starved[waiting]
+            if waiting in self._lanes:
+                self._pump(waiting)
         if self._lanes.get(subscription_id) is lane:
             self._pump(subscription_id)
-        waiting, self._starved = self._starved, {}
-        for subscription_id in waiting:
-            if subscription_id in self._lanes:
-                self._pump(subscription_id)
 
     # --- what follows an attempt ---------------------------------------------------------------------------------
 

@@ -480,21 +480,83 @@ def test_a_lost_transaction_is_looked_at_again(run):
     run(scenario)
 
 
-def test_a_rolled_back_publish_is_not_pushed(run):
+def break_commit(site):
+    """Let the commit of this tick fail: a reference to a row that is not there is found out at its end."""
+    site.database.write("INSERT INTO child VALUES (99)")
+
+
+def can_break(site):
+    site.database.write("CREATE TABLE parent (n INTEGER PRIMARY KEY)")
+    site.database.write("CREATE TABLE child (n INTEGER REFERENCES parent(n) DEFERRABLE INITIALLY DEFERRED)")
+
+
+def test_a_publish_whose_commit_fails_is_not_pushed(run):
     """Effects come after the commit."""
 
     async def scenario(site):
         receiver = await site.receiver(204)
+        can_break(site)
         site.topic()
         site.subscribe(receiver.url)
         await site.settle()
         site.publish("lost")
-        site.database._connection.execute("ROLLBACK")  # what a full disk does to the commit
-        await asyncio.sleep(0.01)
+        break_commit(site)
+        await site.settle()
         site.publish("kept")
         await site.advance(20)
 
         assert [push.body for push in receiver.pushes] == [b"kept"]
+
+    run(scenario)
+
+
+def test_a_result_whose_commit_fails_did_not_happen(run):
+    """The push is made again a little later."""
+
+    async def scenario(site):
+        receiver = await site.receiver(204)
+        can_break(site)
+        site.topic()
+        site.subscribe(receiver.url)
+        await site.settle()
+        site.publish()
+        store, settle = site.service.store, site.service.store.settle
+        broken = [True]
+
+        def settle_once_lost(delivery_id, publication_id):
+            gone = settle(delivery_id, publication_id)
+            if broken and broken.pop():
+                break_commit(site)
+            return gone
+
+        store.settle = settle_once_lost
+        await site.settle()
+        first, pending = len(receiver.pushes), site.reports()[0].state
+        await site.advance(5)
+
+        assert (first, pending, len(receiver.pushes)) == (1, "pending", 2)
+        assert site.reports()[0].state == "delivered"
+        assert site.service.topics.view(site.world, "t").message_count == 0
+
+    run(scenario)
+
+
+def test_those_who_wait_for_a_connection_come_first(run, monkeypatch):
+    """A subscriber with a long backlog does not keep what all share to itself."""
+    monkeypatch.setattr("emulator.services.mns.deliveries.PUSHES", 2)
+    monkeypatch.setattr(push_module, "PUSH_TIMEOUT_S", 0.02)
+
+    async def scenario(site):
+        hanging = [await site.receiver(None) for _ in range(3)]
+        site.topic()
+        for number, receiver in enumerate(hanging):
+            site.subscribe(receiver.url, name=f"s{number}")
+        for number in range(4):
+            site.publish(f"m{number}")
+        await site.settle()
+
+        assert [len(receiver.pushes) for receiver in hanging] == [4, 4, 4]
+        assert {report.attempts for number in range(3) for report in site.reports(f"s{number}")} == {1}
 
     run(scenario)
 

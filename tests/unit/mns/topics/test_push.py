@@ -42,6 +42,7 @@ def test_every_format_verifies_with_the_real_key(run, tmp_path):
             signature = base64.b64decode(push.headers["Authorization"])
             key.verify(signature, signed_text(push).encode(), padding.PKCS1v15(), hashes.SHA1())
             assert push.target == "/in?x=%20y"
+            assert push.headers["Connection"] == "keep-alive"
             url = base64.b64decode(push.headers["x-mns-signing-cert-url"]).decode()
             assert url == "http://127.0.0.1:8868/_localyun/mns/signing-cert.pem"
 
