@@ -17,6 +17,7 @@ from emulator.dialect.context import Front
 from emulator.gateway.hosts import HostPolicy, is_loopback
 from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
 from emulator.kernel.clock import Clock
+from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, World
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
@@ -26,7 +27,7 @@ from emulator.services.fc.arns import parse_function_arn
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.logbook import LogBook
-from emulator.services.fc.ports import HostNames, TopicMissing
+from emulator.services.fc.ports import DestinationRefused, HostNames, TopicMissing
 from emulator.services.fc.runtime.instance import Credentials
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
@@ -118,6 +119,8 @@ class Assembly:
             credentials=RoleKeys(self._temporary, clock),
             host_names=names,
             topics=TriggerSubscriptions(self._topics),
+            queue_destinations=(results := ResultMessages(self._queues, self._topics)),
+            topic_destinations=results,
         )
         self._workflow = Workflow(
             database=database, clock=clock, ids=ids, timers=timers, functions=FunctionCalls(self._functions)
@@ -238,13 +241,53 @@ class FunctionCalls:
     async def invoke(
         self, world: World, resource: FunctionResource, event: bytes, key: str, *, asynchronous: bool = False
     ) -> FunctionReply:
-        """Run a function and wait for its answer; a refusal keeps its HTTP status and code."""
-        del key, asynchronous
+        """Run a function and wait for its answer; a refusal keeps its HTTP status and code.
+
+        *asynchronous* queues the call and answers with its request id.
+        """
+        target = (resource.service, resource.function, resource.qualifier)
         try:
-            call = await self._functions.invoke(world, resource.service, resource.function, resource.qualifier, event)
+            if asynchronous:
+                request_id = await self._functions.invoke_async(world, *target, event, key=f"flow {key}")
+                return FunctionReply(body=f'{{"RequestId":"{request_id}"}}'.encode())
+            call = await self._functions.invoke(world, *target, event)
         except FcError as error:
             return FunctionReply(refusal=Refusal(error.http_status, error.code, error.message))
         return FunctionReply(body=call.result.body, error_type=call.result.error_type)
+
+
+class ResultMessages:
+    """Takes results of asynchronous calls (the ports `DestinationQueue` and `DestinationTopic` of Function Compute).
+
+    Queues and topics keep their messages in the same database, so a result is sent in the transaction that ends its
+    call, exactly once; the key is not needed.
+    """
+
+    def __init__(self, queues: MessageService, topics: TopicService) -> None:
+        self._queues = queues
+        self._topics = topics
+
+    def send(self, world: World, queue: str, body: str, *, key: str) -> None:
+        """Send a message.
+
+        Raises: DestinationRefused.
+        """
+        del key
+        try:
+            self._queues.send(world, queue, body)
+        except ServiceError as error:
+            raise DestinationRefused(str(error)) from error
+
+    def publish(self, world: World, topic: str, body: str, *, key: str) -> None:
+        """Publish a message.
+
+        Raises: DestinationRefused.
+        """
+        del key
+        try:
+            self._topics.publish(world, topic, body)
+        except ServiceError as error:
+            raise DestinationRefused(str(error)) from error
 
 
 class TopicCalls:
