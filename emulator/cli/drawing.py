@@ -1,7 +1,6 @@
 """``flow graph``: a flow, or one of its executions, as a picture or as Mermaid text."""
 
 from argparse import Namespace
-from dataclasses import dataclass
 from pathlib import Path
 
 from emulator.cli import history as events
@@ -13,12 +12,13 @@ from emulator.cli.session import connect
 from emulator.cli.tree import spoken
 from emulator.cli.visits import Execution
 from emulator.config import Settings
+from emulator.kernel.frozen import frozen
 
 STANDARD_OUTPUT = "-"
 _SUFFIXES = {"svg": "svg", "mermaid": "mmd"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Subject:
     """What is to be drawn: the definition, the heading, and the execution if one was asked for."""
 

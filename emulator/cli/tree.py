@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from emulator.cli.visits import Attempt, Execution, Part, Visit
 from emulator.cli.width import cut
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
 
 _LABEL = 8
 """Cells of ``output``, the longest name of a value, and two blanks."""
@@ -19,7 +19,7 @@ _BLANK_COLUMNS = " " * 21
 """As wide as the columns in front of a step's name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Style:
     """``width`` is the number of cells of a line; None cuts nothing."""
 

@@ -12,6 +12,7 @@ from emulator.cli.graph.model import END, START, Edge, Node, Scope
 from emulator.cli.graph.placement import place
 from emulator.cli.graph.routing import Point, route
 from emulator.cli.graph.text import LINE_HEIGHT, text_width, wrap
+from emulator.kernel.frozen import frozen
 
 TITLE, SMALL = 13.0, 11.0
 """Font sizes of a step's name, and of everything else."""
@@ -32,7 +33,7 @@ _SHELF = 1400.0
 _DOT = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rect:
     """A rectangle; ``x`` and ``y`` are its upper left corner."""
 
@@ -46,7 +47,7 @@ class Rect:
         return replace(self, x=self.x + dx, y=self.y + dy)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Box:
     """A node. ``title``, ``about`` and ``note`` are lines of text; ``path`` tells the scopes it stands in.
 
@@ -62,7 +63,7 @@ class Box:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Frame:
     """The area of a branch or body inside a box, with the label in its upper left corner."""
 
@@ -70,7 +71,7 @@ class Frame:
     label: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tag:
     """The label of an edge, in lines; stands on the edge."""
 
@@ -80,7 +81,7 @@ class Tag:
     caught: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Route:
     """An edge as the corners it runs through; ``joins`` tells that it ends on another route to the same target.
 
@@ -123,7 +124,7 @@ def draw(graph: Scope, notes: Mapping[str, str]) -> Drawing:
     return _Layout(notes).scope(graph, (), is_option=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Measured:
     """A node's box at the origin and what is inside it; ``exits`` are the places its options are left at."""
 

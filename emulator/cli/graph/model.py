@@ -5,9 +5,9 @@ the same other step are one edge with both labels.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from emulator.kernel.frozen import frozen
 from emulator.services.workflow.definition.nodes import (
     ActionResource,
     ChoiceStep,
@@ -41,7 +41,7 @@ OTHERWISE: Final = "otherwise"
 """What leads on when no option of a choice without default applies."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Edge:
     """A way from one node to another of the same scope.
 
@@ -56,7 +56,7 @@ class Edge:
     caught: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Scope:
     """A list of steps: ``nodes`` in the order of the definition, between `START` and `END`; ``label`` tells which."""
 
@@ -70,7 +70,7 @@ class Scope:
         return any(edge.target == END for edge in self.edges)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Node:
     """A step. ``about`` says what it calls, waits for or fails with; ``retry`` is a badge, ``retries`` its long form.
 

@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from emulator.cli.graph.model import END, START
 from emulator.cli.tree import duration
 from emulator.cli.visits import Execution, Outcome, Visit
+from emulator.kernel.frozen import frozen
 
 State = Literal["not entered", "running", "succeeded", "caught or retried", "failed", "abandoned"]
 
@@ -26,7 +26,7 @@ _LOUDNESS: tuple[State, ...] = ("succeeded", "caught or retried", "abandoned", "
 """Of several visits of a step the one that comes last here gives the colour."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StepState:
     """``state`` is that of all visits together, ``entered`` counts them, ``took_ms`` their sum, None while one runs."""
 

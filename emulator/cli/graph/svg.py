@@ -5,7 +5,6 @@ words, an error's way is dashed, each kind of step has a shape and its name.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
 from emulator.cli.graph.layout import SMALL, TITLE, Box, Drawing, Frame, Rect, Route, Tag
@@ -13,6 +12,7 @@ from emulator.cli.graph.model import Scope
 from emulator.cli.graph.routing import Point
 from emulator.cli.graph.states import STATES, Passage, State, StepState
 from emulator.cli.graph.text import LINE_HEIGHT, text_width
+from emulator.kernel.frozen import frozen
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'PingFang SC', 'Microsoft YaHei', sans-serif"
 
@@ -44,7 +44,7 @@ _ROUND = 7.0
 """Radius of the corners of edges."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Run:
     """What an execution adds to the picture: the steps' states by name, and the ways it has gone."""
 
