@@ -25,7 +25,6 @@ from emulator.services.mns.topic_model import (
     DeliveryReport,
     OutboxEntry,
     PublishDraft,
-    Subscription,
     SubscriptionId,
 )
 from emulator.services.mns.topic_ports import FunctionInvoker, NotificationSigner
@@ -186,6 +185,3 @@ def _attributes(text: str | None) -> Attributes:
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         for name, value in members.items()
     }
-
-
-__all__ = ["CERTIFICATE_PAGE", "Subscription", "TopicService"]
