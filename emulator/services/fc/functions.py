@@ -56,6 +56,7 @@ class Functions:
         self._resolver = resolver
         self._objects = objects
         self._downloads: dict[str, tuple[str, Millis]] = {}
+        self.check_layers: Callable[[World, Iterable[str]], None] = lambda world, arns: None
         self.check_deletable: Callable[[World, str, str], None] = lambda world, service, name: None
         self.forget: Callable[[World, str, str], None] = lambda world, service, name: None
         effects.kept_for_download = self._kept_for_download
@@ -81,6 +82,7 @@ class Functions:
             raise InvalidArgument("runtime is required")
         config = FunctionConfig(**{"handler": "", **values})
         check_together(config)
+        self.check_layers(world, config.layers)
         self._check_free(world, service, name)
         async with self._stored(world, config, source) as code:
             if code is None and config.runtime != CUSTOM_CONTAINER:
@@ -143,6 +145,7 @@ class Functions:
         Raises: FunctionNotFound, ServiceNotFound, PreconditionFailed, InvalidArgument.
         """
         function = self._changeable(world, service, name, if_match, source)
+        self.check_layers(world, set(values.get("layers", ())) - set(function.config.layers))
         async with self._stored(world, replace(function.config, **values), source) as code:
             # storing the code took time: what is changed is the function as it is now
             function = self._changeable(world, service, name, if_match, source)
@@ -213,11 +216,15 @@ class Functions:
         if function.code is None:
             raise InvalidArgument(f"function '{name}' runs a container image and has no code package")
         package = await self.packed(function) if function.code.folder else function.code
+        return CodeLocation(token=self.offer(package.digest), checksum=package.checksum)
+
+    def offer(self, digest: str) -> str:
+        """Make a stored package available for download for some minutes and return the token of its address."""
         now = self._clock.now()
         self._downloads = {token: kept for token, kept in self._downloads.items() if kept[1] > now}
         token = self._ids.secret(24).hex()
-        self._downloads[token] = (package.digest, Millis(now + limits.CODE_URL_LIFE_S * SECOND))
-        return CodeLocation(token=token, checksum=package.checksum)
+        self._downloads[token] = (digest, Millis(now + limits.CODE_URL_LIFE_S * SECOND))
+        return token
 
     async def packed(self, function: Function) -> Code:
         """Pack code that is used in place and keep the package; return where it is.
@@ -255,11 +262,15 @@ class Functions:
         if source is None or config.runtime == CUSTOM_CONTAINER:
             yield None
             return
-        read = await self._reader(world, source)
+        read = await self.reader(world, source)
         async with self._codes.adding(read, source.checksum) as code:
             yield code
 
-    async def _reader(self, world: World, source: CodeSource) -> Callable[[], bytes]:
+    async def reader(self, world: World, source: CodeSource) -> Callable[[], bytes]:
+        """Return what gives the package that *source* names, to be called in the thread of the code store.
+
+        Raises: InvalidArgument.
+        """
         if not source.bucket:
             return lambda: decode_zip(source.zip_base64)
         if self._objects is None:

@@ -3,6 +3,7 @@
 Images are kept between calls and dropped with any change of the store, so a warm call costs no query.
 """
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,6 +49,7 @@ class Resolver:
         self._codes = codes
         self._targets: dict[tuple[World, str, str, int], Target] = {}
         self._seen = -1
+        self.layer_folders: Callable[[World, Iterable[str]], tuple[Path, ...]] = lambda world, arns: ()
         self.unusable: dict[tuple[str, str], str] = {}
         """(service, function) of folders that cannot be functions -> why."""
 
@@ -146,6 +148,7 @@ class Resolver:
             pre_stop_timeout_s=stop.timeout_s if stop else 3,
             environment=config.environment,
             instance_concurrency=config.instance_concurrency,
+            layers=self.layer_folders(world, config.layers) if config.layers else (),
             log_project=log.get("project", ""),
             log_store=log.get("logstore", ""),
             role=around.role,

@@ -30,6 +30,8 @@ from emulator.services.fc.event_sources import EventSources
 from emulator.services.fc.folder import FolderReader, Snapshot
 from emulator.services.fc.functions import Functions
 from emulator.services.fc.invoking import Call, Invoked, Invoker
+from emulator.services.fc.layer_sqlite import LayerStore
+from emulator.services.fc.layers import Layers
 from emulator.services.fc.loading import Loader
 from emulator.services.fc.logbook import LogBook
 from emulator.services.fc.model import Function, Scope
@@ -154,6 +156,9 @@ class FunctionCompute:
             host_names=host_names,
             topics=topics,
         )
+        self.layers = Layers(LayerStore(database), self.codes, self.functions, self._effects)
+        self.functions.check_layers = self.layers.check
+        self.resolver.layer_folders = self.layers.folders
         self._join()
         self._loader = Loader(self.store, ids, self._effects, self.world)
         self._snapshot = Snapshot()
@@ -223,6 +228,7 @@ class FunctionCompute:
         await self.provisioner.close()
         self._capacity_store.clear()
         self.sources.clear()
+        self.layers.clear()
         self.store.clear()
         self.invoker.forget_keys()
         self._take(self._snapshot)

@@ -254,8 +254,11 @@ class SqliteStore:
         return {"services": services, "functions": functions}
 
     def digests(self) -> set[str]:
-        """Return the code packages any function of any world refers to."""
-        rows = self._database.read("SELECT DISTINCT code_digest FROM fc_functions WHERE code_digest <> ''")
+        """Return the code packages any function or layer of any world refers to."""
+        rows = self._database.read(
+            "SELECT code_digest FROM fc_functions WHERE code_digest <> '' "
+            "UNION SELECT code_digest FROM fc_layer_versions"
+        )
         return {row[0] for row in rows}
 
     def clear(self) -> None:

@@ -135,7 +135,7 @@ class Store(Protocol):
         ...
 
     def digests(self) -> set[str]:
-        """Return the code packages any function of any world refers to."""
+        """Return the code packages any function or layer of any world refers to."""
         ...
 
     def clear(self) -> None:

@@ -70,6 +70,7 @@ def test_tags_of_2021_are_removed_by_put_and_listed(on_site):
     on_site(scenario)
 
 
+OFFICIAL = "acs:fc:cn-hangzhou:official:layers/l/versions/1"
 FULL = {
     "functionName": "hello",
     "runtime": "python3.12",
@@ -103,7 +104,7 @@ def test_function_of_3_0_comes_back_as_it_was_made(on_site, pack):
 
     async def scenario(site):
         tags = [{"Key": "k", "Value": "v"}]
-        made = await site.v3("POST", "/functions", {**FULL, "code": pack(), "tags": tags, "layers": ["arn:l"]})
+        made = await site.v3("POST", "/functions", {**FULL, "code": pack(), "tags": tags, "layers": [OFFICIAL]})
         got = await site.v3("GET", "/functions/hello")
 
         assert made.status == 200, made.body
@@ -111,7 +112,7 @@ def test_function_of_3_0_comes_back_as_it_was_made(on_site, pack):
         assert {name: got.body[name] for name in FULL} == FULL
         assert got.body["functionArn"] == "acs:fc:cn-hangzhou:123456789012:functions/hello"
         assert (got.body["state"], got.body["lastUpdateStatus"]) == ("Active", "Successful")
-        assert got.body["layers"] == [{"arn": "arn:l", "size": 0}]
+        assert got.body["layers"] == [{"arn": OFFICIAL, "size": 0}]
         assert got.body["tags"] == tags
         assert "etag" not in got.headers
 

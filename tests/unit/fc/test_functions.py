@@ -33,7 +33,7 @@ FULL = {
     "customDNS": {"nameServers": ["1.1.1.1"], "searches": ["x"], "dnsOptions": [{"name": "ndots", "value": "1"}]},
     "customRuntimeConfig": {"command": ["a"], "args": ["b"]},
     "customHealthCheckConfig": {"httpGetUrl": "/ok", "periodSeconds": 3},
-    "layers": ["acs:fc:cn-hangzhou:1:layers/l/versions/1"],
+    "layers": ["acs:fc:cn-hangzhou:official:layers/l/versions/1"],
 }
 
 

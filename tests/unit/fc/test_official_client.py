@@ -298,7 +298,6 @@ def test_classic_client_learns_codes_of_errors(classic, running: Running, tmp_pa
         "AliasNotFound": lambda: classic.get_alias("demo", "none"),
         "InvalidArgument": lambda: classic.create_service("9lives"),
         "ServiceAlreadyExists": lambda: classic.create_service("demo"),
-        "OperationNotServed": lambda: classic.list_custom_domains(),
         "InvalidAccessKeyID": lambda: stranger.list_services(),
         "SignatureNotMatch": lambda: forger.list_services(),
     }

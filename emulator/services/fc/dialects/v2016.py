@@ -8,7 +8,7 @@ from typing import Any
 from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc import fields
-from emulator.services.fc.dialects import async_api, bodies, capacity_api, domain_api, trigger_api
+from emulator.services.fc.dialects import async_api, bodies, capacity_api, domain_api, layer_api, trigger_api
 from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
 from emulator.services.fc.dialects.invocations import invoke_function
 from emulator.services.fc.dialects.routing import Route
@@ -329,6 +329,7 @@ SERVED = (
     Route("POST", "/tag", "TagResource", tag_resource),
     Route("GET", "/tag", "GetResourceTags", get_resource_tags),
     *domain_api.ROUTES,
+    *layer_api.ROUTES,
 )
 """What this API and the one of 2021-04-06 have in common."""
 
@@ -338,13 +339,6 @@ KNOWN = (
     Route("GET", _S + "/bindings", "ListVpcBindings"),
     Route("DELETE", _S + "/bindings/{vpc}", "DeleteVpcBinding"),
     Route("GET", _F + "/instances/{instance}/exec", "InstanceExec"),
-    Route("GET", "/layers", "ListLayers"),
-    Route("POST", "/layers/{layer}/versions", "CreateLayerVersion"),
-    Route("GET", "/layers/{layer}/versions", "ListLayerVersions"),
-    Route("GET", "/layers/{layer}/versions/{version}", "GetLayerVersion"),
-    Route("DELETE", "/layers/{layer}/versions/{version}", "DeleteLayerVersion"),
-    Route("PUT", "/layers/{layer}/acl", "PutLayerACL"),
-    Route("GET", "/layerarn/{arn}", "GetLayerVersionByArn"),
 )
 """What both APIs have and the emulator has not."""
 

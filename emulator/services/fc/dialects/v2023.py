@@ -8,7 +8,7 @@ from typing import Any
 from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc import checks, fields, limits
-from emulator.services.fc.dialects import async_api, bodies, capacity_api, domain_api, trigger_api, v2016
+from emulator.services.fc.dialects import async_api, bodies, capacity_api, domain_api, layer_api, trigger_api, v2016
 from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
 from emulator.services.fc.dialects.invocations import invoke_function
 from emulator.services.fc.dialects.routing import Route
@@ -26,7 +26,9 @@ def render_function(exchange: Exchange, function: Function) -> dict[str, Any]:
         "functionId": function.function_id,
         "functionArn": function_arn(exchange.world, "", function.name),
         **fields.write(fields.FUNCTION_3, function.config),
-        "layers": [{"arn": arn, "size": 0} for arn in function.config.layers],
+        "layers": [
+            {"arn": arn, "size": exchange.service.layers.size(exchange.world, arn)} for arn in function.config.layers
+        ],
         "codeSize": code.size if code else 0,
         "codeChecksum": code.checksum if code else "0",
         "createdTime": iso_seconds(function.created_at),
@@ -206,6 +208,7 @@ ROUTES = (
     Route("PUT", _F + "/aliases/{alias}", "UpdateAlias", v2016.update_alias),
     Route("DELETE", _F + "/aliases/{alias}", "DeleteAlias", v2016.delete_alias),
     *domain_api.ROUTES,
+    *layer_api.ROUTES,
     *trigger_api.routes(_F, trigger_api.render_2023),
     *async_api.ROUTES_3,
     *capacity_api.ROUTES_3,
@@ -216,11 +219,4 @@ ROUTES = (
     Route("GET", _F + "/vpc-bindings", "ListVpcBindings"),
     Route("DELETE", _F + "/vpc-bindings/{vpc}", "DeleteVpcBinding"),
     Route("PUT", "/resource-groups", "ChangeResourceGroup"),
-    Route("GET", "/layers", "ListLayers"),
-    Route("POST", "/layers/{layer}/versions", "CreateLayerVersion"),
-    Route("GET", "/layers/{layer}/versions", "ListLayerVersions"),
-    Route("GET", "/layers/{layer}/versions/{version}", "GetLayerVersion"),
-    Route("DELETE", "/layers/{layer}/versions/{version}", "DeleteLayerVersion"),
-    Route("PUT", "/layers/{layer}/acl", "PutLayerACL"),
-    Route("GET", "/layerarn/{arn}", "GetLayerVersionByArn"),
 )
