@@ -4,6 +4,7 @@ Every port of a service is filled here and nowhere else.
 """
 
 import logging
+from binascii import b2a_base64
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -14,6 +15,7 @@ from emulator.auth.push import PushSigner
 from emulator.config import Config
 from emulator.declared.mns import DeclaredMessaging
 from emulator.dialect.context import Front
+from emulator.flow_calls import FlowMessages, FunctionCalls
 from emulator.gateway.hosts import HostPolicy, is_loopback
 from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
 from emulator.kernel.clock import Clock
@@ -43,8 +45,6 @@ from emulator.services.mns.topic_service import TopicService
 from emulator.services.sts.api import StsFront
 from emulator.services.sts.service import TemporaryKeys
 from emulator.services.workflow.api import WorkflowFront
-from emulator.services.workflow.definition.nodes import FunctionResource
-from emulator.services.workflow.ports import FunctionReply, Refusal
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 
@@ -123,7 +123,12 @@ class Assembly:
             topic_destinations=results,
         )
         self._workflow = Workflow(
-            database=database, clock=clock, ids=ids, timers=timers, functions=FunctionCalls(self._functions)
+            database=database,
+            clock=clock,
+            ids=ids,
+            timers=timers,
+            functions=FunctionCalls(self._functions),
+            messages=FlowMessages(self._queues, self._topics, clock, ids),
         )
 
     async def start(self) -> None:
@@ -218,6 +223,27 @@ class Assembly:
         """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
         return [outbox_object(each) for each in self._topics.outbox(self._world, limit)]
 
+    def triggers(self) -> list[dict[str, Any]]:
+        """Return the triggers of all functions, in JSON's terms."""
+        return self._functions.sources.rows(self._world)
+
+    async def fire_trigger(
+        self, function: str, trigger: str, payload: str | None, event: bytes | None
+    ) -> dict[str, Any]:
+        """Call a trigger's function now and return the result in JSON's terms; *function* is ``service/function``.
+
+        Raises: FcError.
+        """
+        service, _, name = function.rpartition("/")
+        fired = await self._functions.sources.fire(self._world, service, name, trigger, payload=payload, event=event)
+        return {
+            "requestId": fired.request_id,
+            "status": fired.status,
+            "error": fired.error_type or None,
+            "body": b2a_base64(fired.body, newline=False).decode("ascii"),
+            "log": fired.log.decode("utf-8", "replace"),
+        }
+
 
 class OwnNames:
     """Finds the host names of the cloud that lead back here: a push to a function's address needs no detour."""
@@ -230,30 +256,6 @@ class OwnNames:
     def find(self, host: str) -> tuple[str, int] | None:
         """Return where *host* is listening for plain HTTP, None for a name this emulator does not serve."""
         return self._address if self._policy.allows(host) and not is_loopback(host) else None
-
-
-class FunctionCalls:
-    """Lets flows run functions (the port `FunctionInvoker` of the workflow service)."""
-
-    def __init__(self, functions: FunctionCompute) -> None:
-        self._functions = functions
-
-    async def invoke(
-        self, world: World, resource: FunctionResource, event: bytes, key: str, *, asynchronous: bool = False
-    ) -> FunctionReply:
-        """Run a function and wait for its answer; a refusal keeps its HTTP status and code.
-
-        *asynchronous* queues the call and answers with its request id.
-        """
-        target = (resource.service, resource.function, resource.qualifier)
-        try:
-            if asynchronous:
-                request_id = await self._functions.invoke_async(world, *target, event, key=f"flow {key}")
-                return FunctionReply(body=f'{{"RequestId":"{request_id}"}}'.encode())
-            call = await self._functions.invoke(world, *target, event)
-        except FcError as error:
-            return FunctionReply(refusal=Refusal(error.http_status, error.code, error.message))
-        return FunctionReply(body=call.result.body, error_type=call.result.error_type)
 
 
 class ResultMessages:

@@ -286,12 +286,14 @@ class FunctionCompute:
         event: bytes,
         *,
         key: str = "",
+        task_id: str = "",
         request_id: str | None = None,
     ) -> str:
         """Queue an asynchronous call in the transaction of this moment and return its request id.
 
         A call with a *key* that is known already (one queued at most a day after the other has ended) is not queued
-        again: its request id is returned. The call is safe once the transaction is committed.
+        again: its request id is returned. With a *task_id* a record of that name is kept. The call is safe once the
+        transaction is committed.
 
         Raises: FcError, with the code and status an HTTP caller would get.
         """
@@ -302,6 +304,8 @@ class FunctionCompute:
             event=event,
             request_id=request_id or self._ids.uuid(),
             now=self._clock.now(),
+            task_mode=True if task_id else None,
+            task_id=task_id,
             key=key,
         )
         return self.async_queue.accept(world, order).request_id
@@ -315,13 +319,16 @@ class FunctionCompute:
         event: bytes,
         *,
         key: str,
+        task_id: str = "",
         request_id: str | None = None,
     ) -> str:
         """Queue an asynchronous call as `enqueue` does, and return its request id once the call is safe.
 
         Raises: FcError; CommitFailed.
         """
-        queued = self.enqueue(world, service, function, qualifier, event, key=key, request_id=request_id)
+        queued = self.enqueue(
+            world, service, function, qualifier, event, key=key, task_id=task_id, request_id=request_id
+        )
         await self._database.committed()
         return queued
 

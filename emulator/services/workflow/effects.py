@@ -5,7 +5,7 @@ from typing import Any
 
 from emulator.dialect.dates import iso_millis
 from emulator.kernel.identity import World
-from emulator.services.workflow.engine.commands import CallService, Result
+from emulator.services.workflow.engine.commands import CallService, Result, Submitted
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.run import Run
 from emulator.services.workflow.errors import ExecutionAlreadyExists, WorkflowError
@@ -56,7 +56,11 @@ class Effects:
     async def perform(self, run: Run, call: CallService) -> Result:
         """Make the call of a task's attempt."""
         token = run.facts.token(call.entry, call.attempt)
-        return await self._caller.perform(run.world, call, run.key(call.entry, call.attempt), token)
+
+        def submitted(result: Result) -> None:
+            self._engine.post(run.id, Submitted(call.entry, call.attempt, result))
+
+        return await self._caller.perform(run.world, call, run.key(call.entry, call.attempt), token, submitted)
 
     def execution_ended(self, execution: ExecutionId) -> None:
         """Tell those who wait for an execution, and the task it was started by."""
@@ -68,8 +72,10 @@ class Effects:
             self._flows.sweep()
 
     def task_abandoned(self, run: Run, call: CallService) -> None:
-        """Stop the execution a given-up sync task has started."""
-        child = child_of(call, run.key(call.entry, call.attempt))
+        """Stop the execution, or the asynchronous call, that a given-up sync task has started."""
+        key = run.key(call.entry, call.attempt)
+        self._caller.abandon(run.world, call, key)
+        child = child_of(call, key)
         if child is not None:
             try:
                 self._executions.stop(run.world, *child, "", "The execution that started it has ended.")

@@ -29,16 +29,35 @@ class FunctionReply:
     refusal: Refusal | None = None
 
 
+class Submission(NamedTuple):
+    """What came of queueing an asynchronous call: the id of its request, or the refusal."""
+
+    request_id: str
+    refusal: Refusal | None = None
+
+
 class FunctionInvoker(Protocol):
-    """Runs functions."""
+    """Runs functions. The *key* of a call is the same when it is made again after a crash."""
 
-    async def invoke(
-        self, world: World, resource: FunctionResource, event: bytes, key: str, *, asynchronous: bool = False
-    ) -> FunctionReply:
-        """Run a function with *event* and wait for its answer; *asynchronous*: only until it is accepted.
+    async def invoke(self, world: World, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
+        """Run a function with *event* and wait for its answer. Cancelling the coroutine cancels the call."""
+        ...
 
-        *key* is the same when a call is made again after a crash. Cancelling the coroutine cancels the call.
+    async def submit(
+        self, world: World, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
+    ) -> Submission:
+        """Queue an asynchronous call; with a *key* that is known, return what came of it then.
+
+        *invocation_id* is the name the call has in Function Compute, ``""`` for none.
         """
+        ...
+
+    async def result(self, world: World, request_id: str) -> FunctionReply:
+        """Wait for the end of a call that was queued, through all its retries."""
+        ...
+
+    def abandon(self, world: World, key: str) -> None:
+        """Stop the call queued under *key*, if there is one and it has not ended."""
         ...
 
 

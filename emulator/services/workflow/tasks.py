@@ -6,6 +6,7 @@ Source: service integration and error handling pages, Serverless Workflow guide;
 
 import hashlib
 import json
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from emulator.kernel.errors import ServiceError
@@ -53,13 +54,18 @@ class TaskCaller:
         self._sender = sender
         self._flows = flows
 
-    async def perform(self, world: World, call: CallService, key: str, token: str) -> Result:
-        """Make the call of an attempt. *token* is the attempt's task token."""
+    async def perform(
+        self, world: World, call: CallService, key: str, token: str, submitted: Callable[[Result], None]
+    ) -> Result:
+        """Make the call of an attempt. *token* is the attempt's task token.
+
+        *submitted* is told what was answered when a function was queued whose end is then waited for.
+        """
         try:
             parameters = _resolve(call)
             match call.step.resource:
                 case FunctionResource() as function:
-                    return await self._call_function(world, function, call, parameters, key)
+                    return await self._call_function(world, function, call, parameters, key, submitted)
                 case QueueResource() as target:
                     return await self._send(world, target.queue, call, parameters, key)
                 case TopicResource() as target:
@@ -74,18 +80,36 @@ class TaskCaller:
     # --- functions -----------------------------------------------------------------------------------------------
 
     async def _call_function(
-        self, world: World, function: FunctionResource, call: CallService, parameters: dict[str, Any], key: str
+        self,
+        world: World,
+        function: FunctionResource,
+        call: CallService,
+        parameters: dict[str, Any],
+        key: str,
+        submitted: Callable[[Result], None],
     ) -> Result:
         if self._invoker is None:
             return Result(error="FC.Unknown", cause="Function Compute is not available here.", refused=True)
         kind = parameters.get("InvocationType", "Sync")
         if kind not in {"Sync", "Async"}:
             raise _Unusable("InvocationType must be Sync or Async")
-        # with sync the step ends when the function does, so its whole run is waited for
-        asynchronous = kind == "Async" and call.step.pattern != "sync"
         event = call.input_text.encode()
-        reply = await self._invoker.invoke(world, function, event, key, asynchronous=asynchronous)
-        return function_result(reply)
+        if kind == "Sync":
+            return function_result(await self._invoker.invoke(world, function, event, key))
+        own_id = _text(parameters.get("StatefulAsyncInvocationID", ""))
+        submission = await self._invoker.submit(world, function, event, key, invocation_id=own_id)
+        accepted = function_result(
+            FunctionReply(body=canonical({"RequestId": submission.request_id}).encode(), refusal=submission.refusal)
+        )
+        if submission.refusal is not None or call.step.pattern != "sync":
+            return accepted
+        submitted(accepted)
+        return function_result(await self._invoker.result(world, submission.request_id))
+
+    def abandon(self, world: World, call: CallService, key: str) -> None:
+        """Stop the asynchronous call of a function that an attempt has queued."""
+        if self._invoker is not None and isinstance(call.step.resource, FunctionResource):
+            self._invoker.abandon(world, key)
 
     # --- messages ------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.workflow.api import WorkflowFront
 from emulator.services.workflow.definition.nodes import FunctionResource
-from emulator.services.workflow.ports import FunctionReply, MessageReply
+from emulator.services.workflow.ports import FunctionReply, MessageReply, Submission
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
@@ -33,13 +33,13 @@ class ScriptedFunctions:
         self.scripts: dict[str, Callable[[dict[str, Any]], Any]] = {}
         self.calls: list[tuple[str, dict[str, Any], str]] = []
         self.cancelled: list[str] = []
+        self.queued: dict[str, tuple[str, Any]] = {}
+        self.abandoned: list[str] = []
 
     def on(self, name: str, script: Callable[[dict[str, Any]], Any]) -> None:
         self.scripts[name] = script
 
-    async def invoke(
-        self, world: World, resource: FunctionResource, event: bytes, key: str, *, asynchronous: bool = False
-    ) -> FunctionReply:
+    async def invoke(self, world: World, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
         assert world == WORLD
         given = json.loads(event)
         self.calls.append((resource.function, given, key))
@@ -53,6 +53,31 @@ class ScriptedFunctions:
         if isinstance(answer, FunctionReply):
             return answer
         return FunctionReply(body=json.dumps(answer).encode())
+
+    # --- asynchronous calls: kept by key, as the real ones, so that they survive the workflow service ----------------
+
+    async def submit(
+        self, world: World, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
+    ) -> Submission:
+        assert world == WORLD
+        if key not in self.queued:
+            given = json.loads(event)
+            self.calls.append((resource.function, given, key))
+            answer = self.scripts[resource.function](given)
+            if isinstance(answer, FunctionReply) and answer.refusal is not None:
+                return Submission("", answer.refusal)
+            self.queued[key] = (f"{invocation_id or 'request'}-{len(self.queued)}", answer)
+        return Submission(self.queued[key][0])
+
+    async def result(self, world: World, request_id: str) -> FunctionReply:
+        answer = next(answer for queued, answer in self.queued.values() if queued == request_id)
+        if isinstance(answer, asyncio.Future):
+            answer = await asyncio.shield(answer)
+        return answer if isinstance(answer, FunctionReply) else FunctionReply(body=json.dumps(answer).encode())
+
+    def abandon(self, world: World, key: str) -> None:
+        if key in self.queued:
+            self.abandoned.append(self.queued[key][0])
 
 
 class RecordingMessages:

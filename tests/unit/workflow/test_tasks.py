@@ -18,9 +18,9 @@ TOPIC = "resourceArn: 'acs:mns:::/topics/q/messages'"
 FUNCTION = "resourceArn: 'acs:fc:::services/s.1/functions/f'"
 
 
-async def failure_of(bench) -> tuple[str, str]:
+async def failure_of(bench, name: str = "e") -> tuple[str, str]:
     """Return type and error of the event that failed the task."""
-    events = await bench.events()
+    events = await bench.events(name)
     event = next(event for event in events if event["Type"] in {"TaskFailed", "TaskSubmitFailed"})
     return event["Type"], json.loads(event["EventDetail"])["error"]
 
@@ -101,6 +101,86 @@ def test_a_sync_function_is_submitted_and_waited_for(workflow):
             assert types["good"] == ["TaskSubmitted", "TaskSucceeded"]
             assert types["thrown"] == ["TaskSubmitted", "TaskFailed"]
             assert types["refused"][0] == "TaskSubmitFailed"
+
+    asyncio.run(main())
+
+
+def test_an_asynchronous_call_ends_with_its_acceptance(workflow):
+    """Pattern requestResponse: the reply has the id of the request, the function may take its time."""
+
+    async def main():
+        async with workflow() as bench:
+            bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
+            await bench.flow(
+                task(FUNCTION, ", serviceParams: {InvocationType: Async, StatefulAsyncInvocationID: $.id}")
+            )
+            await bench.begin({"id": "mine"})
+            bench.functions.on("f", lambda event: FunctionReply(refusal=Refusal(404, "FunctionNotFound", "gone")))
+            await bench.begin(name="refused")
+
+            assert json.loads((await bench.describe())["Output"]) == {"RequestId": "mine-0"}
+            assert await failure_of(bench, "refused") == ("TaskFailed", "FC.FunctionNotFound")
+
+    asyncio.run(main())
+
+
+def test_a_queued_function_is_waited_for_across_a_restart(workflow, tmp_path):
+    """It is submitted once: the call made again finds the run that is under way."""
+
+    async def main():
+        async with workflow(tmp_path / "state.db") as bench:
+            answer = asyncio.get_running_loop().create_future()
+            bench.functions.on("f", lambda event: answer)
+            await bench.flow(task(FUNCTION, ", pattern: sync, serviceParams: {InvocationType: Async}"))
+            await bench.begin()
+            assert (await bench.events())[-1]["Type"] == "TaskSubmitted"
+
+            await bench.restart()
+            assert (await bench.events())[-1]["Type"] == "TaskSubmitted"
+            answer.set_result({"ok": 1})
+            await bench.settle()
+
+            types = [event["Type"] for event in await bench.events()]
+            assert types[4:] == ["TaskSubmitted", "TaskSucceeded", "StepExited", "ExecutionSucceeded"]
+            assert (await bench.describe())["Output"] == '{"ok":1}'
+            assert len(bench.functions.calls) == 1
+            assert bench.functions.abandoned == []
+
+    asyncio.run(main())
+
+
+def test_a_queued_function_that_fails_is_retried_as_a_new_call(workflow):
+    """Each attempt has its own; the error is the function's."""
+
+    async def main():
+        async with workflow() as bench:
+            replies = [FunctionReply(body=b'{"errorType":"E"}', error_type="X"), {"ok": 1}]
+            bench.functions.on("f", lambda event: replies.pop(0))
+            options = ", pattern: sync, serviceParams: {InvocationType: Async}, retry: [{errors: [E]}]"
+            await bench.flow(task(FUNCTION, options))
+            await bench.begin()
+            await bench.advance(1)
+
+            attempts = [event["Type"] for event in await bench.events() if event["Type"].startswith("Task")]
+            one = ["TaskScheduled", "TaskStarted", "TaskSubmitted"]
+            assert attempts == [*one, "TaskFailed", *one, "TaskSucceeded"]
+
+    asyncio.run(main())
+
+
+def test_stopping_an_execution_stops_the_function_it_waits_for(workflow):
+    """A queued one too, wherever it runs."""
+
+    async def main():
+        async with workflow() as bench:
+            bench.functions.on("f", lambda event: asyncio.get_running_loop().create_future())
+            await bench.flow(task(FUNCTION, ", pattern: sync, serviceParams: {InvocationType: Async}"))
+            await bench.begin()
+            await bench.call("StopExecution", FlowName="f", ExecutionName="e")
+            await bench.settle()
+
+            assert bench.functions.abandoned == ["request-0"]
+            assert (await bench.describe())["Status"] == "Stopped"
 
     asyncio.run(main())
 

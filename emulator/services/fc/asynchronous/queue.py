@@ -262,6 +262,12 @@ class AsyncQueue:
 
         self._database.after_commit(cancel)
 
+    def stop_key(self, world: World, key: str) -> None:
+        """End the call that was queued with *key*, if there is one and it has not ended."""
+        call = self._store.by_key(world, key)
+        if call is not None:
+            self.stop(call)
+
     def forget_function(self, world: World, service: str, function: str) -> None:
         """Take note that a function is deleted: its waiting calls are invalid, its configurations gone."""
         now = self._clock.now()

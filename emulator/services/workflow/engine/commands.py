@@ -67,6 +67,14 @@ class Replied(NamedTuple):
     result: Result
 
 
+class Submitted(NamedTuple):
+    """The called service has taken an attempt; `Replied` follows when what it began has ended."""
+
+    entry: int
+    attempt: int
+    result: Result
+
+
 class Reported(NamedTuple):
     """Somebody has reported the end of an attempt with its token."""
 
@@ -88,7 +96,7 @@ class DeadlinePassed(NamedTuple):
     cause: str
 
 
-Arrival = TimerFired | Replied | Reported | StopAsked | DeadlinePassed
+Arrival = TimerFired | Submitted | Replied | Reported | StopAsked | DeadlinePassed
 
 
 class Resumed(NamedTuple):

@@ -41,6 +41,7 @@ from emulator.services.workflow.engine.steps import (
     failed,
     final_event,
     next_attempt,
+    reply_is_result,
     scheduled,
     succeeded,
     time_out_at,
@@ -248,14 +249,21 @@ def _while_calling(facts: Facts, state: ExecutionState, strand: Strand, scope: S
     del facts, state, strand, scope
     step = entry.step
     assert isinstance(step, TaskStep)
-    commands: tuple[Command, ...] = (CallService(entry.id, entry.retries, step, entry.input, entry.input_text),)
-    return Park(commands + _time_out(step, entry))
+    return Park((_call(step, entry), *_time_out(step, entry)))
 
 
 def _while_submitted(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Park:
     del facts, state, strand, scope
-    assert isinstance(entry.step, TaskStep)
-    return Park(_time_out(entry.step, entry))
+    step = entry.step
+    assert isinstance(step, TaskStep)
+    if not reply_is_result(step):
+        return Park(_time_out(step, entry))
+    # still being made; or made again after a restart, under the same key, which finds the run that is under way
+    return Park((_call(step, entry), *_time_out(step, entry)))
+
+
+def _call(step: TaskStep, entry: Entry) -> Command:
+    return CallService(entry.id, entry.retries, step, entry.input, entry.input_text)
 
 
 def _time_out(step: TaskStep, entry: Entry) -> tuple[Command, ...]:

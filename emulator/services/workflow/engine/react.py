@@ -3,7 +3,7 @@
 An arrival that is late (the attempt is over, the step exited, the execution ended) yields nothing.
 """
 
-from emulator.services.workflow.definition.nodes import FunctionResource, TaskStep, WaitStep
+from emulator.services.workflow.definition.nodes import TaskStep, WaitStep
 from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.commands import (
     Arrival,
@@ -12,6 +12,7 @@ from emulator.services.workflow.engine.commands import (
     Reported,
     Result,
     StopAsked,
+    Submitted,
     TimerFired,
 )
 from emulator.services.workflow.engine.events import Event, NotAnObject, canonical, parse_object
@@ -29,11 +30,14 @@ from emulator.services.workflow.engine.steps import (
     data_limit_exceeded,
     final_event,
     next_attempt,
+    reply_is_result,
     succeeded,
     time_out_at,
 )
 from emulator.services.workflow.engine.waits import wake_instant
 from emulator.services.workflow.expression.errors import EvaluationError
+
+StepArrival = TimerFired | Submitted | Replied | Reported
 
 INVALID_LOCAL = "FnF.InvalidLocal"
 
@@ -57,13 +61,13 @@ def react(facts: Facts, state: ExecutionState, arrival: Arrival) -> Events:
     return bounded(state, reaction)
 
 
-def _at_step(
-    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, arrival: TimerFired | Replied | Reported
-) -> Events:
+def _at_step(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, arrival: StepArrival) -> Events:
     if isinstance(arrival, TimerFired):
         return _timer(facts, state, strand, entry, arrival)
     if arrival.attempt != entry.retries or not isinstance(entry.step, TaskStep):
         return ()
+    if isinstance(arrival, Submitted):
+        return (_submitted(state, strand, entry, arrival.result),) if entry.phase is Phase.CALLING else ()
     if isinstance(arrival, Reported):
         return _reported(state, strand, entry, entry.step, arrival.result)
     return _replied(state, strand, entry, entry.step, arrival.result)
@@ -96,12 +100,13 @@ def _timer(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fi
 
 
 def _replied(state: ExecutionState, strand: Strand, entry: Entry, step: TaskStep, result: Result) -> Events:
+    if entry.phase is Phase.SUBMITTED and reply_is_result(step):
+        return (_result(state, strand, entry, result, state.last),)
     if entry.phase is not Phase.CALLING:
         return ()
     if step.pattern == "requestResponse":
         return (_result(state, strand, entry, result, state.last),)
-    if step.pattern == "sync" and isinstance(step.resource, FunctionResource) and not result.refused:
-        # the call covers the whole run of the function, so its reply is submission and result in one
+    if reply_is_result(step) and not result.refused:  # a synchronous call: submission and result in one
         submitted = _submitted(state, strand, entry, Result())
         return (submitted, _result(state, strand, entry, result, submitted.id, cause_id=submitted.id))
     if result.error is not None:

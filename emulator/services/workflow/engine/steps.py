@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from emulator.kernel.clock import SECOND, Millis
-from emulator.services.workflow.definition.nodes import Step, TaskStep
+from emulator.services.workflow.definition.nodes import FunctionResource, Step, TaskStep
 from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.events import FINAL, Event, canonical
 from emulator.services.workflow.engine.facts import Data, Facts, reads_context
@@ -150,6 +150,11 @@ def trigger(state: ExecutionState) -> int:
     """Return the cause of an event that ends the execution from outside: the flow's own latest event."""
     root = state.strands.get(ROOT)
     return root.last if root is not None else state.last
+
+
+def reply_is_result(step: TaskStep) -> bool:
+    """Tell whether the reply of a sync task's call is its result: a function's run is waited for, not reported."""
+    return step.pattern == "sync" and isinstance(step.resource, FunctionResource)
 
 
 def time_out_at(timeout_s: int, entry: Entry) -> Millis:

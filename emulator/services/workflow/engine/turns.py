@@ -18,6 +18,7 @@ from emulator.services.workflow.engine.commands import (
     Reported,
     Resumed,
     StopAsked,
+    Submitted,
     TimerFired,
 )
 from emulator.services.workflow.engine.decide import decide
@@ -82,7 +83,7 @@ class Turns:
             if recorded or part.wakeups.get(key) is None:  # else it has been set anew in this very slice
                 part.wakeups[key] = None
         self._record(run, recorded, now, part)
-        if not isinstance(arrival, StopAsked | DeadlinePassed):
+        if not isinstance(arrival, StopAsked | DeadlinePassed | Submitted):  # one that was submitted goes on
             self._note_results(run, arrival, recorded, part)
         return recorded
 
