@@ -290,6 +290,19 @@ class Emulator:
         """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
         return self.services.outbox(limit)
 
+    def triggers(self) -> list[dict[str, Any]]:
+        """Return the triggers of all functions, in JSON's terms."""
+        return self.services.triggers()
+
+    async def fire_trigger(
+        self, function: str, trigger: str, payload: str | None, event: bytes | None
+    ) -> dict[str, Any]:
+        """Call a trigger's function now and return the result in JSON's terms.
+
+        Raises: FcError.
+        """
+        return await self.services.fire_trigger(function, trigger, payload, event)
+
 
 def _import_assembly() -> "type[Assembly]":
     from emulator.assembly import Assembly  # most of the start's time; runs in a thread while the front door listens

@@ -90,12 +90,12 @@ class Client:
             )
         return content
 
-    def admin(self, method: str, page: str, **query: str) -> dict[str, Any]:
-        """Call an admin page and return its JSON.
+    def admin(self, method: str, page: str, content: Mapping[str, Any] | None = None, **query: str) -> dict[str, Any]:
+        """Call an admin page, with *content* as the JSON body of a POST, and return its JSON.
 
         Raises: NoEmulator, CallRefused.
         """
-        body = b"{}" if method == "POST" else b""
+        body = json.dumps(content or {}).encode() if method == "POST" else b""
         reply = self._send(method, _target(f"/_localyun/{page}", query), self._admin_headers(), body, CALL_TIMEOUT_S)
         if reply.status != 200:
             raise _refusal(reply)

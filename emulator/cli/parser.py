@@ -102,6 +102,22 @@ def _add_function_commands(commands: "_Commands[ArgumentParser]") -> None:
     invoke.add_argument("--log", action="store_true", help="print the call's log on standard error")
 
 
+def _add_trigger(commands: "_Commands[ArgumentParser]") -> None:
+    trigger = commands.add_parser("trigger", help="list the triggers of functions and fire them by hand")
+    trigger.set_defaults(help_of=trigger)
+    actions = trigger.add_subparsers(title="actions", metavar="ACTION")
+    _command(actions, "list", "trigger:show_list", "list triggers with the addresses of those for HTTP")
+    fire = _command(actions, "fire", "trigger:fire", "call a trigger's function now and print what it returns")
+    fire.add_argument("function", metavar="[SERVICE/]FUNCTION", help="the function the trigger belongs to")
+    fire.add_argument("trigger", metavar="TRIGGER", help="name of the trigger")
+    event = fire.add_mutually_exclusive_group()
+    event.add_argument(
+        "--payload", metavar="TEXT", help="a timer's payload, a message's body, an object's key, a request's body"
+    )
+    event.add_argument("--event-file", metavar="FILE", help="file that holds the whole event, - for standard input")
+    fire.add_argument("--log", action="store_true", help="print the call's log on standard error")
+
+
 def _add_flow(commands: "_Commands[ArgumentParser]") -> None:
     flow = commands.add_parser("flow", help="work with flows and their executions")
     flow.set_defaults(help_of=flow)
@@ -249,6 +265,7 @@ _GROUPS = (
     ({"start"}, _add_start),
     ({"stop", "status", "env", "config", "reset", "version"}, _add_server_commands),
     ({"logs", "invoke"}, _add_function_commands),
+    ({"trigger"}, _add_trigger),
     ({"flow"}, _add_flow),
     ({"queue"}, _add_queue),
     ({"topic"}, _add_topic),

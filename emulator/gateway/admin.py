@@ -6,6 +6,7 @@ cannot send any of that without a preflight, and preflights are refused.
 
 import hmac
 import json
+from binascii import a2b_base64
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
@@ -76,12 +77,25 @@ class Controls(Protocol):
         """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
         ...
 
+    def triggers(self) -> list[dict[str, Any]]:
+        """Return the triggers of all functions, in JSON's terms."""
+        ...
+
+    async def fire_trigger(
+        self, function: str, trigger: str, payload: str | None, event: bytes | None
+    ) -> dict[str, Any]:
+        """Call a trigger's function now and return the result in JSON's terms; *function* is ``service/function``.
+
+        Raises: ServiceError when there is no such trigger or its function cannot be called.
+        """
+        ...
+
 
 class AdminFront:
     """The front of ``/_localyun/``."""
 
     name = "admin"
-    max_body = 64 * 1024
+    max_body = 256 * 1024
 
     def __init__(self, controls: Controls, token: str, ids: Ids) -> None:
         self._controls = controls
@@ -92,6 +106,8 @@ class AdminFront:
             ("GET", "logs"): self._logs,
             ("GET", "deliveries"): self._deliveries,
             ("GET", "outbox"): self._outbox,
+            ("GET", "triggers"): self._triggers,
+            ("POST", "fire-trigger"): self._fire_trigger,
             ("POST", "purge-queue"): self._purge_queue,
             ("POST", "reset"): self._reset,
             ("POST", "stop"): self._stop,
@@ -197,6 +213,42 @@ class AdminFront:
     def _outbox(self, context: RequestContext) -> Response:
         limit = _number(dict(context.request.query_pairs), "limit", 100)
         return _json(200, {"entries": self._controls.outbox(limit)})
+
+    def _triggers(self, context: RequestContext) -> Response:
+        del context
+        return _json(200, {"triggers": self._controls.triggers()})
+
+    def _fire_trigger(self, context: RequestContext) -> Awaitable[Response]:
+        asked = json.loads(context.request.body or b"{}")
+        if not isinstance(asked, dict):
+            raise AdminBadRequest("the body must be a JSON object")
+        texts = {name: asked.get(name) for name in ("function", "trigger", "payload", "event")}
+        for name, text in texts.items():
+            if not isinstance(text, str) and (text is not None or name in {"function", "trigger"}):
+                raise AdminBadRequest(f"{name} must be a text")
+        event = texts["event"]
+
+        async def fire() -> Response:
+            content = None if event is None else _from_base64(event)
+            return _json(
+                200,
+                await self._controls.fire_trigger(
+                    str(texts["function"]), str(texts["trigger"]), texts["payload"], content
+                ),
+            )
+
+        return fire()
+
+
+def _from_base64(text: str) -> bytes:
+    """Return the bytes of an event.
+
+    Raises: AdminBadRequest.
+    """
+    try:
+        return a2b_base64(text, strict_mode=True)
+    except ValueError:
+        raise AdminBadRequest("event is not valid base64") from None
 
 
 def _number(asked: Mapping[str, str], name: str, default: int) -> int:
