@@ -7,13 +7,11 @@ from emulator.services.workflow.definition.fields import Part
 from emulator.services.workflow.definition.nodes import (
     ChoiceStep,
     FailStep,
-    ForeachStep,
-    Option,
-    ParallelStep,
     Step,
     StepList,
     SucceedStep,
     TaskStep,
+    inner_lists,
 )
 
 
@@ -75,27 +73,13 @@ def unreachable_steps(steps: StepList) -> Iterator[str]:
 def _jumps(step: Step) -> list[str]:
     if isinstance(step, TaskStep):
         return [policy.goto for policy in step.catch]
-    return [option.goto for option in _options(step) if option.goto is not None]
+    outcomes = step.outcomes if isinstance(step, ChoiceStep) else ()
+    return [option.goto for option in outcomes if option.goto is not None]
 
 
 def _falls_through(step: Step) -> bool:
     if step.end or isinstance(step, SucceedStep | FailStep):
         return False
     if isinstance(step, ChoiceStep):
-        return step.default is None or any(option.goto is None for option in _options(step))
+        return step.default is None or any(option.goto is None for option in step.outcomes)
     return True
-
-
-def _options(step: Step) -> tuple[Option, ...]:
-    if not isinstance(step, ChoiceStep):
-        return ()
-    return step.options if step.default is None else (*step.options, step.default)
-
-
-def inner_lists(step: Step) -> list[StepList]:
-    """Return the lists of steps that stand inside a step."""
-    if isinstance(step, ParallelStep):
-        return list(step.branches)
-    if isinstance(step, ForeachStep):
-        return [step.steps]
-    return [option.steps for option in _options(step) if option.steps is not None]

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from emulator.services.workflow.definition.check import inner_lists
-from emulator.services.workflow.definition.nodes import StepList, TaskStep
+from emulator.services.workflow.definition.nodes import StepList, TaskStep, inner_lists
 
 
 def waiting_tasks(steps: StepList) -> Iterator[TaskStep]:

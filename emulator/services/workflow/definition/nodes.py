@@ -144,6 +144,11 @@ class ChoiceStep(Step):
     options: tuple[Option, ...]
     default: Option | None = None
 
+    @property
+    def outcomes(self) -> tuple[Option, ...]:
+        """The options, and the default behind them if there is one."""
+        return self.options if self.default is None else (*self.options, self.default)
+
 
 @frozen
 class SucceedStep(Step):
@@ -184,3 +189,16 @@ class Flow:
     output_mappings: tuple[Mapping, ...] | None = None
     timeout_s: int | None = None
     warnings: tuple[str, ...] = field(default=())
+
+
+def inner_lists(step: Step) -> list[StepList]:
+    """Return the lists of steps that stand inside a step."""
+    match step:
+        case ParallelStep():
+            return list(step.branches)
+        case ForeachStep():
+            return [step.steps]
+        case ChoiceStep():
+            return [option.steps for option in step.outcomes if option.steps is not None]
+        case _:
+            return []
