@@ -21,6 +21,7 @@ from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.logbook import LogBook
+from emulator.services.fc.ports import DestinationRefused
 from emulator.services.fc.runtime.instance import (
     Credentials,
     FunctionImage,
@@ -99,6 +100,28 @@ class HeldCalls:
         return ended(b"done")
 
 
+class Receivers:
+    """Queues and topics that take results: they remember what came, and refuse what they do not know."""
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+        self.got: list[tuple[str, str]] = []
+        self.broken = False
+
+    def send(self, world: World, queue: str, body: str, *, key: str) -> None:
+        self._take(f"queue {queue}", body)
+
+    def publish(self, world: World, topic: str, body: str, *, key: str) -> None:
+        self._take(f"topic {topic}", body)
+
+    def _take(self, name: str, body: str) -> None:
+        if self.broken:
+            raise RuntimeError("out of order")
+        if name not in self.known:
+            raise DestinationRefused(f"{name} does not exist")
+        self.got.append((name, body))
+
+
 def ended(body: bytes, error_type: Any = None) -> InvocationResult:
     """Return how a call ended."""
     return InvocationResult(
@@ -146,6 +169,7 @@ class Site:
         self.timers = VirtualTimers(self.clock)
         self.instances = EchoInstances()
         self.keys = FixedKeys()
+        self.receivers = Receivers()
         self.database = database or Database(None)
         migrate(self.database, [SCHEMA])
         self.logbook = LogBook(folder / "logs")
@@ -161,6 +185,8 @@ class Site:
             region=REGION,
             endpoint=lambda: "http://127.0.0.1:8868",
             credentials=self.keys,
+            queue_destinations=self.receivers,
+            topic_destinations=self.receivers,
         )
         self.front = FcFront(self.fc, self.ids)
 
