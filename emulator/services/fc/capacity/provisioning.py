@@ -75,6 +75,7 @@ class Provisioner:
         self._errors: dict[str, str] = {}
         self._busy: set[str] = set()
         self._targets: dict[tuple[str, int], tuple[int, Millis | None]] = {}
+        self._is_full = False
         self._dirty = False
         self._open = False
 
@@ -123,6 +124,10 @@ class Provisioner:
                     errors.append(error)
         except FcError as error:
             errors.append(error.message)
+        if current < wanted and not errors and self._is_full:
+            errors.append(
+                f"this machine keeps at most {limits.PROVISIONED_INSTANCES} instances ready for all functions"
+            )
         return Readiness(wanted, current, "; ".join(errors))
 
     def kept_ready(self, place: Place) -> int:
@@ -149,7 +154,7 @@ class Provisioner:
 
     def _plan(self) -> None:
         wanted: dict[str, Share] = {}
-        left = limits.PROVISIONED_INSTANCES
+        left, asked_in_all = limits.PROVISIONED_INSTANCES, 0
         settings = [setting for kind in (Kind.PROVISION, Kind.SCALING) for setting in self._settings.list(kind)]
         for setting in settings:
             try:
@@ -157,11 +162,13 @@ class Provisioner:
             except FcError as error:
                 _log.info("no instances are kept ready for %s: %s", resource_of(setting.place), error)
                 continue
-            for target, count in shares:
+            for target, asked in shares:
                 key = target.image.key
-                count = min(count, left)
-                left -= count
-                wanted[key] = Share(target, count + (wanted[key].number if key in wanted else 0))
+                given = min(asked, left)
+                left -= given
+                asked_in_all += asked
+                wanted[key] = Share(target, given + (wanted[key].number if key in wanted else 0))
+        self._is_full = asked_in_all > limits.PROVISIONED_INSTANCES
         for key, share in self._wanted.items():
             if key not in wanted and self._applied.get(key):
                 wanted[key] = Share(share.target, 0)
