@@ -51,6 +51,32 @@ def test_json_lines_hold_one_object_each(root):
     assert "ValueError: invalid literal" in second["exception"]
 
 
+def test_lines_of_one_second_differ_in_their_milliseconds(root):
+    """The text of a second is kept; what comes after it is not."""
+    stream = io.StringIO()
+    log = ServerLog.open("text", "info", stream)
+    for instant in (1_700_000_000.007, 1_700_000_000.999, 1_700_000_001.0):
+        record = logging.makeLogRecord({"name": "a", "levelname": "INFO", "levelno": logging.INFO, "msg": "x"})
+        record.created = instant
+        log.handle(record)
+    log.close()
+
+    times = [line.split(" ")[0] for line in stream.getvalue().splitlines()]
+    assert times == ["2023-11-14T22:13:20.007Z", "2023-11-14T22:13:20.999Z", "2023-11-14T22:13:21.000Z"]
+
+
+def test_logging_module_is_given_back_as_it_was(root):
+    """What records hold is cut down only while the server's log is open."""
+    before = (logging.logThreads, logging.logProcesses, logging._srcfile)
+
+    log = ServerLog.open("text", "info", io.StringIO())
+    during = (logging.logThreads, logging.logProcesses, logging._srcfile)
+    log.close()
+
+    assert during == (False, False, None)
+    assert (logging.logThreads, logging.logProcesses, logging._srcfile) == before
+
+
 def test_blocked_stream_drops_lines_and_counts_them(root, monkeypatch):
     """Logging returns at once while nobody reads; what was lost is told."""
     monkeypatch.setattr(server_log, "LONGEST_BACKLOG", 3)
