@@ -75,6 +75,7 @@ class RunningEmulator:
         self.log.close()
 
     def stop(self) -> int:
+        self._close_tea_sessions()
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -85,6 +86,13 @@ class RunningEmulator:
                 raise
         self.log.close()
         return self.process.returncode
+
+    def _close_tea_sessions(self) -> None:
+        """Close what the newer SDKs keep open for ever, per address, for all clients of a process."""
+        core = sys.modules.get("darabonba.core")
+        sessions = core.DaraCore._sessions if core is not None else {}
+        for key in [key for key in sessions if f":{self.port}:" in key or f"127.0.0.1:{self.port}" in key]:
+            sessions.pop(key).close()
 
     # --- talking to it -----------------------------------------------------------------------------------------
 
