@@ -12,6 +12,8 @@ from pathlib import Path
 VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "ALIBABA_CLOUD_CA_BUNDLE")
 """What clients of different languages and libraries read; each may already point somewhere."""
 
+_PIECE = 64 * 1024
+
 
 def write_bundle(authority: Path, bundle: Path, environ: Mapping[str, str]) -> None:
     """Write *bundle*: the file *authority*, and everything that *environ* and this Python installation trust.
@@ -20,13 +22,13 @@ def write_bundle(authority: Path, bundle: Path, environ: Mapping[str, str]) -> N
 
     Raises: OSError.
     """
-    parts = [authority.read_bytes()]
-    for path in _trusted(environ):
-        content = path.read_bytes()
-        if content not in parts:
-            parts.append(content)
     draft = bundle.with_name(bundle.name + ".new")
-    draft.write_bytes(b"\n".join(parts))
+    with draft.open("wb") as target:
+        for path in dict.fromkeys([authority, *(trusted.resolve() for trusted in _trusted(environ))]):
+            with path.open("rb") as source:
+                while piece := source.read(_PIECE):  # the server stays small: never a whole bundle in memory
+                    target.write(piece)
+            target.write(b"\n")
     draft.replace(bundle)
 
 
