@@ -42,6 +42,8 @@ class Tutorial:
     functions: tuple[str, ...]
     default_input: str
     duration: str
+    keeps_flow: bool = False
+    """Whether the flow is there afterwards, so that its history can be looked at."""
 
 
 TUTORIALS = (
@@ -54,6 +56,18 @@ TUTORIALS = (
         functions=("StartJob", "GetJobStatus"),
         default_input='{"delay": 20}',
         duration="about 40 seconds",
+        keeps_flow=True,
+    ),
+    Tutorial(
+        name="multi-step-transaction",
+        short_name="transaction",
+        title="book a journey in three steps and undo them when one fails",
+        flow="fnf-demo-multi-step-transaction",
+        service="fnf-demo",
+        functions=("Operation",),
+        default_input='{"buy_train_ticket_result": "success", "reserve_flight_result": "success", '
+        '"reserve_hotel_result": false}',
+        duration="about 8 seconds",
     ),
 )
 
@@ -71,7 +85,7 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Run one tutorial to its end; the exit code is its execution's."""
+    """Run one tutorial to its end; the exit code is 0 when it went as its README promises."""
     tutorial = _named(arguments.name)
     given = arguments.input if arguments.input is not None else tutorial.default_input
     _check_input(given)
@@ -158,6 +172,7 @@ def _tell_what_next(tutorial: Tutorial, client: Client, settings: Settings) -> N
     say(f"  keys     {settings.config.state / KEY_FILE}")
     say(f'           eval "$({name} env)" sets them, and the address, in this shell')
     say(f"  logs     {name} logs {tutorial.service}/{tutorial.functions[-1]}")
-    say(f"  history  {name} flow history {tutorial.flow}")
+    if tutorial.keeps_flow:
+        say(f"  history  {name} flow history {tutorial.flow}")
     say(f"  again    {name} tutorial run {tutorial.short_name} --sdk tea")
     say(f"  stop     {name} stop")

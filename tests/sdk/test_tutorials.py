@@ -1,0 +1,62 @@
+"""The tutorials of the best-practice guide, run by the real command through the official clients."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.sdk, pytest.mark.timeout(120)]
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def localyun(emulator, tmp_path):
+    """Run the command against the shared emulator; returns the finished process."""
+
+    def run(*words):
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("LOCALYUN_")}
+        environment |= {"LOCALYUN_STATE": str(emulator.state), "PYTHONPATH": str(ROOT)}
+        return subprocess.run(
+            [sys.executable, "-m", "emulator", *words],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=90,
+        )
+
+    return run
+
+
+@pytest.fixture
+def tutorial(localyun):
+    """Run a tutorial, and find after the test that it has left no flow, queue or topic behind."""
+
+    def left():
+        return [localyun(kind, "list", "--json").stdout for kind in ("flow", "queue", "topic")]
+
+    before = left()
+    yield lambda name, *options: localyun("tutorial", "run", name, *options)
+    assert left() == before
+
+
+def test_transaction_is_undone_when_the_hotel_fails(tutorial):
+    """The default input ends Failed after three retries and two cancellations; that is what it asks for."""
+    done = tutorial("multi-step-transaction")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "execution Failed" in done.stdout
+    assert "ReserveHotel -> CancelFlight -> CancelTrainTicket -> OrderFailed" in done.stdout
+    assert done.stdout.count("error=FC.Unknown") >= 4
+
+
+def test_transaction_goes_through_when_nothing_fails(tutorial):
+    """The text "fail" is no failure: only JSON false is."""
+    done = tutorial("transaction", "--sdk", "tea", "--input", '{"reserve_hotel_result": "fail"}')
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "execution Succeeded" in done.stdout
+    assert "OrderSucceeded\n" in done.stdout
