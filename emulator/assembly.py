@@ -24,7 +24,7 @@ from emulator.kernel.identity import AccountId, World
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
-from emulator.redirect import python_hook
+from emulator.redirect import node_hook, python_hook
 from emulator.services.fc.arns import parse_function_arn
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.front import FcFront
@@ -89,6 +89,7 @@ class Assembly:
             interpreters={name: str(path) for name, path in config.runtimes.items()},
             extra_environment=environment,
             redirect_hook=python_hook(),
+            node_hook=node_hook(),
         )
         self._pool = InstancePool(clock, ids, settings, logbook.on_log)
         self._queues = MessageService(database, clock, ids, timers)
@@ -104,6 +105,7 @@ class Assembly:
             functions=TopicCalls(lambda: self._functions),
             home=OwnNames(HostPolicy(config.allowed_hosts), address).find,
             trusted=authority,
+            allow_push_to=config.allow_push_to,
         )
         self._functions = FunctionCompute(
             database=database,

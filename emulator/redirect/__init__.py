@@ -6,8 +6,9 @@ import nothing from here.
 
 from pathlib import Path
 
-__all__ = ["hook_environment", "python_hook", "python_site"]
+__all__ = ["hook_environment", "node_hook", "python_hook", "python_site"]
 
+_NODE = Path(__file__).parent / "node"
 _PYTHON = Path(__file__).parent / "python"
 
 
@@ -19,6 +20,14 @@ def python_hook() -> Path:
 def python_site() -> Path:
     """Return the folder that installs the Python hook in every interpreter with it at the front of ``PYTHONPATH``."""
     return _PYTHON
+
+
+def node_hook() -> Path:
+    """Return the Node.js hook: a script that redirects every process started with ``--require`` and its path.
+
+    Such a process has to find the certificate bundle in ``NODE_EXTRA_CA_CERTS`` when it starts.
+    """
+    return _NODE / "localyun_redirect.js"
 
 
 def hook_environment(http_port: int, https_port: int | None, ca_bundle: Path | None) -> dict[str, str]:

@@ -31,7 +31,11 @@ class Call:
 
 @frozen
 class Answer:
-    """The process answered. ``over_memory`` means it needed more than it may; ``size`` is that of the whole body."""
+    """The process answered.
+
+    ``over_memory`` means it needed more than it may; ``size`` is that of the whole body; ``handled`` that the function
+    itself reported its failure.
+    """
 
     succeeded: bool
     body: bytes
@@ -40,6 +44,7 @@ class Answer:
     over_memory: bool
     size: int
     http: HttpAnswer | None = None
+    handled: bool = False
 
 
 @frozen
@@ -111,7 +116,7 @@ class Launcher(Protocol):
 
 
 def boot_frame(image: FunctionImage, environment: dict[str, str], log_level: str) -> dict[str, Any]:
-    """Return what a Python agent is told before its first call."""
+    """Return what an agent is told before its first call."""
     return {
         "do": "boot",
         "name": image.function,

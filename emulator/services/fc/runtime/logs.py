@@ -14,6 +14,7 @@ Marker = Literal["Invoke", "Initialize", "PreFreeze", "PreStop"]
 
 TAIL_SIZE = 4096
 UNHANDLED = "Unhandled function error"
+HANDLED = "Handled function error"
 
 _CHUNK = 64 * 1024
 _RATE = 8 * 1024 * 1024

@@ -25,6 +25,7 @@ from emulator.services.fc.runtime.instance import (
     RuntimeUnavailable,
 )
 from emulator.services.fc.runtime.launcher import Launcher
+from emulator.services.fc.runtime.node import NodeLauncher
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.runtime.spawn import SpawnLauncher
 from emulator.services.fc.runtime.worker import CallNotRead, OnLog, Worker
@@ -36,6 +37,7 @@ _FREEZE_PATIENCE_S = 0.25
 _REPLACE_AFTER_S = 1.0
 _STOP_LIMIT_S = 3.0
 
+_PYTHON_BANNER = b"FunctionCompute python3 runtime inited.\n"
 _PYTHON_2_NOTICE = b"WARNING: python2.7 runs on Python 3 here; map it to another interpreter under runtimes:\n"
 
 
@@ -72,7 +74,10 @@ class InstancePool:
         loop = asyncio.get_running_loop()
         self._tasks = TaskGroup("instances")
         self._timers = LoopTimers(self._clock, loop)
-        self._launchers["python"] = self._python_launcher()
+        forks = self._settings.start_method == "fork" or (self._settings.start_method == "auto" and hasattr(os, "fork"))
+        forker = ZygoteLauncher(self._settings, self._ids) if forks else None
+        self._launchers["python"] = forker or SpawnLauncher(self._settings, self._ids)
+        self._launchers["nodejs"] = NodeLauncher(self._settings, self._ids, forker)
         try:
             for launcher in self._launchers.values():
                 launcher.warm_up()
@@ -143,15 +148,11 @@ class InstancePool:
         """Return the living instances of *family*, oldest first."""
         return [worker.info for worker in self._workers.values() if worker.image.family == family]
 
-    def _python_launcher(self) -> Launcher:
-        method = self._settings.start_method
-        if method == "fork" or (method == "auto" and hasattr(os, "fork")):
-            return ZygoteLauncher(self._settings, self._ids)
-        return SpawnLauncher(self._settings, self._ids)
-
     def _launcher_for(self, runtime: str) -> Launcher:
         if runtime == "python2.7" or runtime.startswith("python3"):
             return self._launchers["python"]
+        if runtime.startswith("nodejs"):
+            return self._launchers["nodejs"]
         raise RuntimeUnavailable(runtime, "nothing here can run it")
 
     def _pass_on(self, image: FunctionImage, request_id: str, data: bytes) -> None:
@@ -186,10 +187,8 @@ class InstancePool:
         launcher = self._launcher_for(image.runtime)
         self._make_room()
         instance_id = f"c-{self._ids.hex(8)}-{self._ids.hex(20)}"
-        notice = b""
-        if image.runtime == "python2.7" and image.runtime not in self._settings.interpreters:
-            notice = _PYTHON_2_NOTICE
-        worker = Worker(image, instance_id, self._settings, self._pass_on, self._on_end, self._tasks.spawn, notice)
+        greeting = self._greeting(image.runtime)
+        worker = Worker(image, instance_id, self._settings, self._pass_on, self._on_end, self._tasks.spawn, greeting)
         worker.calls = 1
         worker.started_at = self._clock.now()
         self._workers[instance_id] = worker
@@ -201,6 +200,13 @@ class InstancePool:
             worker.fail(error)
             raise
         return worker
+
+    def _greeting(self, runtime: str) -> bytes:
+        """Return what the log of a first call begins with; runtimes other than Python's say nothing of that kind."""
+        if not runtime.startswith("python"):
+            return b""
+        as_python_3 = runtime == "python2.7" and runtime not in self._settings.interpreters
+        return _PYTHON_BANNER + (_PYTHON_2_NOTICE if as_python_3 else b"")
 
     def _make_room(self) -> None:
         """End the instance that has been idle for longest when there are as many as allowed."""

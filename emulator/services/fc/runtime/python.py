@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.environment import instance_environment, log_level
@@ -23,6 +23,8 @@ _BOOTSTRAP = Path(__file__).parent / "bootstrap" / "python" / "__main__.py"
 _LINGER_S = 0.05
 """How long after the end of a process its last answer may still be on the way. Its channel may stay open, held by
 something it left behind, so the end of the channel cannot be waited for."""
+
+_NOTHING: Mapping[str, Any] = {}
 
 
 class Control(Protocol):
@@ -74,8 +76,17 @@ class PythonProcess:
         self._memory_kb = 0
         self.channel = Channel(self._on_frame, self._on_lost, settings.response_limit)
 
-    def start(self, image: FunctionImage, instance_id: str, control: Control, source: LogSource, *, mark: bool) -> None:
-        """Tell the agent over the connected channel what it is.
+    def start(
+        self,
+        image: FunctionImage,
+        instance_id: str,
+        control: Control,
+        source: LogSource,
+        *,
+        mark: bool,
+        more: Mapping[str, Any] = _NOTHING,
+    ) -> None:
+        """Tell the agent over the connected channel what it is, and *more* that only agents of its family know.
 
         With *mark* it says when it has read a call and marks the log before each answer: for transports that do not
         tell either.
@@ -85,7 +96,7 @@ class PythonProcess:
         self._log_source = source
         environment = instance_environment(image, instance_id, self._settings)
         boot = boot_frame(image, environment, log_level(image))
-        self.channel.send(boot | {"response_limit": self._settings.response_limit, "mark": mark})
+        self.channel.send(boot | {"response_limit": self._settings.response_limit, "mark": mark} | dict(more))
 
     def begin(self, call: Call) -> asyncio.Future[Answer | Exit]:
         """Hand over a call; see `InstanceProcess`."""
@@ -182,6 +193,7 @@ class PythonProcess:
             duration_ms=float(header["ms"]),
             memory_kb=self._memory_kb,
             over_memory=bool(header.get("over", False)),
+            handled=bool(header.get("handled", False)),
             size=int(header.get("size", len(payload))),
             http=_http_answer(header["http"]) if "http" in header else None,
         )

@@ -14,16 +14,18 @@ MEBIBYTE = 1024 * 1024
 class RuntimeSettings:
     """How instances are started, bounded and ended. Sizes in bytes, spans in seconds unless named otherwise.
 
-    ``interpreters`` maps a runtime name (``python3.9``) to an executable; every other Python runtime runs on the
-    emulator's own interpreter. ``start_method`` ``fork`` needs a Unix system; ``auto`` takes it where it exists.
-    ``redirect_hook`` is the stand-alone Python file whose ``install()`` sends calls to the cloud's names to the
-    emulator; it reads the ``LOCALYUN_*`` variables of ``extra_environment``.
+    ``interpreters`` maps a runtime name (``python3.9``, ``nodejs18``) to an executable; every other Python runtime runs
+    on the emulator's own interpreter, every other Node.js runtime on the ``node`` of the search path. ``start_method``
+    ``fork`` needs a Unix system; ``auto`` takes it where it exists. ``redirect_hook`` is the stand-alone Python file
+    whose ``install()`` sends calls to the cloud's names to the emulator; it reads the ``LOCALYUN_*`` variables of
+    ``extra_environment``, and so does ``node_hook``, a script that Node.js loads before anything else.
     """
 
     interpreters: Mapping[str, str] = field(default_factory=dict)
     start_method: Literal["auto", "fork", "exec"] = "auto"
     extra_environment: Mapping[str, str] = field(default_factory=dict)
     redirect_hook: Path | None = None
+    node_hook: Path | None = None
     max_instances: int = 100
     max_processes: int = 1024
     idle_s: int = 300

@@ -1,4 +1,4 @@
-"""Starting Python instances by exec: where there is no fork, and for tests of that way.
+"""Starting agents by exec: where there is no fork, and for tests of that way.
 
 The new process connects back to a loopback listener and shows the secret that it was given on its standard input; its
 standard output is the log. All of this exists on every system. Nothing looks at a running instance here: too much
@@ -10,11 +10,14 @@ import json
 import logging
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.instance import FunctionImage, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
+from emulator.services.fc.runtime.program import Program
 from emulator.services.fc.runtime.python import (
     PythonProcess,
     bootstrap_command,
@@ -30,12 +33,17 @@ _SEQUENCE_DIGITS = 16
 _MARK_S = 1.0
 
 
-class SpawnLauncher:
-    """A `Launcher` for Python that works everywhere and is slower than forking."""
+Agents = Callable[[FunctionImage, str], tuple[Program, Mapping[str, Any]]]
+"""Tells for an image and an instance's id which program its agent is, and what more it is told at the beginning."""
 
-    def __init__(self, settings: RuntimeSettings, ids: Ids) -> None:
+
+class SpawnLauncher:
+    """A `Launcher` that works everywhere and is slower than forking; for Python unless *agents* says otherwise."""
+
+    def __init__(self, settings: RuntimeSettings, ids: Ids, agents: Agents | None = None) -> None:
         self._settings = settings
         self._ids = ids
+        self._agents = agents or self._python_agent
         self._server: asyncio.Server | None = None
         self._expected: dict[str, asyncio.Future[tuple[asyncio.Transport, bytes]]] = {}
         self._running: set[SpawnedControl] = set()
@@ -44,10 +52,11 @@ class SpawnLauncher:
         """Do nothing: there is nothing to prepare."""
 
     async def launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
-        """Start an interpreter for one instance; see `Launcher`."""
+        """Start an agent's process for one instance; see `Launcher`."""
+        program, more = self._agents(image, instance_id)
         loop = asyncio.get_running_loop()
         process = PythonProcess(listener, self._settings, self._ids)
-        executable = executable_for(image.runtime, self._settings.interpreters)
+        executable = program.command[0]
         secret = self._ids.secret(_SECRET_DIGITS // 2).hex()
         connected = self._expected[secret] = loop.create_future()
         control = SpawnedControl(process, connected, self._running.discard)
@@ -56,9 +65,11 @@ class SpawnLauncher:
             port = await self._listen()
             await loop.subprocess_exec(
                 lambda: control,
-                *bootstrap_command(executable, "standalone", hook=self._settings.redirect_hook),
-                env=interpreter_environment(),
+                *program.command,
+                env=dict(program.environment),
+                cwd=program.folder,
                 stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
             )
             self._running.add(control)
             control.instruct({"host": "127.0.0.1", "port": port, "secret": secret})
@@ -74,7 +85,7 @@ class SpawnLauncher:
             self._expected.pop(secret, None)
         transport.set_protocol(process.channel)
         process.channel.connection_made(transport)
-        process.start(image, instance_id, control, source, mark=True)
+        process.start(image, instance_id, control, source, mark=True, more=more)
         if rest:
             process.channel.feed(rest)
         return process
@@ -88,6 +99,11 @@ class SpawnLauncher:
         for control in list(self._running):
             await control.gone
             control.release()
+
+    def _python_agent(self, image: FunctionImage, instance_id: str) -> tuple[Program, Mapping[str, Any]]:
+        executable = executable_for(image.runtime, self._settings.interpreters)
+        command = bootstrap_command(executable, "standalone", hook=self._settings.redirect_hook)
+        return Program(command=tuple(command), folder=Path(), environment=interpreter_environment()), {}
 
     async def _listen(self) -> int:
         if self._server is None:

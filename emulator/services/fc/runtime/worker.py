@@ -27,8 +27,6 @@ from emulator.services.fc.runtime.instance import (
 from emulator.services.fc.runtime.launcher import Answer, Call, CallKind, Exit, InstanceProcess
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
-BANNER = b"FunctionCompute python3 runtime inited.\n"
-
 OnLog = Callable[[FunctionImage, str, bytes], None]
 
 _MARKERS: Mapping[CallKind, logs.Marker] = {
@@ -54,12 +52,19 @@ class Outcome:
     too_large: bool = False
     http: HttpAnswer | None = None
 
+    @property
+    def error_type(self) -> ErrorType | None:
+        """What a caller is told about a failed invocation."""
+        if not self.error:
+            return None
+        return "HandledInvocationError" if self.error == logs.HANDLED else "UnhandledInvocationError"
+
 
 class Worker:
     """One instance. Calls may overlap up to the image's instance concurrency.
 
     *on_log* gets every piece of log with the request it belongs to; *spawn* runs what goes on after a caller has left;
-    *notice* is a line for the log of the first call. ``provisioned``, ``started_at`` and ``idle_since`` belong to the
+    *greeting* begins the log of the first call. ``provisioned``, ``started_at`` and ``idle_since`` belong to the
     pool.
     """
 
@@ -71,7 +76,7 @@ class Worker:
         on_log: OnLog,
         on_end: Callable[["Worker"], None],
         spawn: Callable[[Coroutine[Any, Any, None], str], object],
-        notice: bytes = b"",
+        greeting: bytes = b"",
     ) -> None:
         self.image = image
         self.instance_id = instance_id
@@ -85,7 +90,7 @@ class Worker:
         self._on_log = on_log
         self._on_end = on_end
         self._spawn = spawn
-        self._greeting = BANNER + notice
+        self._greeting = greeting
         self._process: InstanceProcess | None = None
         self._attached = asyncio.Event()
         self._failure: RuntimeFailure | None = None
@@ -129,9 +134,7 @@ class Worker:
             if outcome is not None and outcome.error:
                 return self._result(invocation, log, outcome, "InitializationError", cold=cold)
             outcome = await self._run("invoke", invocation, log, self.image.timeout_s)
-            result = self._result(
-                invocation, log, outcome, "UnhandledInvocationError" if outcome.error else None, cold=cold
-            )
+            result = self._result(invocation, log, outcome, outcome.error_type, cold=cold)
             if outcome.too_large:
                 raise ResponseTooLarge(self._settings.response_limit)
             return result
@@ -280,7 +283,7 @@ class Worker:
         return Outcome(body=failures.body(message), error=message, duration_ms=elapsed_ms)
 
     def _answered(self, answer: Answer, duration_ms: float) -> Outcome:
-        error = "" if answer.succeeded else logs.UNHANDLED
+        error = "" if answer.succeeded else logs.HANDLED if answer.handled else logs.UNHANDLED
         too_large = answer.size > len(answer.body)
         if too_large:
             error = str(ResponseTooLarge(self._settings.response_limit))

@@ -18,7 +18,10 @@ from emulator.services.fc.runtime.bootstrap.python import orders
 from emulator.services.fc.runtime.instance import FunctionImage, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
 from emulator.services.fc.runtime.logs import PipeLog
+from emulator.services.fc.runtime.program import Forked, Program
 from emulator.services.fc.runtime.python import (
+    Control,
+    LogSource,
     PythonProcess,
     bootstrap_command,
     executable_for,
@@ -56,20 +59,37 @@ class ZygoteLauncher:
         except _ZygoteLost:
             return await self._launch(image, instance_id, listener)
 
+    async def execute(
+        self, program: Program, image: FunctionImage, instance_id: str, process: Forked, *, keep_channel: bool
+    ) -> tuple[Control, LogSource]:
+        """Fork and let the new process become *program*; see `Forker`."""
+        zygote = await self._ready(image.runtime, executable_for("python3", {}))
+        order = program.order(keep_channel=keep_channel)
+        return await self._fork(zygote, image, instance_id, process, lambda *_: process.channel.send(order))
+
     async def _launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
-        executable = executable_for(image.runtime, self._settings.interpreters)
+        zygote = await self._ready(image.runtime, executable_for(image.runtime, self._settings.interpreters))
+        process = PythonProcess(listener, self._settings, self._ids)
+
+        def begin(control: ZygoteControl, source: LogSource) -> None:
+            process.start(image, instance_id, control, source, mark=False)
+
+        await self._fork(zygote, image, instance_id, process, begin)
+        return process
+
+    async def _ready(self, runtime: str, executable: str) -> "Zygote":
         try:
             zygote = self._zygote(executable)
         except OSError as error:
-            raise RuntimeUnavailable(image.runtime, f"{executable} does not start: {error}") from error
+            raise RuntimeUnavailable(runtime, f"{executable} does not start: {error}") from error
         try:
             async with asyncio.timeout(self._settings.start_timeout_s):
                 ready = await asyncio.shield(zygote.ready)
         except TimeoutError as error:
             raise InstanceStartFailed(f"{executable} was not ready in time") from error
         if not ready:
-            raise RuntimeUnavailable(image.runtime, f"{executable} ended before it was ready")
-        return await self._fork(zygote, image, instance_id, listener)
+            raise RuntimeUnavailable(runtime, f"{executable} ended before it was ready")
+        return zygote
 
     async def close(self) -> None:
         """End the zygotes, and with them every instance."""
@@ -80,9 +100,13 @@ class ZygoteLauncher:
         self._ended.clear()
 
     async def _fork(
-        self, zygote: "Zygote", image: FunctionImage, instance_id: str, listener: Listener
-    ) -> InstanceProcess:
-        process = PythonProcess(listener, self._settings, self._ids)
+        self,
+        zygote: "Zygote",
+        image: FunctionImage,
+        instance_id: str,
+        process: Forked,
+        begin: "Callable[[ZygoteControl, LogSource], None]",
+    ) -> "tuple[ZygoteControl, LogSource]":
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
@@ -90,7 +114,7 @@ class ZygoteLauncher:
         try:
             control = zygote.fork(image, instance_id, theirs, writing, self._settings.max_processes, process)
             await loop.create_connection(lambda: process.channel, sock=ours)
-            process.start(image, instance_id, control, source, mark=False)
+            begin(control, source)
             await control.started
         except BaseException:
             process.abandon()
@@ -100,7 +124,7 @@ class ZygoteLauncher:
         finally:
             theirs.close()
             os.close(writing)
-        return process
+        return control, source
 
     def _zygote(self, executable: str) -> "Zygote":
         zygote = self._zygotes.get(executable)
@@ -125,7 +149,7 @@ class ZygoteLauncher:
 class ZygoteControl:
     """Reaches one forked process: through its zygote, or directly when that has died."""
 
-    def __init__(self, zygote: "Zygote", number: int, process: PythonProcess) -> None:
+    def __init__(self, zygote: "Zygote", number: int, process: Forked) -> None:
         self._zygote = zygote
         self._number = number
         self._process = process
@@ -223,7 +247,7 @@ class Zygote:
         channel: socket.socket,
         log: int,
         max_processes: int,
-        process: PythonProcess,
+        process: Forked,
     ) -> ZygoteControl:
         """Order an instance; `ZygoteControl.started` tells the outcome.
 

@@ -57,9 +57,11 @@ class Agent:
     def serve(self) -> None:
         """Serve calls until the server closes the channel; ends the process."""
         self._boot = self._read()[0]
-        self._handlers = Handlers(self._boot["code_dir"])
-        self._meter = process.MemoryMeter(forked=self._forked)
         try:
+            if self._boot["do"] == "become":
+                process.become(self._boot, self._channel)
+            self._handlers = Handlers(self._boot["code_dir"])
+            self._meter = process.MemoryMeter(forked=self._forked)
             process.settle_in(self._boot, self._hook)
         except OSError as error:
             self._send({"fatal": str(error)})

@@ -1,10 +1,10 @@
 """The frames between server and instance: two lengths, a small JSON header, raw payload bytes.
 
-To the instance: ``{"do": "boot", ...}`` once, then ``{"do": "invoke" | "initialize" | "pre_freeze" | "pre_stop",
-"seq": ..., ...}`` with the event as payload. From the instance: ``{"done": seq, ...}`` with the body as payload,
-``{"log": request id}`` with output that belongs to one of several calls at once, ``{"began": seq}`` when it is asked to
-say so, ``{"fatal": text}`` when it cannot start. ``seq`` is unguessable and answered once, so a process forked by a
-handler cannot answer a second time.
+To the instance: ``{"do": "boot", ...}`` once (or ``{"do": "become", ...}``: be another program), then ``{"do":
+"invoke" | "initialize" | "pre_freeze" | "pre_stop", "seq": ..., ...}`` with the event as payload. From the instance:
+``{"done": seq, ...}`` with the body as payload, ``{"log": request id}`` with output that belongs to one of several
+calls at once, ``{"began": seq}`` when it is asked to say so, ``{"fatal": text}`` when it cannot start. ``seq`` is
+unguessable and answered once, so a process forked by a handler cannot answer a second time.
 """
 
 from __future__ import annotations

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import socket
 import sys
 import time
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 try:
     import fcntl
@@ -60,6 +61,24 @@ def isolate(channel: socket.socket, log: int) -> tuple[socket.socket, int]:
     if log > 2:
         os.close(log)
     return socket.socket(family, kind, 0, moved), moved_log
+
+
+def become(order: dict[str, Any], channel: socket.socket) -> NoReturn:
+    """Replace this process by the program that *order* names: ``command``, ``folder``, ``environment``.
+
+    With ``keep_channel`` the program inherits the channel and finds its descriptor's number as its last argument.
+
+    Raises: OSError when there is no such program or folder.
+    """
+    os.chdir(order["folder"])
+    command = list(order["command"])
+    if order["keep_channel"]:
+        channel.set_inheritable(True)
+        command.append(str(channel.fileno()))
+    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and a program inherits what is ignored
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+    os.execvpe(command[0], command, order["environment"])  # noqa: S606 - the program is the user's own
 
 
 def settle_in(boot: dict[str, Any], hook: ModuleType | None) -> None:

@@ -24,7 +24,6 @@ def start(arguments: list[str]) -> Agent:
     sys.stdin.close()
     log = os.dup(1)
     if os.name == "posix":
-        os.setsid()
         channel, log = process.isolate(channel, log)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # both are text streams over descriptors here

@@ -1,0 +1,201 @@
+'use strict';
+
+/*
+ * The loop of one instance: take a call, run the user's function, answer. Calls overlap when the server sends several.
+ *
+ * An error that nobody catches fails the calls that are running and ends the process, whose state is unknown then.
+ */
+
+const { contextOf } = require('./context');
+const { Handled, LoadFailure, describe, describeUncaught } = require('./errors');
+const { FrameBuffer, encode } = require('./frames');
+const { Handlers } = require('./handlers');
+const { Answer, requestOf } = require('./http');
+const { Logs } = require('./logs');
+const memory = require('./memory');
+const { toBody } = require('./results');
+
+const KEY_VARIABLES = [
+  ['ALIBABA_CLOUD_ACCESS_KEY_ID', 'ALIBABA_CLOUD_ACCESS_KEY_SECRET', 'ALIBABA_CLOUD_SECURITY_TOKEN'],
+  ['accessKeyID', 'accessKeySecret', 'securityToken'],
+];
+
+// User code may replace these; the agent keeps the originals.
+const exit = process.exit.bind(process);
+const now = process.hrtime.bigint;
+
+/** One function instance. */
+class Agent {
+  constructor(channel) {
+    this.channel = channel;
+    this.incoming = new FrameBuffer();
+    this.running = new Map();
+    this.boot = null;
+    channel.on('data', (data) => this.receive(data));
+    channel.on('error', () => exit(0)); // the server has gone, and with it everybody who waits for an answer
+    channel.on('close', () => exit(0));
+    if (channel.setNoDelay) {
+      channel.setNoDelay(true);
+    }
+    process.on('uncaughtException', (error) => this.giveUp(error));
+  }
+
+  /** Say that the process is there and reads. */
+  greet() {
+    this.send({ hello: 1 });
+  }
+
+  send(header, payload, done) {
+    this.channel.write(encode(header, payload), done);
+  }
+
+  receive(data) {
+    this.incoming.feed(data);
+    for (let frame = this.incoming.next(); frame !== null; frame = this.incoming.next()) {
+      if (this.boot === null) {
+        this.start(frame[0]);
+      } else {
+        this.take(frame[0], frame[1]);
+      }
+    }
+  }
+
+  start(boot) {
+    this.boot = boot;
+    this.modern = boot.generation === '3.0';
+    this.logs = new Logs(boot, (header, payload) => this.send(header, payload));
+    this.handlers = new Handlers(boot.code_dir, (text) => this.logs.write(text));
+    this.logs.install();
+    try {
+      process.chdir(boot.code_dir);
+    } catch (error) {
+      this.send({ fatal: error.message }, null, () => exit(1));
+    }
+  }
+
+  take(call, payload) {
+    if (this.boot.mark) {
+      this.send({ began: call.seq });
+    }
+    publishKeys(call.keys);
+    if (this.boot.debug) {
+      require('inspector').waitForDebugger(); // loaded for a debugged instance only
+      this.boot.debug = false;
+    }
+    this.running.set(call.seq, { call, began: now() });
+    this.logs.within(call.rid, () => {
+      this.perform(call, payload).then(
+        (result) => this.succeed(call, result),
+        (error) => this.fail(call, error, describe),
+      );
+    });
+  }
+
+  async perform(call, payload) {
+    const invoking = call.do === 'invoke';
+    const handler = await this.handlers.get(this.boot[invoking ? 'handler' : call.do]);
+    const context = contextOf(this.boot, call, this.logs.logger(call.rid));
+    if (call.http) {
+      return serve(handler, requestOf(call.http, payload), context);
+    }
+    const value = await run(handler, invoking ? [payload, context] : [context]);
+    return { body: invoking ? toBody(value) : Buffer.alloc(0) };
+  }
+
+  succeed(call, result) {
+    this.answer(call, { ok: true, http: result.http }, result.body);
+  }
+
+  fail(call, failure, description, done) {
+    const described = description(failure, this.modern);
+    const told = failure instanceof Handled ? failure.reason : failure instanceof LoadFailure ? failure.cause : failure;
+    this.logs.line(call.rid, 'error', (told && told.stack) || described.errorMessage);
+    const handled = failure instanceof Handled;
+    this.answer(call, { ok: false, handled }, Buffer.from(JSON.stringify(described), 'utf8'), done);
+  }
+
+  answer(call, header, body, done) {
+    const running = this.running.get(call.seq);
+    if (running === undefined) {
+      return;
+    }
+    this.running.delete(call.seq);
+    const peak = memory.peakKb();
+    const answer = Object.assign({ done: call.seq, ms: Number(now() - running.began) / 1e6, mem: peak }, header);
+    if (peak > this.boot.memory * 1024) {
+      answer.over = memory.exceeds(peak, this.boot.memory);
+    }
+    let payload = body;
+    if (body.length > this.boot.response_limit) {
+      answer.size = body.length;
+      payload = Buffer.alloc(0);
+    }
+    if (this.boot.mark) {
+      this.logs.mark(call.seq);
+    }
+    this.send(answer, payload, done);
+  }
+
+  giveUp(error) {
+    if (this.boot === null) {
+      process.stderr.write(`${error.stack}\n`);
+      exit(1);
+    }
+    const calls = [...this.running.values()].map((running) => running.call);
+    if (calls.length === 0) {
+      this.logs.line(this.logs.latest, 'error', (error && error.stack) || String(error));
+      exit(1);
+    }
+    let left = calls.length;
+    for (const call of calls) {
+      this.fail(call, error, describeUncaught, () => {
+        left -= 1;
+        if (left === 0) {
+          exit(1);
+        }
+      });
+    }
+  }
+}
+
+/** Call a handler and wait for its promise or for its callback, whichever comes first. */
+function run(handler, parameters) {
+  return new Promise((resolve, reject) => {
+    const callback = (error, value) => {
+      if (error) {
+        reject(new Handled(error));
+      } else {
+        resolve(value);
+      }
+    };
+    const returned = handler(...parameters, callback);
+    if (returned && typeof returned.then === 'function') {
+      returned.then(resolve, reject);
+    }
+  });
+}
+
+/** Let a handler serve an HTTP request; it is answered when the handler sends. */
+function serve(handler, request, context) {
+  const answer = new Answer();
+  return new Promise((resolve, reject) => {
+    answer.sent.then(resolve, reject);
+    const returned = handler(request, answer.surface(), context);
+    if (returned && typeof returned.then === 'function') {
+      returned.then(undefined, reject);
+    }
+  });
+}
+
+/** Keep the environment's keys those of the latest call: temporary keys expire before a warm instance does. */
+function publishKeys(keys) {
+  if (keys) {
+    for (const names of KEY_VARIABLES) {
+      names.forEach((name, index) => {
+        process.env[name] = keys[index];
+      });
+    }
+  }
+}
+
+module.exports = { Agent };

@@ -1,0 +1,89 @@
+'use strict';
+
+/*
+ * Finding the function that a handler string names: `dir/file.export` is `exports.export` of `dir/file.js` under the
+ * code folder (`.cjs` and `.mjs` are tried next). A loaded handler is kept; a failure is tried again.
+ *
+ * Source: Function Compute, handlers of the Node.js runtimes; texts for a handler without a dot and for a missing export
+ * are those of the Python runtime (assumed).
+ */
+
+const fs = require('fs');
+const path = require('path');
+const { pathToFileURL } = require('url');
+
+const { LoadFailure } = require('./errors');
+
+const SUFFIXES = ['.js', '.cjs', '.mjs'];
+
+/** The handlers of one instance; `log` gets a line at the first load of each. */
+class Handlers {
+  constructor(folder, log) {
+    this.folder = folder;
+    this.log = log;
+    this.loaded = new Map();
+  }
+
+  /** Return (a promise of) the function *name* stands for; fails with LoadFailure. */
+  get(name) {
+    return this.loaded.get(name) || this.load(name);
+  }
+
+  async load(name) {
+    const dot = name.lastIndexOf('.');
+    if (dot <= 0) {
+      throw new LoadFailure('InvalidHandleName', `Invalid handler '${name}'`);
+    }
+    this.log(`load code for handler:${name}\n`);
+    const exported = await this.module(name.slice(0, dot));
+    const attribute = name.slice(dot + 1);
+    let handler = exported[attribute];
+    if (handler === undefined && exported.default) {
+      handler = exported.default[attribute];
+    }
+    if (typeof handler !== 'function') {
+      throw new LoadFailure('HandlerNotFound', `Handler '${attribute}' is missing on module '${name.slice(0, dot)}'`);
+    }
+    this.loaded.set(name, handler);
+    return handler;
+  }
+
+  async module(name) {
+    const stem = path.resolve(this.folder, name);
+    const file = SUFFIXES.map((suffix) => stem + suffix).find((candidate) => fs.existsSync(candidate));
+    if (file === undefined) {
+      throw new LoadFailure('ImportModuleError', `Module '${stem}.js' is missing.`);
+    }
+    try {
+      return await load(file);
+    } catch (error) {
+      throw asLoadFailure(error);
+    }
+  }
+}
+
+function load(file) {
+  if (file.endsWith('.mjs')) {
+    return import(pathToFileURL(file).href);
+  }
+  try {
+    return require(file);
+  } catch (error) {
+    if (error && error.code === 'ERR_REQUIRE_ESM') {
+      return import(pathToFileURL(file).href);
+    }
+    throw error;
+  }
+}
+
+function asLoadFailure(error) {
+  if (error instanceof SyntaxError) {
+    return new LoadFailure('UserCodeSyntaxError', error.message, error);
+  }
+  if (error && (error.code === 'MODULE_NOT_FOUND' || error.code === 'ERR_MODULE_NOT_FOUND')) {
+    return new LoadFailure('ImportModuleError', error.message, error);
+  }
+  return error;
+}
+
+module.exports = { Handlers };

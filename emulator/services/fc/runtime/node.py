@@ -1,0 +1,137 @@
+"""Node.js instances: which ``node``, with what environment, and how its agent is reached.
+
+The agent in ``bootstrap/node`` speaks the Python agent's frames. Forked, it inherits its channel and says hello on it,
+because the process reads with other hands after it has become ``node``; spawned, it connects back.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from emulator.kernel.ids import Ids
+from emulator.services.fc.runtime.environment import LOG_LEVEL, instance_environment
+from emulator.services.fc.runtime.framing import Header
+from emulator.services.fc.runtime.instance import FunctionImage, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
+from emulator.services.fc.runtime.program import Forker, Program
+from emulator.services.fc.runtime.python import PythonProcess
+from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.spawn import SpawnLauncher
+
+_MAIN = Path(__file__).parent / "bootstrap" / "node" / "main.js"
+_SHOWN = 2000
+
+
+class NodeLauncher:
+    """A `Launcher` for Node.js; without a *forker* it starts processes by exec."""
+
+    def __init__(self, settings: RuntimeSettings, ids: Ids, forker: Forker | None) -> None:
+        self._settings = settings
+        self._ids = ids
+        self._forker = forker
+        self._spawner = SpawnLauncher(settings, ids, self._standalone)
+
+    def warm_up(self) -> None:
+        """Do nothing: most installations run no Node.js."""
+
+    async def launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
+        """Start a process for *image*; see `Launcher`."""
+        if self._forker is None:
+            return await self._spawner.launch(image, instance_id, listener)
+        program = self._program(image, instance_id)
+        process = NodeProcess(listener, self._settings, self._ids)
+        control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=True)
+        try:
+            async with asyncio.timeout(self._settings.start_timeout_s):
+                await process.greeted
+        except BaseException as error:
+            control.kill()
+            process.abandon()
+            source.close()
+            if isinstance(error, TimeoutError):
+                raise InstanceStartFailed(f"{program.command[0]} did not begin in time") from error
+            raise
+        process.start(image, instance_id, control, source, mark=False, more=_more(image))
+        return process
+
+    async def close(self) -> None:
+        """End the processes that were started by exec; the zygote ends the others."""
+        await self._spawner.close()
+
+    def _standalone(self, image: FunctionImage, instance_id: str) -> tuple[Program, Mapping[str, Any]]:
+        return self._program(image, instance_id, "standalone"), _more(image)
+
+    def _program(self, image: FunctionImage, instance_id: str, *arguments: str) -> Program:
+        command = (_executable(image.runtime, self._settings.interpreters), str(_MAIN), *arguments)
+        environment = node_environment(image, instance_id, self._settings)
+        return Program(command=command, folder=Path(), environment=environment)
+
+
+class NodeProcess(PythonProcess):
+    """An `InstanceProcess` with a Node.js agent in it. ``greeted`` is resolved when the agent reads its channel."""
+
+    def __init__(self, listener: Listener, settings: RuntimeSettings, ids: Ids) -> None:
+        super().__init__(listener, settings, ids)
+        self.greeted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._said = b""
+
+    def output(self, data: bytes) -> None:
+        """Take in output; what comes before the hello tells why there may be none."""
+        if not self.greeted.done():
+            self._said = (self._said + data)[-_SHOWN:]
+        super().output(data)
+
+    def _finish(self) -> None:
+        if not self.greeted.done():
+            reason = self._fatal or self._said.decode("utf-8", "replace").strip()
+            self.greeted.set_exception(InstanceStartFailed(f"node ended before it was ready: {reason}".rstrip(": ")))
+        super()._finish()
+
+    def _on_frame(self, header: Header, payload: bytes) -> None:
+        if "hello" in header and not self.greeted.done():
+            self.greeted.set_result(None)
+        else:
+            super()._on_frame(header, payload)
+
+
+def node_environment(image: FunctionImage, instance_id: str, settings: RuntimeSettings) -> dict[str, str]:
+    """Return the variables of a Node.js instance: layers' modules, the redirect hook and its certificates on top.
+
+    Source: Function Compute, layers for the folder of their modules.
+    """
+    environment = instance_environment(image, instance_id, settings)
+    modules = [f"{layer}/nodejs/node_modules" for layer in image.layers]
+    if "NODE_PATH" in environment:
+        modules.append(environment["NODE_PATH"])
+    if modules:
+        environment["NODE_PATH"] = os.pathsep.join(modules)
+    if settings.node_hook is not None:
+        quoted = str(settings.node_hook).replace("\\", "\\\\").replace('"', '\\"')
+        environment["NODE_OPTIONS"] = f'--require "{quoted}" {environment.get("NODE_OPTIONS", "")}'.rstrip()
+    if bundle := environment.get("LOCALYUN_CA_BUNDLE"):
+        environment["NODE_EXTRA_CA_CERTS"] = bundle
+    return environment
+
+
+def _executable(runtime: str, interpreters: Mapping[str, str]) -> str:
+    """Return the mapped interpreter, else the ``node`` of the search path.
+
+    Raises: RuntimeUnavailable.
+    """
+    found = interpreters.get(runtime) or shutil.which("node")
+    if found is None:
+        reason = "there is no node on the PATH; install Node.js, or name an executable under runtimes: in localyun.yaml"
+        raise RuntimeUnavailable(runtime, reason)
+    return found
+
+
+def _more(image: FunctionImage) -> Header:
+    """Return what only the Node.js agent is told. Without a level of the function's own everything is logged."""
+    return {
+        "generation": image.generation,
+        "initializer_timeout": image.initializer_timeout_s,
+        "log_level": image.environment.get(LOG_LEVEL, ""),
+    }

@@ -1,0 +1,609 @@
+"""Node.js functions in real instances: results, failures, logs, hooks, HTTP."""
+
+import asyncio
+import json
+import re
+import shutil
+from textwrap import dedent
+
+import pytest
+
+from emulator.services.fc.runtime.instance import (
+    Credentials,
+    HttpAnswer,
+    HttpCall,
+    InstanceStartFailed,
+    ResponseTooLarge,
+    RuntimeUnavailable,
+)
+
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node on the PATH")
+METHODS = pytest.mark.parametrize("method", ["fork", "exec"])
+STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+
+
+def image(functions, code, *, file="index.js", **changes):
+    """A Node.js function with *code* in it."""
+    made = functions.image("", **({"runtime": "nodejs18", "timeout_s": 20} | changes))
+    (made.code_dir / file).write_text(dedent(code))
+    return made
+
+
+def call(functions, code, event=b"", **changes):
+    """Call a new function once."""
+    settings = {"start_method": changes.pop("start_method", "auto")}
+    return functions.calls(image(functions, code, **changes), event, **settings)[0]
+
+
+@needs_node
+@METHODS
+def test_warm_instance_keeps_its_globals(functions, method):
+    """The event is a Buffer; the second call finds what the first one left."""
+    counting = image(
+        functions,
+        "let n = 0; exports.handler = (e, c, callback) => callback(null, `${e}${Buffer.isBuffer(e)}${++n}`);",
+    )
+
+    first, second = functions.calls(counting, b"a", b"b", start_method=method)
+
+    assert (first.body, second.body) == (b"atrue1", b"btrue2")
+    assert (first.cold, second.cold) == (True, False)
+    assert first.instance_id == second.instance_id
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("value", "body"),
+    [
+        ("undefined", b""),
+        ("null", b""),
+        ("'text é'", "text é".encode()),
+        ("Buffer.from([0, 255])", b"\x00\xff"),
+        ("1.5", b"1.5"),
+        ("false", b"false"),
+        ("({b: 1, a: [true]})", b'{"b":1,"a":[true]}'),
+        ("(function () {})", b"function Function() { [native code] }"),
+    ],
+)
+@pytest.mark.parametrize("form", ["async () => VALUE", "(e, c, done) => done(null, VALUE)"], ids=["async", "callback"])
+def test_results_are_converted_as_the_platform_does(functions, value, body, form):
+    """Whichever way a handler answers."""
+    result = call(functions, f"exports.handler = {form.replace('VALUE', value)}")
+
+    assert (result.error_type, result.body) == (None, body)
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("handler", "generation", "error", "body"),
+    [
+        ("(e, c, done) => done('no')", "2.0", "Handled", {"errorMessage": "no"}),
+        ("(e, c, done) => done('no')", "3.0", "Handled", {"errorMessage": "no", "errorType": "FunctionHandledError"}),
+        (
+            "(e, c, done) => done(new TypeError('no'))",
+            "2.0",
+            "Handled",
+            {"errorMessage": "no", "errorType": "TypeError"},
+        ),
+        (
+            "() => { throw new RangeError('no') }",
+            "2.0",
+            "Unhandled",
+            {"errorMessage": "no", "errorType": "FunctionUnhandledError: RangeError"},
+        ),
+        (
+            "async () => { throw new RangeError('no') }",
+            "3.0",
+            "Unhandled",
+            {"errorMessage": "no", "errorType": "RangeError"},
+        ),
+        (
+            "async () => { const a = {}; a.a = a; return a; }",
+            "3.0",
+            "Unhandled",
+            {"errorMessage": "Converting circular structure to JSON", "errorType": "TypeError"},
+        ),
+        ("async () => { throw 7 }", "2.0", "Unhandled", {"errorMessage": "7", "errorType": "FunctionUnhandledError"}),
+        (
+            "() => { setTimeout(() => { throw new Error('late') }, 1) }",
+            "2.0",
+            "Unhandled",
+            {
+                "errorMessage": "FunctionUnhandledError: uncaughtException",
+                "errorType": "FunctionUnhandledError: Error",
+            },
+        ),
+    ],
+)
+def test_failures_have_the_bodies_of_their_generation(functions, handler, generation, error, body):
+    """What a callback is given is handled, everything else is not."""
+    result = call(functions, f"exports.handler = {handler}", generation=generation)
+
+    found = json.loads(result.body)
+    trace = found.pop("stackTrace", None)
+    found["errorMessage"] = found["errorMessage"].partition("\n")[0]
+    assert result.error_type == f"{error}InvocationError"
+    assert found == body
+    assert (trace is not None) == ("new" in handler or "circular" in found["errorMessage"])
+    marker = f"FC Invoke End RequestId: request-1, Error: {error} function error\n"
+    assert marker.encode() in result.log
+
+
+@needs_node
+def test_stacks_begin_as_the_generations_agents_have_them(functions):
+    """The older one leaves out the line that repeats the message."""
+    code = "exports.handler = async () => { throw new Error('no') }"
+
+    old = json.loads(call(functions, code, generation="2.0").body)["stackTrace"]
+    new = json.loads(call(functions, code, generation="3.0").body)["stackTrace"]
+
+    assert old[0].startswith("at exports.handler (")
+    assert new[0] == "Error: no"
+    assert new[1].startswith("    at exports.handler (")
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("code", "handler", "kind", "message"),
+    [
+        ("", "gone.handler", "ImportModuleError", "Module '{code}/gone.js' is missing."),
+        ("require('not-there')", "index.handler", "ImportModuleError", "Cannot find module 'not-there'"),
+        ("this is no code", "index.handler", "UserCodeSyntaxError", "Unexpected identifier"),
+        ("exports.other = 1", "index.handler", "HandlerNotFound", "Handler 'handler' is missing on module 'index'"),
+        ("", "handler", "InvalidHandleName", "Invalid handler 'handler'"),
+    ],
+)
+def test_handlers_that_cannot_be_loaded_say_why(functions, code, handler, kind, message):
+    """The type carries the older agent's prefix in 2.0 only."""
+    made = image(functions, code, handler=handler)
+
+    body = json.loads(functions.calls(made, b"")[0].body)
+
+    assert body["errorType"] == f"FunctionUnhandledError: {kind}"
+    assert body["errorMessage"].startswith(message.replace("{code}", str(made.code_dir)))
+
+
+@needs_node
+def test_missing_module_has_the_documented_trace(functions):
+    """One line that names it."""
+    made = image(functions, "", handler="gone.handler")
+
+    body = json.loads(functions.calls(made, b"")[0].body)
+
+    assert body["stackTrace"] == [f"ImportModuleError: Module '{made.code_dir}/gone.js' is missing."]
+
+
+@needs_node
+def test_failed_load_is_tried_again(functions):
+    """An edit between two calls of one instance helps."""
+    made = image(functions, "require('./part')")
+
+    async def scenario(pool):
+        before = await pool.invoke(made, functions.invocation())
+        (made.code_dir / "part.js").write_text("")
+        (made.code_dir / "index.js").write_text("require('./part'); exports.handler = async () => 'ok'")
+        return before, await pool.invoke(made, functions.invocation())
+
+    before, after = functions.run(scenario)
+
+    assert before.error_type == "UnhandledInvocationError"
+    assert (after.body, after.cold) == (b"ok", False)
+
+
+@needs_node
+@pytest.mark.parametrize(("file", "package"), [("index.mjs", None), ("index.js", '{"type": "module"}')])
+def test_handlers_can_be_ecmascript_modules(functions, file, package):
+    """By their suffix or by the package they are in."""
+    made = image(functions, "export const handler = async (event) => `got ${event}`;", file=file)
+    if package:
+        (made.code_dir / "package.json").write_text(package)
+
+    assert functions.calls(made, b"it")[0].body == b"got it"
+
+
+@needs_node
+@METHODS
+def test_console_and_logger_write_lines_with_request_and_level(functions, method):
+    """Raw output stays raw, in its order among the lines."""
+    result = call(
+        functions,
+        """
+        exports.handler = async (event, context) => {
+          console.log('a %d', 1); console.info({b: 2}); process.stdout.write('raw\\n'); console.warn('c');
+          process.stderr.write('err\\n'); console.error('d'); console.debug('e'); context.logger.info('f');
+        }""",
+        start_method=method,
+    )
+
+    lines = re.sub(STAMP, "T", result.log.decode()).split("\n")
+    assert lines[:11] == [
+        "FC Invoke Start RequestId: request-1",
+        "load code for handler:index.handler",
+        "T request-1 [verbose] a 1",
+        "T request-1 [info] { b: 2 }",
+        "raw",
+        "T request-1 [warn] c",
+        "err",
+        "T request-1 [error] d",
+        "T request-1 [debug] e",
+        "T request-1 [info] f",
+        "FC Invoke End RequestId: request-1",
+    ]
+
+
+@needs_node
+def test_log_level_of_the_function_is_kept(functions):
+    """Less important lines are dropped."""
+    code = "exports.handler = async () => { console.log('low'); console.warn('high'); }"
+
+    result = call(functions, code, environment={"FC_SERVER_LOG_LEVEL": "WARNING"})
+
+    assert b"[warn] high" in result.log
+    assert b"low" not in result.log
+
+
+@needs_node
+@METHODS
+def test_flood_of_output_arrives_whole_before_the_answer(functions, method):
+    """Two megabytes through a pipe that holds far less."""
+    made = image(
+        functions,
+        """
+        exports.handler = async () => {
+          for (let i = 0; i < 2000; i++) process.stdout.write('x'.repeat(1023) + '\\n');
+        }""",
+    )
+
+    functions.calls(made, b"", start_method=method)
+
+    assert functions.logged("request-1").count(b"x" * 1023 + b"\n") == 2000
+
+
+@needs_node
+def test_context_has_the_documented_fields(functions):
+    """Both what the function is and what the call is."""
+    made = image(
+        functions,
+        "exports.handler = async (event, context) => context",
+        memory_mb=256,
+        initializer_timeout_s=7,
+        log_project="p",
+        log_store="s",
+    )
+    keys = Credentials(access_key_id="STS.a", access_key_secret="b", security_token="c")
+    tracing = {
+        "x-fc-tracing-opentracing-span-context": "span",
+        "x-fc-tracing-opentracing-span-baggages": "eyJhIjoiYiJ9",
+    }
+    invocation = functions.invocation(credentials=keys, qualifier="prod", retry_count=2, tracing=tracing)
+
+    result = functions.run(lambda pool: pool.invoke(made, invocation))
+
+    found = json.loads(result.body)
+    assert found.pop("logger") == {}
+    assert found == {
+        "requestId": "request-1",
+        "credentials": {"accessKeyId": "STS.a", "accessKeySecret": "b", "securityToken": "c"},
+        "function": {
+            "name": "function",
+            "handler": "index.handler",
+            "memory": 256,
+            "timeout": 20,
+            "initializer": "",
+            "initializationTimeout": 7,
+        },
+        "service": {
+            "name": "service",
+            "logProject": "p",
+            "logStore": "s",
+            "qualifier": "prod",
+            "versionId": "LATEST",
+        },
+        "region": "cn-hangzhou",
+        "accountId": "1234567890123456",
+        "retryCount": 2,
+        "tracing": {
+            "openTracingSpanContext": "span",
+            "openTracingSpanBaggages": {"a": "b"},
+            "jaegerEndpoint": "",
+        },
+    }
+
+
+@needs_node
+def test_environment_is_the_functions_own_with_keys_and_layers(functions, tmp_path):
+    """Modules of layers are found; the keys of the call are in the variables of both generations."""
+    layer = tmp_path / "layer"
+    (layer / "nodejs/node_modules/extra").mkdir(parents=True)
+    (layer / "nodejs/node_modules/extra/index.js").write_text("module.exports = 'from the layer'")
+    made = image(
+        functions,
+        """
+        exports.handler = async () => [
+          require('extra'), process.env.OWN, process.env.ALIBABA_CLOUD_ACCESS_KEY_ID, process.env.securityToken,
+          process.env.FC_FUNCTION_NAME, process.cwd() === process.env.FC_FUNC_CODE_PATH,
+        ]""",
+        layers=(layer,),
+        environment={"OWN": "value"},
+    )
+    keys = Credentials(access_key_id="STS.a", access_key_secret="b", security_token="c")
+
+    result = functions.run(lambda pool: pool.invoke(made, functions.invocation(credentials=keys)))
+
+    assert json.loads(result.body) == ["from the layer", "value", "STS.a", "c", "function", True]
+
+
+@needs_node
+@METHODS
+def test_exit_in_a_handler_ends_the_instance_only(functions, method):
+    """The next call gets a fresh one."""
+    made = image(functions, "exports.handler = async (event) => { if (event.length) process.exit(3); return 'ok'; }")
+
+    first, second = functions.calls(made, b"x", b"", start_method=method)
+
+    assert first.error_type == "UnhandledInvocationError"
+    assert b"Process exited unexpectedly before completing request (duration: " in first.body
+    assert (second.body, second.cold) == (b"ok", True)
+
+
+@needs_node
+@METHODS
+def test_uncaught_error_ends_the_instance(functions, method):
+    """Its state is unknown: the next call gets a fresh one."""
+    made = image(
+        functions,
+        """
+        let n = 0;
+        exports.handler = (event, context, callback) => {
+          n += 1;
+          if (event.length) setTimeout(() => { throw new Error('late') }, 1); else callback(null, n);
+        }""",
+    )
+
+    first, second = functions.calls(made, b"x", b"", start_method=method)
+
+    assert b"[error] Error: late" in first.log
+    assert second.body == b"1"
+
+
+@needs_node
+@METHODS
+@pytest.mark.parametrize("body", ["for (;;) {}", "return new Promise(() => {})", ""])
+def test_call_that_takes_too_long_is_ended(functions, method, body):
+    """Busy, waiting for a promise, or for a callback nobody calls."""
+    made = image(functions, f"exports.handler = () => {{ {body} }}", timeout_s=1)
+
+    result = functions.calls(made, b"", start_method=method)[0]
+
+    assert re.fullmatch(
+        rb'\{"errorMessage":"Function timed out after 1 seconds \(maxMemoryUsage: [\d.]+MB\)"\}', result.body
+    )
+
+
+@needs_node
+def test_memory_beyond_the_functions_ends_the_call(functions):
+    """As for any runtime: the instance is ended and the caller told of an exit."""
+    code = """
+        exports.handler = async () => {
+          const kept = [];
+          for (let i = 0; i < 30; i++) kept.push(Buffer.alloc(10 * 1024 * 1024, 1));
+          return String(kept.length);
+        }"""
+
+    result = call(functions, code, memory_mb=128)
+
+    assert b"Process exited unexpectedly" in result.body
+    assert call(functions, code, memory_mb=1024).body == b"30"
+
+
+@needs_node
+def test_hooks_run_with_their_markers(functions):
+    """Initializer before the first call, preFreeze after each, preStop at the end; by callback or promise."""
+    made = image(
+        functions,
+        """
+        exports.initializer = (context, callback) => { console.log('init'); callback(); };
+        exports.freeze = async (context) => { console.log('freeze'); };
+        exports.stop = (context, callback) => { console.log('stop'); callback(null); };
+        exports.handler = async () => 'ok';""",
+        initializer="index.initializer",
+        pre_freeze="index.freeze",
+        pre_stop="index.stop",
+    )
+
+    first, second = functions.calls(made, b"", b"")
+
+    assert b"FC Initialize Start RequestId: request-1\nload code for handler:index.initializer\n" in first.log
+    assert b"Initialize" not in second.log
+    everything = b"".join(data for _, data in functions.log)
+    assert everything.count(b"] freeze\n") == 2
+    assert everything.count(b"FC PreFreeze End RequestId: ") == 2
+    assert everything.count(b"] stop\n") == 1
+
+
+@needs_node
+def test_failing_initializer_fails_the_call(functions):
+    """The error type tells; the next call begins anew."""
+    made = image(
+        functions,
+        "exports.initializer = (context, callback) => callback(new Error('no')); exports.handler = async () => 'ok';",
+        initializer="index.initializer",
+    )
+
+    results = functions.calls(made, b"", b"")
+
+    assert [result.error_type for result in results] == ["InitializationError"] * 2
+    assert results[0].instance_id != results[1].instance_id
+    assert json.loads(results[0].body)["errorMessage"] == "no"
+
+
+@needs_node
+def test_concurrent_calls_share_an_instance_and_keep_their_logs_apart(functions):
+    """Asynchronous code keeps track of its request, raw output included."""
+    made = image(
+        functions,
+        """
+        let waiting = [];
+        exports.handler = async (event) => {
+          console.log(`in ${event}`);
+          await new Promise((go) => { waiting.push(go); if (waiting.length === 3) waiting.forEach((each) => each()); });
+          process.stdout.write(`out ${event}\\n`);
+          return event;
+        }""",
+        instance_concurrency=3,
+    )
+
+    async def scenario(pool):
+        calls = [pool.invoke(made, functions.invocation(b"%d" % number)) for number in range(3)]
+        return await asyncio.gather(*calls)
+
+    results = functions.run(scenario)
+
+    assert len({result.instance_id for result in results}) == 1
+    for number, result in enumerate(results):
+        assert result.body == b"%d" % number
+        assert [line[-5:] for line in result.log.split(b"\n") if b"out " in line] == [b"out %d" % number]
+        assert result.log.count(b"in %d" % number) == 1
+
+
+@needs_node
+def test_result_beyond_the_limit_is_refused(functions):
+    """The instance lives on."""
+    made = image(functions, "exports.handler = async (event) => 'x'.repeat(Number(event))")
+
+    async def scenario(pool):
+        with pytest.raises(ResponseTooLarge):
+            await pool.invoke(made, functions.invocation(b"1001"))
+        return await pool.invoke(made, functions.invocation(b"1000"))
+
+    result = functions.run(scenario, response_limit=1000)
+
+    assert (len(result.body), result.cold) == (1000, False)
+
+
+@needs_node
+@METHODS
+def test_large_events_and_results_arrive_whole(functions, method):
+    """Frames of megabytes in both directions."""
+    made = image(functions, "exports.handler = async (event) => event", memory_mb=1024)
+    event = bytes(range(256)) * 4096 * 6
+
+    assert functions.calls(made, event, start_method=method)[0].body == event
+
+
+def http_call(**changes):
+    """An HTTP request with other fields on top."""
+    fields = {
+        "method": "POST",
+        "path": "/a b",
+        "request_uri": "/2016-08-15/proxy/s/f/a%20b?x=1&x=2&y=z",
+        "base_path": "/2016-08-15/proxy/s/f",
+        "client_ip": "127.0.0.9",
+        "host": "localhost",
+        "headers": (("Host", "localhost"), ("X-Two", "a"), ("x-two", "b")),
+    }
+    return HttpCall(**(fields | changes))
+
+
+@needs_node
+@pytest.mark.parametrize("content", ["Buffer.from('sent')", "'sent'", "require('stream').Readable.from(['se', 'nt'])"])
+def test_http_handlers_get_a_request_and_send_an_answer(functions, content):
+    """Fields of both objects; text, bytes and streams can be sent."""
+    made = image(
+        functions,
+        f"""
+        exports.handler = (request, response, context) => {{
+          const pieces = [];
+          request.on('data', (piece) => pieces.push(piece));
+          request.on('end', () => {{
+            response.setStatusCode(201);
+            response.setHeader('X-Gone', 'x');
+            response.deleteHeader('x-gone');
+            response.setHeader('Set-Cookie', ['a', 'b']);
+            response.setHeader('X-Seen', JSON.stringify([
+              request.method, request.path, request.url, request.clientIP, request.queries, request.headers,
+              Buffer.concat(pieces).toString(), request.body.toString(), context.requestId,
+            ]));
+            response.send({content});
+          }});
+        }}""",
+    )
+
+    result = functions.run(lambda pool: pool.invoke(made, functions.invocation(b"body", http=http_call())))
+
+    assert (result.error_type, result.body) == (None, b"sent")
+    assert result.http is not None
+    name, seen = result.http.headers[-1]
+    assert result.http == HttpAnswer(status=201, headers=(("Set-Cookie", "a"), ("Set-Cookie", "b"), (name, seen)))
+    assert json.loads(seen) == [
+        "POST",
+        "/a b",
+        "/2016-08-15/proxy/s/f/a%20b?x=1&x=2&y=z",
+        "127.0.0.9",
+        {"x": ["1", "2"], "y": "z"},
+        {"host": "localhost", "x-two": "a,b"},
+        "body",
+        "body",
+        "request-1",
+    ]
+
+
+@needs_node
+def test_redirect_hook_is_loaded_before_user_code(functions, tmp_path):
+    """With the function's own options behind it, in a folder with a space in its name."""
+    folder = tmp_path / "with space"
+    folder.mkdir()
+    hook = folder / "hook.js"
+    hook.write_text("globalThis.hooked = true")
+    made = image(
+        functions,
+        "exports.handler = async () => [globalThis.hooked, process.env.NODE_OPTIONS, process.env.NODE_EXTRA_CA_CERTS]",
+        environment={"NODE_OPTIONS": "--no-warnings"},
+    )
+
+    result = functions.calls(made, b"", node_hook=hook, extra_environment={"LOCALYUN_CA_BUNDLE": "/ca.pem"})[0]
+
+    assert json.loads(result.body) == [True, f'--require "{hook}" --no-warnings', "/ca.pem"]
+
+
+@needs_node
+def test_process_that_does_not_start_is_reported(functions):
+    """What node itself says about it is in the message."""
+    made = image(functions, "", environment={"NODE_OPTIONS": "--no-such-option"})
+
+    async def scenario(pool):
+        with pytest.raises(InstanceStartFailed, match="--no-such-option is not allowed"):
+            await pool.invoke(made, functions.invocation())
+        return pool.instances(made.family)
+
+    assert functions.run(scenario, start_method="fork") == []
+
+
+def test_machine_without_node_refuses_clearly(functions, monkeypatch):
+    """The message names both ways out."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    made = image(functions, "")
+
+    async def scenario(pool):
+        with pytest.raises(RuntimeUnavailable) as caught:
+            await pool.invoke(made, functions.invocation())
+        return str(caught.value), pool.instances(made.family)
+
+    message, instances = functions.run(scenario)
+
+    assert "no node on the PATH; install Node.js" in message
+    assert "runtimes:" in message
+    assert instances == []
+
+
+@METHODS
+def test_mapped_interpreter_that_does_not_exist_is_reported(functions, method):
+    """By name."""
+    made = image(functions, "")
+
+    async def scenario(pool):
+        with pytest.raises((RuntimeUnavailable, InstanceStartFailed), match="/nowhere/node"):
+            await pool.invoke(made, functions.invocation())
+        return True
+
+    assert functions.run(scenario, interpreters={"nodejs18": "/nowhere/node"}, start_method=method)
