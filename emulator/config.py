@@ -34,9 +34,10 @@ class Config:
     ``host`` None means the loopback addresses 127.0.0.1 and ::1. A port of 0 means any free one. ``functions`` is None
     when there is no folder to load. ``access_key_id``, ``access_key_secret``, ``account_id`` and ``region`` are None
     when they are not given; `emulator.keyfile` then takes what the state folder holds. ``allowed_hosts`` are names,
-    such as that of a container, under which clients may call beside loopback and the cloud's own. ``runtimes`` maps
-    the name of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys of `RESOURCE_KEYS`
-    as written, ``resource_lines`` the line of each part of them by its path: ``("queues", "orders")``.
+    such as that of a container, under which clients may call beside loopback and the cloud's own. ``allow_push_to``
+    are hosts beyond loopback that topics may push to, as `PushPolicy` of the message service reads them. ``runtimes``
+    maps the name of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys of
+    `RESOURCE_KEYS` as written, ``resource_lines`` the line of each part of them by its path: ``("queues", "orders")``.
     """
 
     host: tuple[str, ...] | None = None
@@ -55,6 +56,7 @@ class Config:
     account_id: str | None = None
     region: str | None = None
     allowed_hosts: tuple[str, ...] = ()
+    allow_push_to: tuple[str, ...] = ()
     runtimes: Mapping[str, Path] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
     resource_lines: Mapping[tuple[str, ...], int] = field(default_factory=dict)
@@ -401,7 +403,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _choice("auth", "check signatures, or accept any key (default: verify)", "verify", "lenient"),
     _choice("durability", "full also survives a power cut (default: normal)", "normal", "full"),
-    Option(name="enforce_ram", read=_switch, is_switch=True, help="check what roles may do before acting for them"),
+    Option(name="enforce_ram", read=_switch, is_switch=True, help="reserved: what roles may do is not checked yet"),
     _choice("log_format", "one line per event as text or JSON (default: text)", "text", "json"),
     _choice("log_level", "how much the server logs (default: info)", "debug", "info", "warning"),
     Option(name="access_key_id", read=_key_id, has_flag=False, help="key id instead of the generated one"),
@@ -419,6 +421,12 @@ OPTIONS: tuple[Option, ...] = (
         read=_hosts,
         metavar="NAMES",
         help="further host names clients may call this emulator by, separated by commas",
+    ),
+    Option(
+        name="allow_push_to",
+        read=_hosts,
+        metavar="HOSTS",
+        help="addresses, networks and names beyond loopback that topics may push to, separated by commas; * for all",
     ),
     Option(
         name="runtimes",
