@@ -27,6 +27,8 @@ SDK_PACKAGES = {
     "core": ("aliyunsdkcore", "aliyunsdkfnf"),
     "tea": ("alibabacloud_fnf20190315", "alibabacloud_tea_openapi"),
 }
+"""What each generation of the workflow SDK installs; a tutorial may name more."""
+
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
@@ -44,6 +46,8 @@ class Tutorial:
     duration: str
     keeps_flow: bool = False
     """Whether the flow is there afterwards, so that its history can be looked at."""
+    packages: tuple[str, ...] = ()
+    """Packages of further SDKs."""
 
 
 TUTORIALS = (
@@ -69,6 +73,27 @@ TUTORIALS = (
         '"reserve_hotel_result": false}',
         duration="about 8 seconds",
     ),
+    Tutorial(
+        name="mns-queue-callback",
+        short_name="queue",
+        title="give a task to a worker through a queue and wait for its report",
+        flow="fnf-demo-mns-queue-callback",
+        service="fnf-demo",
+        functions=(),
+        default_input="{}",
+        duration="about 3 seconds",
+        packages=("mns",),
+    ),
+    Tutorial(
+        name="callback",
+        short_name="callback",
+        title="wait until another program reports a task's result",
+        flow="fnf-demo-callback",
+        service="fnf-demo",
+        functions=("echo",),
+        default_input="{}",
+        duration="about 2 seconds",
+    ),
 )
 
 
@@ -89,7 +114,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     tutorial = _named(arguments.name)
     given = arguments.input if arguments.input is not None else tutorial.default_input
     _check_input(given)
-    _check_sdk(arguments.sdk)
+    _check_sdk((*SDK_PACKAGES[arguments.sdk], *tutorial.packages))
     samples = locate()
     client = _emulator(settings)
     for function in tutorial.functions:
@@ -121,8 +146,8 @@ def _check_input(text: str) -> None:
         raise WrongUsage(f"--input is not JSON: {error}") from error
 
 
-def _check_sdk(sdk: str) -> None:
-    missing = [package for package in SDK_PACKAGES[sdk] if find_spec(package) is None]
+def _check_sdk(packages: tuple[str, ...]) -> None:
+    missing = [package for package in packages if find_spec(package) is None]
     if missing:
         raise CommandFailed(f"the official SDK is not installed ({', '.join(missing)}): pip install 'localyun[sdk]'")
 
@@ -171,7 +196,8 @@ def _tell_what_next(tutorial: Tutorial, client: Client, settings: Settings) -> N
     say(f"The emulator goes on serving at {client.endpoint.http}.")
     say(f"  keys     {settings.config.state / KEY_FILE}")
     say(f'           eval "$({name} env)" sets them, and the address, in this shell')
-    say(f"  logs     {name} logs {tutorial.service}/{tutorial.functions[-1]}")
+    if tutorial.functions:
+        say(f"  logs     {name} logs {tutorial.service}/{tutorial.functions[-1]}")
     if tutorial.keeps_flow:
         say(f"  history  {name} flow history {tutorial.flow}")
     say(f"  again    {name} tutorial run {tutorial.short_name} --sdk tea")

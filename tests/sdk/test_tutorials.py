@@ -60,3 +60,21 @@ def test_transaction_goes_through_when_nothing_fails(tutorial):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "execution Succeeded" in done.stdout
     assert "OrderSucceeded\n" in done.stdout
+
+
+def test_worker_takes_a_task_from_the_queue_and_reports_it(tutorial):
+    """The worker receives, reports and deletes; its report is the execution's output."""
+    done = tutorial("mns-queue-callback")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    for told in ("worker: report finished", "worker: deleted", 'execution Succeeded: {"key":"value"}'):
+        assert told in done.stdout
+
+
+def test_script_reports_with_the_token_of_the_submitted_task(tutorial):
+    """The token is found in the event TaskSubmitted; the reported status comes out as s."""
+    done = tutorial("callback")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 'execution Succeeded: {"s":"ok"}' in done.stdout
+    assert done.stdout.index("TaskSubmitted") < done.stdout.index("reported") < done.stdout.index("TaskSucceeded")
