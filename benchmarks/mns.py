@@ -9,6 +9,10 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmarks.harness import Row
+from benchmarks.server import mns_headers
+from emulator.auth.keys import AccessKey, Keyring
+from emulator.auth.nonces import NonceMemory
+from emulator.auth.schemes import Authenticator
 from emulator.dialect.context import RequestContext
 from emulator.dialect.xml import parse
 from emulator.http.message import Headers, Request, Response
@@ -27,7 +31,7 @@ POLLS = 500
 
 _WORLD = World(AccountId("1234567890123456"), Region("cn-hangzhou"))
 _HEADERS = Headers([("Host", "127.0.0.1:8868"), ("x-mns-version", "2015-06-06"), ("Content-Type", "text/xml")])
-_BODY = (
+BODY = (
     b'<?xml version="1.0" encoding="utf-8"?><Message xmlns="http://mns.aliyuncs.com/doc/v1/"><MessageBody>'
     + b"x" * 100
     + b"</MessageBody><DelaySeconds>0</DelaySeconds><Priority>8</Priority></Message>"
@@ -86,7 +90,7 @@ class Service:
 
     def send(self, queue: str) -> None:
         """Send a message."""
-        self.ask("POST", f"/queues/{queue}/messages", _BODY)
+        self.ask("POST", f"/queues/{queue}/messages", BODY)
 
     def receive(self, queue: str) -> Response:
         """Receive a message."""
@@ -102,6 +106,46 @@ class Service:
     def look(self, queue: str) -> None:
         """Ask for the counters."""
         self.ask("GET", f"/queues/{queue}")
+
+
+class BareOperation:
+    """SendMessage without HTTP and gateway: verify, parse, insert, render, with a commit for every 8, as busy ticks have."""
+
+    TOGETHER = 8
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="localyun-bench-bare-")
+        self._clock = SystemClock()
+        self._database = Database(Path(self._folder.name) / "state.db")
+        migrate(self._database, [SCHEMA])
+        ids = RandomIds()
+        service = MessageService(self._database, self._clock, ids, Timers(self._clock))
+        service.queues.create(_WORLD, "q", {})
+        self._front = MnsFront(service, ids)
+        key = AccessKey(key_id="key", secret="secret", account=_WORLD.account, arn="arn")
+        self._authenticator = Authenticator(Keyring(key), lenient=False, nonces=NonceMemory())
+
+    def close(self) -> None:
+        """Remove the file."""
+        self._database.close()
+        self._folder.cleanup()
+
+    def cpu_us(self, calls: int = 3000) -> float:
+        """Return the processor time of one."""
+        target = "/queues/q/messages"
+        headers = Headers(mns_headers("POST", target, BODY, "key", "secret"))
+        started = time.process_time()
+        for number in range(calls):
+            request = Request("POST", target, headers, BODY)
+            context = RequestContext(request, self._clock.now())
+            context.principal = self._authenticator.authenticate(request, context.now)
+            context.region = _WORLD.region
+            context.request_id = self._front.new_request_id(context)
+            self._front.handle(context)
+            if number % self.TOGETHER == 0:
+                self._database.commit()
+        self._database.commit()
+        return (time.process_time() - started) / calls * 1e6
 
 
 class Queues:
