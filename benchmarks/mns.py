@@ -109,7 +109,7 @@ class Service:
 
 
 class BareOperation:
-    """SendMessage without HTTP and gateway: verify, parse, insert, render, with a commit for every 8, as busy ticks have."""
+    """SendMessage without HTTP and gateway: verify, parse, insert, render; a commit for every 8, as in a busy tick."""
 
     TOGETHER = 8
 
