@@ -14,6 +14,7 @@ The programs do not know whether the service is the cloud or localyun: that is d
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 from contextlib import contextmanager
@@ -246,6 +247,8 @@ def main(client, parser):
         code = _complain(f"an SDK is not installed ({error}); pip install 'localyun[sdk]' brings them all", 1)
     except ServiceRefused as error:
         code = _complain(f"the service refused: {error}", 1)
+    except (TimeoutError, subprocess.SubprocessError) as error:
+        code = _complain(str(error), 1)
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)

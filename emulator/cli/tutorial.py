@@ -94,6 +94,26 @@ TUTORIALS = (
         default_input="{}",
         duration="about 2 seconds",
     ),
+    Tutorial(
+        name="timed-schedule",
+        short_name="schedule",
+        title="run a flow each minute by a schedule",
+        flow="fnf-demo-timed-schedule",
+        service="fnf-demo",
+        functions=("hello",),
+        default_input="null",
+        duration="about a second",
+    ),
+    Tutorial(
+        name="troubleshooting",
+        short_name="errors",
+        title="retry one error and redirect another",
+        flow="fnf-demo-troubleshooting",
+        service="fnf-demo",
+        functions=("Unstable",),
+        default_input='{"failures": 2}',
+        duration="about 4 seconds",
+    ),
 )
 
 

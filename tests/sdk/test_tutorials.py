@@ -78,3 +78,22 @@ def test_script_reports_with_the_token_of_the_submitted_task(tutorial):
     assert done.returncode == 0, done.stdout + done.stderr
     assert 'execution Succeeded: {"s":"ok"}' in done.stdout
     assert done.stdout.index("TaskSubmitted") < done.stdout.index("reported") < done.stdout.index("TaskSucceeded")
+
+
+@pytest.mark.parametrize(("failures", "caught", "retries"), [(2, "ValueError", 2), (4, "ErrorNeedsRetry", 4)])
+def test_errors_are_retried_and_the_last_is_redirected(tutorial, failures, caught, retries):
+    """ErrorNeedsRetry is retried up to three times; what is caught reaches the final step by name."""
+    done = tutorial("troubleshooting", "--input", f'{{"failures": {failures}}}')
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"the final step got {caught}: " in done.stdout
+    assert done.stdout.count("TaskFailed          error=ErrorNeedsRetry") == retries
+
+
+def test_schedule_is_created_fired_and_removed(tutorial):
+    """One execution of the scheduled flow greets the world; the schedule goes with its flow."""
+    done = tutorial("timed-schedule", "--sdk", "tea")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "demo-schedule (@every 1m)" in done.stdout
+    assert 'execution Succeeded: {"name":"hello world"}' in done.stdout
