@@ -35,6 +35,7 @@ class TimerTriggers:
         self._enqueue = enqueue
         self._tasks = TaskGroup("fc-timers")
         self._armed: dict[_Key, Trigger] = {}
+        timers.on_step_back(self._clock_set_back)
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -73,6 +74,11 @@ class TimerTriggers:
         if self._armed.pop(key, None) is not None:
             self._timers.cancel(key)
 
+    def _clock_set_back(self) -> None:
+        """Count anew from the present, or intervals would rest until the old time has come again."""
+        for key, trigger in list(self._armed.items()):
+            self.changed(key[1], trigger)
+
     # --- firing --------------------------------------------------------------------------------------------------
 
     def _arm(self, world: World, trigger: Trigger, after: Millis) -> None:
@@ -81,10 +87,10 @@ class TimerTriggers:
             # the first cron expression loads the library for it, which takes too long for the loop
             self._tasks.spawn(self._arm_later(world, trigger, schedule, after), "first schedule")
         else:
-            self._set(world, trigger, schedule.next_after(after, trigger.modified_at))
+            self._set(world, trigger, schedule.next_after(after, min(trigger.modified_at, after)))
 
     async def _arm_later(self, world: World, trigger: Trigger, schedule: Schedule, after: Millis) -> None:
-        instant = await asyncio.to_thread(schedule.next_after, after, trigger.modified_at)
+        instant = await asyncio.to_thread(schedule.next_after, after, min(trigger.modified_at, after))
         if self._armed.get(_key(world, trigger)) is trigger:
             self._set(world, trigger, instant)
 
