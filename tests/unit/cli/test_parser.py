@@ -37,6 +37,7 @@ def test_every_command_is_there():
         ),
         *(f"topic {action}" for action in ("create", "delete", "list", "publish", "subscribe", "unsubscribe")),
         *(f"topic {action}" for action in ("subscriptions", "deliveries", "outbox")),
+        *("trigger list", "trigger fire"),
         *("tutorial list", "tutorial run"),
     }
 

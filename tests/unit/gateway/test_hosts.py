@@ -89,6 +89,20 @@ def test_listening_widely_accepts_addresses_but_no_foreign_names():
     assert not policy.allows("evil.com")
 
 
+def test_names_are_allowed_and_forgotten_at_run_time():
+    """A refusal is not remembered once the name belongs to a front, nor the other way round."""
+    policy = HostPolicy()
+    before = policy.allows("shop.example")
+
+    policy.allow("Shop.Example", "fc")
+    during = (policy.allows("shop.example"), policy.front_of("shop.example"))
+    policy.forget("shop.example")
+
+    assert (before, during) == (False, (True, "fc"))
+    assert not policy.allows("shop.example")
+    assert policy.front_of("shop.example") == ""
+
+
 def request(**headers):
     pairs = [("Host", "127.0.0.1:8868")] + [(name.replace("_", "-"), value) for name, value in headers.items()]
     return Request(headers.pop("method", "GET"), "/", Headers(pairs))

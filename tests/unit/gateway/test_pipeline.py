@@ -172,3 +172,37 @@ def test_xml_is_written_when_the_caller_asks_for_it():
     assert answer.header("content-type") == "text/xml;charset=utf-8"
     assert b"<EchoResponse><RequestId>" in answer.body
     assert b"<Names>a</Names><Names>b&amp;c</Names><Ok>true</Ok>" in answer.body
+
+
+class OpenFront(RpcFront):
+    """A front that serves web pages which say ``Open``."""
+
+    def open_to_web(self, context):
+        return "Open=1" in (context.request.query or "")
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [("/?Action=Echo&Version=2019-03-15&Open=1", None), ("/?Action=Echo&Version=2019-03-15", "ForbiddenOrigin")],
+)
+def test_web_pages_get_through_only_where_the_front_is_open_to_them(target, code):
+    """The front is asked once the service is known; what it does not open is refused as before."""
+    ids, database = CountingIds(), Database(None)
+    loaded = concurrent.futures.Future()
+    pipeline = Pipeline(
+        fronts={"fnf": OpenFront("fnf", "2019-03-15", {"Echo": lambda context, parameters: {}}, ids)},
+        loaded=loaded,
+        authenticator=Authenticator(Keyring(KEY), lenient=True, nonces=NonceMemory()),
+        policy=HostPolicy(),
+        database=database,
+        clock=VirtualClock(),
+        ids=ids,
+        account=KEY.account,
+        region="cn-hangzhou",
+    )
+    loaded.set_result(None)
+
+    status, reply = call(pipeline, target + SIGNED, Origin="https://page.example")
+
+    assert reply.get("Code") == code
+    assert status == (200 if code is None else 403)

@@ -50,3 +50,23 @@ FORM = {"Content_Type": "application/x-www-form-urlencoded"}
 def test_first_match_wins(front, arguments):
     """Signature scheme, then version, then host, then path."""
     assert route(**arguments) == front
+
+
+@pytest.mark.parametrize("prefix", ["/2016-08-15/proxy/s/f", "/2021-04-06/proxy/s/f", "/2023-03-30/proxy/f"])
+def test_everything_below_a_trigger_is_the_functions(prefix):
+    """A query that looks like another service's call stays a query of the function."""
+    assert route(f"{prefix}/x?Action=ListFlows&Version=2019-03-15") == "fc"
+
+
+def test_host_that_belongs_to_a_front_is_for_it_whatever_the_request_looks_like():
+    """Only the emulator's own pages on loopback names come before."""
+
+    def owned(target, *, loopback=False, **headers):
+        pairs = [(name.replace("_", "-"), value) for name, value in headers.items()]
+        request = Request("GET", target, Headers([("Host", "shop.example"), *pairs]))
+        return choose(request, "shop.example", loopback=loopback, owner="fc").front
+
+    assert owned("/queues", Authorization="MNS ak:sig") == "fc"
+    assert owned("/?Action=ListFlows&Version=2019-03-15") == "fc"
+    assert owned("/_localyun/health") == "fc"
+    assert owned("/_localyun/health", loopback=True) == "admin"

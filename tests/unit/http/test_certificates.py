@@ -333,3 +333,26 @@ def test_closing_ends_those_who_wait(tmp_path):
     outcomes = run(scenario, authority)
 
     assert {type(outcome) for outcome in outcomes} == {MintingFailed}
+
+
+def test_domain_permitted_later_renews_the_authority_with_the_same_key(tmp_path):
+    """Leaves made before stay good; the new name gets one of its own."""
+    authority = an_authority(tmp_path)
+
+    async def scenario():
+        await authority.prepare([NAME])
+        first = authority_facts(tmp_path)
+        with pytest.raises(NameRefused):
+            await authority.context_for("shop.example")
+        assert authority.permit("shop.example")
+        assert not authority.permit("shop.example")
+        assert not authority.permit("api.localhost")
+        await authority.context_for("shop.example")
+        return first, authority_facts(tmp_path)
+
+    first, second = run(scenario, authority)
+
+    assert first.key_id == second.key_id
+    assert "shop.example" in second.names
+    handshake(tmp_path / "ca.pem", leaf_path(tmp_path, "shop.example"), "shop.example")
+    handshake(tmp_path / "ca.pem", leaf_path(tmp_path, NAME), NAME)

@@ -1,0 +1,50 @@
+"""``trigger``: listing triggers and firing them by hand, against the real program."""
+
+import json
+
+import pytest
+
+CODE = """
+def handler(event, context):
+    print("seen", event.decode())
+    if b"fail" in event:
+        raise ValueError("boom")
+    return event
+"""
+TRIGGERS = """
+triggers:
+  - {name: nightly, type: timer, config: {cronExpression: "0 0 3 * * *", payload: usual, enable: false}}
+  - {name: web, type: http, config: {authType: anonymous, methods: [POST]}}
+"""
+
+
+@pytest.fixture
+def running(program):
+    """A started emulator with one function that has triggers."""
+    folder = program.folder / "functions" / "shop" / "Clean"
+    folder.mkdir(parents=True)
+    (folder / "index.py").write_text(CODE)
+    (folder / "function.yml").write_text(TRIGGERS)
+    program.start()
+    return program
+
+
+def test_triggers_are_listed_and_fired(running):
+    """A switched-off timer fires by hand; the exit code tells whether the function failed."""
+    listed = running.run("trigger", "list")
+    rows = json.loads(running.run("trigger", "list", "--json").stdout)
+    usual = running.run("trigger", "fire", "shop/Clean", "nightly", "--log")
+    failing = running.run("trigger", "fire", "shop/Clean", "nightly", "--payload", "fail")
+    missing = running.run("trigger", "fire", "shop/Clean", "none")
+    (running.folder / "event").write_bytes(b"whole")
+    whole = running.run("trigger", "fire", "shop/Clean", "web", "--event-file", "event", "--json")
+
+    assert "0 0 3 * * *" in listed.stdout
+    assert "/2016-08-15/proxy/shop/Clean (anonymous: POST)" in listed.stdout
+    assert {(row["trigger"], row["enabled"]) for row in rows} == {("nightly", False), ("web", True)}
+    assert json.loads(usual.stdout)["payload"] == "usual"
+    assert 'seen {"triggerTime"' in usual.stderr
+    assert (usual.returncode, failing.returncode, missing.returncode) == (0, 1, 1)
+    assert "TriggerNotFound" in missing.stderr
+    assert json.loads(whole.stdout)["body"] == "whole"
+    assert running.run("trigger", "fire", "shop/Clean", "web", "--event-file", "nowhere").returncode == 1
