@@ -32,6 +32,7 @@ class RunningEmulator:
         self.port = 0
         self.https_port = 0
         self.process: subprocess.Popen | None = None
+        self._classic = []
 
     # --- the process -------------------------------------------------------------------------------------------
 
@@ -70,12 +71,13 @@ class RunningEmulator:
 
     def kill(self) -> None:
         """End it as a power cut would."""
+        self._close_clients()
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(30)
         self.log.close()
 
     def stop(self) -> int:
-        self._close_tea_sessions()
+        self._close_clients()
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -87,8 +89,10 @@ class RunningEmulator:
         self.log.close()
         return self.process.returncode
 
-    def _close_tea_sessions(self) -> None:
-        """Close what the newer SDKs keep open for ever, per address, for all clients of a process."""
+    def _close_clients(self) -> None:
+        """Close the connections that the SDKs keep; the newer ones keep them for all clients of a process."""
+        while self._classic:
+            self._classic.pop().session.close()
         core = sys.modules.get("darabonba.core")
         sessions = core.DaraCore._sessions if core is not None else {}
         for key in [key for key in sessions if f":{self.port}:" in key or f"127.0.0.1:{self.port}" in key]:
@@ -127,7 +131,9 @@ class RunningEmulator:
 
     def fnf(self, **other):
         """The classic workflow client: `send(request class name, **parameters)` returns the decoded reply."""
-        return CoreFnf(self, **other)
+        made = CoreFnf(self, **other)
+        self._classic.append(made.client)
+        return made
 
     def fnf_tea(self, **other):
         """The newer workflow client."""
