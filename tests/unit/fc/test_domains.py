@@ -1,0 +1,274 @@
+"""Custom domains as resources, and what requests to HTTP triggers are refused for."""
+
+import json
+
+import pytest
+
+from emulator.dialect.context import RequestContext
+from emulator.http.message import Headers, Request
+from emulator.kernel.errors import ServiceError
+
+ROUTE = {"path": "/*", "serviceName": "shop", "functionName": "order"}
+
+
+class Names:
+    """Stands for the gateway; remembers the names that are answered."""
+
+    def __init__(self):
+        self.there = {}
+
+    def allow(self, host, *, https):
+        self.there[host] = https
+
+    def forget(self, host):
+        self.there.pop(host, None)
+
+
+async def make_domain(site, name="www.shop.example", **fields):
+    return await site.v1("POST", "/custom-domains", {"domainName": name, "routeConfig": {"routes": [ROUTE]}, **fields})
+
+
+def test_domain_is_created_got_updated_listed_and_deleted(on_site):
+    """The five operations agree; the private key is never shown; the name is answered as long as it is there."""
+
+    async def scenario(site):
+        names = site.fc.sources.domains._names = Names()
+        certificate = {"certName": "c", "certificate": "PEM", "privateKey": "SECRET"}
+
+        made = await make_domain(site, "WWW.Shop.Example", protocol="HTTP,HTTPS", certConfig=certificate)
+        during = dict(names.there)
+        got = await site.v1("GET", "/custom-domains/www.shop.example")
+        changed = await site.v1("PUT", "/custom-domains/www.shop.example", {"protocol": "HTTP"})
+        listed = await site.ask("GET", "/2021-04-06/custom-domains?prefix=www")
+        gone = await site.v1("DELETE", "/custom-domains/www.shop.example", If_Match=changed.headers["etag"])
+
+        assert made.status == 200, made.content
+        assert made.body["domainName"] == "www.shop.example"
+        assert made.body["certConfig"] == {"certName": "c", "certificate": "PEM"}
+        assert made.body["apiVersion"] == "2016-08-15"
+        assert got.body == made.body
+        assert changed.body["protocol"] == "HTTP"
+        assert changed.body["routeConfig"] == made.body["routeConfig"]
+        assert changed.headers["etag"] != got.headers["etag"]
+        assert [row["domainName"] for row in listed.body["customDomains"]] == ["www.shop.example"]
+        assert during == {"www.shop.example": True}
+        assert gone.status == 204
+        assert names.there == {}
+        assert (await site.v1("GET", "/custom-domains/www.shop.example")).code == "DomainNameNotFound"
+
+    on_site(scenario)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [None, "", "localhost", "127.0.0.1", "::1", "a", "a..b", "-a.b", "a_b.c", "x.aliyuncs.com", "x.fcapp.run", "1.2"],
+)
+def test_name_that_leads_elsewhere_is_refused(on_site, name):
+    """Addresses, names of the cloud and what is no host name never become a user's domain."""
+
+    async def scenario(site):
+        answer = await make_domain(site, name)
+
+        assert (answer.status, answer.code) == (400, "InvalidArgument")
+        assert "domainName" in answer.body["ErrorMessage"]
+
+    on_site(scenario)
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"protocol": "FTP"}, "protocol"),
+        ({"routeConfig": {"routes": [{**ROUTE, "path": "x"}]}}, "path"),
+        ({"routeConfig": {"routes": [{**ROUTE, "path": "/*/x"}]}}, "path"),
+        ({"routeConfig": {"routes": [{"path": "/*", "functionName": "f"}]}}, "serviceName"),
+        ({"routeConfig": {"routes": [{"path": "/*", "serviceName": "s"}]}}, "functionName"),
+        ({"routeConfig": {"routes": [ROUTE, ROUTE]}}, "another route"),
+        ({"routeConfig": {"routes": [{**ROUTE, "methods": ["BREW"]}]}}, "BREW"),
+        (
+            {
+                "routeConfig": {
+                    "routes": [{**ROUTE, "rewriteConfig": {"regexRules": [{"match": "(", "replacement": "/"}]}}]
+                }
+            },
+            "regular expression",
+        ),
+        (
+            {"routeConfig": {"routes": [{**ROUTE, "rewriteConfig": {"equalRules": [{"match": "/a"}]}}]}},
+            "replacement",
+        ),
+    ],
+)
+def test_bad_domain_is_refused(on_site, fields, says):
+    """The message names what is wrong; nothing is stored."""
+
+    async def scenario(site):
+        answer = await make_domain(site, **fields)
+
+        assert (answer.status, answer.code) == (400, "InvalidArgument")
+        assert says in answer.body["ErrorMessage"]
+        assert (await site.v1("GET", "/custom-domains")).body["customDomains"] == []
+
+    on_site(scenario)
+
+
+def test_name_is_there_once(on_site):
+    """A second domain of the same name is refused, in any spelling."""
+
+    async def scenario(site):
+        await make_domain(site)
+
+        assert (await make_domain(site, "www.SHOP.example")).code == "DomainNameAlreadyExists"
+
+    on_site(scenario)
+
+
+def test_names_are_answered_again_after_a_start(site_of, tmp_path):
+    """Domains and triggers of an earlier run have their names."""
+    import asyncio
+
+    async def scenario():
+        first = site_of(tmp_path)
+        await first.fc.start()
+        await first.make_function()
+        await make_domain(first, protocol="HTTPS")
+        await first.fc.close()
+
+        second = site_of(tmp_path, first.database)
+        names = second.fc.sources.domains._names = Names()
+        await second.fc.start()
+        await second.fc.close()
+        second.database.close()
+
+        assert names.there == {"www.shop.example": True}
+
+    asyncio.run(scenario())
+
+
+# --- what requests are refused for -------------------------------------------------------------------------------
+
+
+async def ask_trigger(site, method="GET", path="/2016-08-15/proxy/shop/order/x", host="", **headers):
+    """Send a request to a trigger as the pipeline would; return (may go unsigned, answer)."""
+    context = RequestContext(Request(method, path, Headers(headers.items())), site.clock.now())
+    context.host, context.region, context.front = host, site.world.region, site.front
+    unsigned = site.front.allows_anonymous(context)
+    answer = await site.ask(method, path, **headers)
+    return unsigned, answer
+
+
+async def make_trigger(site, **config):
+    body = {"triggerName": "h", "triggerType": "http", "triggerConfig": {"methods": ["GET"], **config}}
+    assert (await site.v1("POST", "/services/shop/functions/order/triggers", body)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("config", "unsigned", "status"),
+    [
+        ({"authType": "anonymous"}, True, 200),
+        ({"authType": "function"}, False, 200),
+        ({}, False, 200),
+        ({"authType": "jwt"}, False, 403),
+        ({"authType": "anonymous", "disableURLInternet": True}, True, 403),
+    ],
+)
+def test_configuration_decides_who_may_call(on_site, config, unsigned, status):
+    """Only a trigger its owner made anonymous takes unsigned requests."""
+
+    async def scenario(site):
+        await site.make_function()
+        await make_trigger(site, **config)
+
+        free, answer = await ask_trigger(site)
+
+        assert free is unsigned
+        assert answer.status == status
+        if status != 200:
+            assert answer.headers["x-fc-error-type"] == "FcCommonError"
+            assert answer.body["ErrorCode"] == "AccessDenied"
+            assert answer.body["RequestId"]
+
+    on_site(scenario)
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/2016-08-15/proxy/shop/order/x", "TriggerNotFound"),
+        ("/2016-08-15/proxy/shop/none/x", "FunctionNotFound"),
+        ("/2016-08-15/proxy/none/order/x", "ServiceNotFound"),
+        ("/2016-08-15/proxy/shop.7/order/x", "VersionNotFound"),
+        ("/2016-08-15/proxy/shop.beta/order", "AliasNotFound"),
+        ("/2016-08-15/proxy/", "FunctionNotFound"),
+        ("/2023-03-30/proxy/none/x", "FunctionNotFound"),
+    ],
+)
+def test_request_without_a_trigger_is_told_what_is_missing(on_site, path, code):
+    """It is never let through unsigned."""
+
+    async def scenario(site):
+        await site.make_function()
+
+        free, answer = await ask_trigger(site, path=path)
+
+        assert not free
+        assert (answer.status, answer.code) == (404, code)
+
+    on_site(scenario)
+
+
+def test_api_requests_are_never_let_through_unsigned(on_site):
+    """What is no trigger's address asks for a signature."""
+
+    async def scenario(site):
+        await site.make_function()
+        await make_trigger(site, authType="anonymous")
+
+        for path in ("/2016-08-15/services", "/2016-08-15/services/shop/functions/order/invocations", "/"):
+            context = RequestContext(Request("GET", path, Headers()), site.clock.now())
+            context.region = site.world.region
+            assert not site.front.allows_anonymous(context)
+            assert not site.front.open_to_web(context)
+
+    on_site(scenario)
+
+
+def test_custom_domain_leads_to_the_trigger_and_to_nothing_else(on_site):
+    """On such a host even the API's paths are the function's; without a route there is nothing."""
+
+    async def scenario(site):
+        await site.make_function()
+        await make_trigger(site, authType="anonymous", disableURLInternet=True)
+        await make_domain(site, routeConfig={"routes": [{**ROUTE, "path": "/2016-08-15/*"}]})
+
+        def context_for(path):
+            context = RequestContext(Request("GET", path, Headers()), site.clock.now())
+            context.host, context.region, context.request_id = "www.shop.example", site.world.region, "r"
+            return context
+
+        inside, outside = context_for("/2016-08-15/services"), context_for("/x")
+        assert site.front.allows_anonymous(inside)
+        assert not site.front.allows_anonymous(outside)
+        site.instances.answer = None
+        target = site.fc.sources.http_routing.find(inside.request, inside.host, site.world)
+        assert (target.trigger.function, target.target, target.base_path) == ("order", "/2016-08-15/services", "")
+        with pytest.raises(ServiceError) as missing:
+            site.fc.sources.http_routing.find(outside.request, outside.host, site.world)
+        assert missing.value.code == "DomainNameNotFound"
+
+    on_site(scenario)
+
+
+def test_third_generation_gets_its_own_error_form(on_site, pack):
+    """Requests to functions without a service have that API's request ids and error members."""
+
+    async def scenario(site):
+        body = {"functionName": "solo", "runtime": "python3.12", "handler": "index.handler", "code": pack()}
+        await site.v3("POST", "/functions", body)
+
+        _, answer = await ask_trigger(site, path="/2023-03-30/proxy/solo/")
+
+        assert set(json.loads(answer.content)) == {"Code", "Message", "RequestId"}
+        assert answer.body["RequestId"].startswith("1-")
+
+    on_site(scenario)
