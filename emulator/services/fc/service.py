@@ -14,7 +14,8 @@ from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.configs import AsyncConfigs
 from emulator.services.fc.asynchronous.model import AsyncOutcome
-from emulator.services.fc.asynchronous.queue import AsyncQueue, Order
+from emulator.services.fc.asynchronous.orders import Order
+from emulator.services.fc.asynchronous.queue import AsyncQueue
 from emulator.services.fc.asynchronous.sqlite import SqliteAsyncStore
 from emulator.services.fc.asynchronous.tasks import Tasks
 from emulator.services.fc.capacity.admission import Admission

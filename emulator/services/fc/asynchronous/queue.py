@@ -7,19 +7,18 @@ call is never lost: one that ran when the emulator was killed runs again, at the
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from emulator.kernel.clock import HOUR, SECOND, Clock, Millis
-from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
 from emulator.services.fc.arns import FunctionName
+from emulator.services.fc.asynchronous.completions import Completions
 from emulator.services.fc.asynchronous.destinations import Destinations
 from emulator.services.fc.asynchronous.model import (
     FINAL,
@@ -33,6 +32,7 @@ from emulator.services.fc.asynchronous.model import (
     lane_of,
     policy_of,
 )
+from emulator.services.fc.asynchronous.orders import Accepted, Order
 from emulator.services.fc.asynchronous.rules import Attempt, event_detail, expires_at, judge, refused
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.asynchronous.tasks import check_task_id
@@ -50,33 +50,6 @@ from emulator.storage.database import CommitFailed, Database
 _log = logging.getLogger(__name__)
 
 _PURGE = ("fc", "ended asynchronous calls")
-
-
-@frozen
-class Order:
-    """A call somebody wants queued.
-
-    ``task_mode`` and ``task_id`` are what the caller says about a record; None and empty leave it to the
-    configuration. ``key`` is the caller's own name for the call: an order with a known key is not queued again.
-    """
-
-    service: str
-    function: str
-    qualifier: str | None
-    event: bytes
-    request_id: str
-    now: Millis
-    task_mode: bool | None = None
-    task_id: str = ""
-    key: str = ""
-    tracing: Mapping[str, str] = field(default_factory=dict)
-
-
-class Accepted(NamedTuple):
-    """A call that is queued once the transaction is committed; ``task_id`` is empty outside task mode."""
-
-    request_id: str
-    task_id: str
 
 
 class AsyncQueue:
@@ -113,7 +86,7 @@ class AsyncQueue:
         self._running: dict[Lane, dict[int, asyncio.Task[None] | None]] = {}
         self._stopping: set[int] = set()
         self._woken: set[Lane] = set()
-        self._waiters: dict[str, tuple[Lane, list[asyncio.Future[AsyncOutcome]]]] = {}
+        self._completions = Completions(store, database)
         self._open = False
         database.on_rollback(self._woken.clear)
 
@@ -140,10 +113,7 @@ class AsyncQueue:
         await self._tasks.close()
         self._running.clear()
         self._stopping.clear()
-        for _, waiting in self._waiters.values():
-            for waiter in waiting:
-                waiter.cancel()
-        self._waiters.clear()
+        self._completions.close()
 
     async def reset(self) -> None:
         """Forget every call and configuration."""
@@ -231,14 +201,7 @@ class AsyncQueue:
 
         Raises: LookupError for a call that is not known (any more).
         """
-        call = self._store.by_request(world, request_id)
-        if call is None:
-            raise LookupError(request_id)
-        if call.status in FINAL:
-            return _outcome(call, call.result)
-        waiter: asyncio.Future[AsyncOutcome] = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault(request_id, (call.lane, []))[1].append(waiter)
-        return await waiter
+        return await self._completions.wait(world, request_id)
 
     def stop(self, call: AsyncCall) -> None:
         """End a call that has not ended: one that waits now, one that runs by killing its instance."""
@@ -276,11 +239,7 @@ class AsyncQueue:
         for call in self._store.open_calls(world, service, function):
             if call.seq not in self._running.get(call.lane, {}):
                 self._finish(call, Status.INVALID, now)
-        for request_id, (lane, _) in list(self._waiters.items()):
-            if lane[:3] == (world, service, function) and self._store.by_request(world, request_id) is None:
-                self._tell(
-                    AsyncOutcome(request_id=request_id, status=Status.INVALID, body=b"", error="", http_status=0)
-                )
+        self._completions.tell_removed(world, service, function)
 
     def forget_qualifier(self, world: World, service: str, function: str | None, qualifier: str) -> None:
         """Take note that an alias or version is deleted; calls through it find out when their turn comes."""
@@ -433,22 +392,7 @@ class AsyncQueue:
             self._store.update(call)
         else:
             self._store.delete(call)
-        self._tell(_outcome(call, call.result if body is None else body))
-
-    def _tell(self, outcome: AsyncOutcome) -> None:
-        """Release whoever waits for a call, once its end is on disk."""
-        if outcome.request_id not in self._waiters:
-            return
-
-        def tell(failure: CommitFailed | None) -> None:
-            if failure is not None:
-                return
-            _, waiting = self._waiters.pop(outcome.request_id, (None, []))
-            for waiter in waiting:
-                if not waiter.done():
-                    waiter.set_result(outcome)
-
-        self._database.after_commit(tell)
+        self._completions.tell(call, call.result if body is None else body)
 
     def _config(self, lane: Lane) -> AsyncConfig | None:
         stored = self._store.config(lane)
@@ -461,9 +405,3 @@ class AsyncQueue:
         now = self._clock.now()
         self._store.purge(Millis(now - limits.TASK_KEPT_MS), Millis(now - limits.KEYED_CALL_KEPT_MS))
         self._timers.call_at(Millis(now + HOUR), _PURGE, self._purge)
-
-
-def _outcome(call: AsyncCall, body: bytes) -> AsyncOutcome:
-    return AsyncOutcome(
-        request_id=call.request_id, status=call.status, body=body, error=call.error, http_status=call.http_status
-    )

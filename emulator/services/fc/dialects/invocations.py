@@ -6,7 +6,7 @@ Source: API reference of InvokeFunction; Funcraft for the exposed headers and co
 from base64 import b64encode
 
 from emulator.http.message import Response
-from emulator.services.fc.asynchronous.queue import Order
+from emulator.services.fc.asynchronous.orders import Order
 from emulator.services.fc.dialects.bodies import truth
 from emulator.services.fc.dialects.exchange import Exchange
 from emulator.services.fc.errors import InvalidArgument
