@@ -10,6 +10,7 @@ from emulator.cli.failures import NoEmulator
 from emulator.cli.output import complain, say, say_json, say_table
 from emulator.cli.session import connect, wants_json
 from emulator.config import DEFAULT_REGION, OPTIONS, Settings
+from emulator.keyfile import InstallationKeys
 
 
 def version(arguments: Namespace, settings: Settings) -> int:
@@ -77,8 +78,20 @@ def env(arguments: Namespace, settings: Settings) -> int:
         complain("no emulator answers at the moment; these are the address and the keys of the next start")
     account = str(health.get("account") or keys.account_id)
     region = str(health.get("region") or keys.region or DEFAULT_REGION)
-    variables = {
-        "LOCALYUN_ENDPOINT": client.endpoint.http,
+    told = variables(client.endpoint.http, keys, account, region)
+    if wants_json(arguments):
+        say_json(told)
+        return 0
+    shell = arguments.shell or ("fish" if os.environ.get("SHELL", "").endswith("/fish") else "sh")
+    for name, value in told.items():
+        say(_assignment(shell, name, value))
+    return 0
+
+
+def variables(address: str, keys: InstallationKeys, account: str, region: str) -> dict[str, str]:
+    """Return what points this command and the official SDKs' credentials at the emulator at *address*."""
+    return {
+        "LOCALYUN_ENDPOINT": address,
         "LOCALYUN_ACCESS_KEY_ID": keys.access_key_id,
         "LOCALYUN_ACCESS_KEY_SECRET": keys.access_key_secret,
         "LOCALYUN_ACCOUNT_ID": account,
@@ -88,13 +101,6 @@ def env(arguments: Namespace, settings: Settings) -> int:
         "ALIBABA_CLOUD_REGION_ID": region,
         "ALIBABA_CLOUD_ECS_METADATA_DISABLED": "true",
     }
-    if wants_json(arguments):
-        say_json(variables)
-        return 0
-    shell = arguments.shell or ("fish" if os.environ.get("SHELL", "").endswith("/fish") else "sh")
-    for name, value in variables.items():
-        say(_assignment(shell, name, value))
-    return 0
 
 
 def _assignment(shell: str, name: str, value: str) -> str:

@@ -1,6 +1,13 @@
 """The grammar of the command line. Nothing is done here: each command names the function that does it."""
 
-from argparse import ArgumentParser, BooleanOptionalAction, Namespace, RawDescriptionHelpFormatter, _SubParsersAction
+from argparse import (
+    REMAINDER,
+    ArgumentParser,
+    BooleanOptionalAction,
+    Namespace,
+    RawDescriptionHelpFormatter,
+    _SubParsersAction,
+)
 from collections.abc import Sequence
 
 from emulator.config import OPTIONS, Option
@@ -248,6 +255,15 @@ def _add_topic(commands: "_Commands[ArgumentParser]") -> None:
         shown.add_argument("-n", "--number", type=int, default=100, help="at most so many (default: 100)")
 
 
+def _add_exec(commands: "_Commands[ArgumentParser]") -> None:
+    summary = "run a program written for the cloud, unchanged, with the emulator in the cloud's place"
+    execute = _command(commands, "exec", "exec:run", summary, prints_data=False)
+    execute.usage = f"{execute.prog} [--state DIR] [--start] [--keep-proxy] [--] COMMAND ..."
+    execute.add_argument("--start", action="store_true", help="start an emulator for the command only, on free ports")
+    execute.add_argument("--keep-proxy", action="store_true", help="pass proxy variables on to the command")
+    execute.add_argument("command", nargs=REMAINDER, metavar="COMMAND", help="the program and its arguments")
+
+
 def _add_tutorial(commands: "_Commands[ArgumentParser]") -> None:
     tutorial = commands.add_parser("tutorial", help="list and run the tutorials")
     tutorial.set_defaults(help_of=tutorial)
@@ -269,6 +285,7 @@ _GROUPS = (
     ({"flow"}, _add_flow),
     ({"queue"}, _add_queue),
     ({"topic"}, _add_topic),
+    ({"exec"}, _add_exec),
     ({"tutorial"}, _add_tutorial),
 )
 """Commands that are built together."""

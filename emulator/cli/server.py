@@ -20,11 +20,19 @@ def stop(arguments: Namespace, settings: Settings) -> int:
     del arguments
     client = connect(settings)
     client.health()
+    end(client)
+    say(f"stopped {client.endpoint.http}")
+    return 0
+
+
+def end(client: Client) -> None:
+    """End the emulator of *client* and wait until it has ended.
+
+    Raises: NoEmulator, CallRefused; CommandFailed when it goes on running.
+    """
     client.admin("POST", "stop")
     if not until(lambda: _has_ended(client), STOP_TIMEOUT_S):
         raise CommandFailed(f"the emulator at {client.endpoint.http} is still running after {STOP_TIMEOUT_S:.0f} s")
-    say(f"stopped {client.endpoint.http}")
-    return 0
 
 
 def _has_ended(client: Client) -> bool:

@@ -25,7 +25,7 @@ def test_every_command_is_there():
     names = {name for name, _ in commands(build())}
 
     assert names == {
-        *("start", "stop", "status", "env", "config", "logs", "invoke", "reset", "version"),
+        *("start", "stop", "status", "env", "config", "logs", "invoke", "reset", "version", "exec"),
         *(
             f"flow {action}"
             for action in ("start", "history", "graph", "check", "list", "describe", "create", "delete", "stop")

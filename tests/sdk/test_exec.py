@@ -1,0 +1,423 @@
+"""`localyun exec`: programs written for the cloud, run unchanged as real processes against a real emulator."""
+
+import contextlib
+import json
+import os
+import queue
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import pytest
+
+pytest.importorskip("aliyunsdkfnf")
+
+pytestmark = [pytest.mark.sdk, pytest.mark.timeout(120)]
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = Path(__file__).parent / "scripts"
+PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"}
+
+CLIENTS = {
+    "core-fnf-http": "Flows", "core-fnf-https": "Flows", "core-sts-https": "AccountId",
+    "tea-fnf": "Flows", "tea-fnf-default-credentials": "Flows", "tea-fnf-async": "Flows",
+    "fc2-http": "services", "fc2-https": "services",
+    "fc3": "functions", "fc3-regional": "functions", "fc3-async": "functions", "fc-open": "services",
+    "mns-http": "hello", "mns-https": "hello", "mns-open": "Success", "sts": "AccountId",
+}  # fmt: skip
+
+NODE_CLIENTS = {
+    "pop-http": "Flows", "pop-https": "Flows", "fnf": "Flows", "fc2-http": "services", "fc2-https": "services",
+    "fc3": "functions", "mns-http": "hello", "mns-https": "hello", "ali-mns": "MessageId",
+}  # fmt: skip
+
+NODE_PACKAGES = {
+    "pop": "@alicloud/pop-core", "fnf": "@alicloud/fnf-2019-03-15", "fc2": "@alicloud/fc2",
+    "fc3": "@alicloud/fc20230330", "mns": "@alicloud/mns", "ali-mns": "ali-mns",
+}  # fmt: skip
+
+
+def words(state, *arguments):
+    return [sys.executable, "-m", "emulator", "exec", *(["--state", str(state)] if state else []), *arguments]
+
+
+def environment(**more):
+    """An environment like a user's: no emulator named, no proxy unless given."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("LOCALYUN_") and name.upper() not in PROXIES
+    }
+    return inherited | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"} | more
+
+
+def execute(state, *arguments, folder=None, **more):
+    """Run `exec` to its end."""
+    return subprocess.run(
+        words(state, *arguments),
+        cwd=folder,
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def seen_by_command(state, **more):
+    """The environment a command finds, and what was said on the way."""
+    code = "import json, os; print(json.dumps(dict(os.environ)))"
+    done = execute(state, "--", sys.executable, "-c", code, **more)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+@contextlib.contextmanager
+def running(state, *arguments, **more):
+    """Run `exec` in the background; yields the process and its lines of output as they come."""
+    process = subprocess.Popen(
+        words(state, *arguments), env=environment(**more), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    lines = queue.Queue()
+    reader = threading.Thread(target=lambda: [lines.put(line) for line in process.stdout], daemon=True)
+    reader.start()
+    try:
+        yield process, lines
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(30)
+        reader.join(30)
+        process.stdout.close()
+
+
+def wait_for(lines, text, within_s=60):
+    """Return the next line that contains *text*."""
+    deadline = time.monotonic() + within_s
+    before = []
+    while (left := deadline - time.monotonic()) > 0:
+        with contextlib.suppress(queue.Empty):
+            before.append(lines.get(timeout=left))
+            if text in before[-1]:
+                return before[-1]
+    pytest.fail(f"{text!r} did not come after {before}")
+
+
+# --- clients at their own addresses --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("client", "expected"), CLIENTS.items(), ids=CLIENTS)
+def test_client_at_the_cloud_s_address_reaches_the_emulator(emulator, client, expected):
+    """A program that names only account and region gets its answer from the emulator."""
+    done = execute(emulator.state, "--", sys.executable, str(SCRIPTS / "clients.py"), client)
+
+    assert done.returncode == 0, done.stderr
+    assert expected in done.stdout
+
+
+def test_clients_that_obey_proxies_do_not_call_them(emulator):
+    """Proxy variables of the user's shell lead nobody past the emulator, and the user is told."""
+    nowhere = "http://127.0.0.1:9"
+    done = execute(
+        emulator.state, "--", sys.executable, str(SCRIPTS / "clients.py"), "tea-fnf",
+        HTTPS_PROXY=nowhere, http_proxy=nowhere, NO_PROXY="localhost",
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "without HTTPS_PROXY, http_proxy" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_node_program_at_the_cloud_s_address_reaches_the_emulator(emulator, scheme):
+    """The name, the port and the certificate all come out right without a change to the program."""
+    code = (
+        f"require('{scheme}').get('{scheme}://1.cn-hangzhou.fc.aliyuncs.com/2023-03-30/functions', (answer) => "
+        "answer.on('data', (data) => process.stdout.write(data)))"
+    )
+    done = execute(emulator.state, "--", "node", "-e", code, NODE_OPTIONS="--no-warnings")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["Code"] == "MissingRequiredHeader"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+@pytest.mark.parametrize(("client", "expected"), NODE_CLIENTS.items(), ids=NODE_CLIENTS)
+def test_node_client_at_the_cloud_s_address_reaches_the_emulator(emulator, client, expected):
+    """As for Python, for the packages that Node.js finds through NODE_PATH."""
+    package = NODE_PACKAGES[client.split("-http")[0]]
+    if subprocess.run(["node", "-e", f"require.resolve('{package}')"], capture_output=True, check=False).returncode:
+        pytest.skip(f"needs {package} on NODE_PATH")
+    if client == "ali-mns":
+        made = execute(emulator.state, "--", sys.executable, "-m", "emulator", "queue", "create", "node-mns")
+        assert made.returncode == 0, made.stderr
+
+    done = execute(emulator.state, "--", "node", str(SCRIPTS / "clients.js"), client)
+
+    assert done.returncode == 0, done.stderr
+    assert expected in done.stdout
+
+
+# --- the guide's scripts -------------------------------------------------------------------------------------------
+
+QUEUE_FLOW = """
+version: v1
+type: flow
+steps:
+  - type: task
+    name: mns-task
+    resourceArn: acs:mns:::/queues/fnf-demo/messages
+    pattern: waitForCallback
+    inputMappings:
+      - target: task_token
+        source: $context.task.token
+      - target: key
+        source: value
+    outputMappings:
+      - target: key
+        source: $local.key
+    serviceParams:
+      MessageBody: $
+      Priority: 1
+"""
+
+CALLBACK_FLOW = """
+version: v1
+type: flow
+steps:
+  - type: task
+    name: mytask
+    resourceArn: acs:fc:::services/fnf-demo/functions/echo
+    pattern: waitForCallback
+    inputMappings:
+      - target: taskToken
+        source: $context.task.token
+    outputMappings:
+      - target: s
+        source: $local.status
+outputMappings:
+  - target: s
+    source: $local.s
+"""
+
+
+def start_flow(fnf, definition):
+    name = f"exec-{uuid4().hex}"
+    fnf.send(
+        "CreateFlow", Name=name, Definition=definition, Description="exec", Type="FDL", RoleArn="acs:ram::1:role/r"
+    )
+    fnf.send("StartExecution", FlowName=name, ExecutionName="one", Input="{}")
+    return name
+
+
+def end_of(fnf, name, within_s=60):
+    deadline = time.monotonic() + within_s
+    reply = {}
+    while time.monotonic() < deadline:
+        reply = fnf.send("DescribeExecution", FlowName=name, ExecutionName="one", WaitTimeSeconds=10)
+        if reply["Status"] not in {"Starting", "Running"}:
+            return reply
+    pytest.fail(f"the execution did not end: {reply}")
+
+
+def token_of(fnf, name, within_s=30):
+    """Read the token out of the history as the guide's reader does."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        events = fnf.send("GetExecutionHistory", FlowName=name, ExecutionName="one", Limit=100)["Events"]
+        for event in events:
+            if event["Type"] == "TaskSubmitted":
+                return json.loads(event["EventDetail"])["output"]["taskToken"]
+        time.sleep(0.05)
+    pytest.fail(f"no TaskSubmitted in {events}")
+
+
+@pytest.fixture
+def guide(new_emulator, tmp_path):
+    """An emulator with the function and the queue that the guide's chapters have."""
+    code = tmp_path / "functions" / "fnf-demo" / "echo"
+    code.mkdir(parents=True)
+    (code / "index.py").write_text("def handler(event, context):\n    return event\n")
+    running_emulator = new_emulator(tmp_path / "functions").start()
+    done = subprocess.run(
+        [sys.executable, "-m", "emulator", "queue", "create", "fnf-demo", "--state", str(running_emulator.state)],
+        env=environment(),
+        check=True,
+        capture_output=True,
+    )
+    assert done.returncode == 0
+    return running_emulator
+
+
+def test_the_guide_s_worker_reports_the_tasks_of_the_queue(guide):
+    """It receives the message, reports the task and deletes the message; SIGTERM ends it as it would without us."""
+    fnf = guide.fnf()
+
+    with running(guide.state, "--", sys.executable, str(SCRIPTS / "worker.py")) as (process, lines):
+        wait_for(lines, "receiving")
+        name = start_flow(fnf, QUEUE_FLOW)
+        received = wait_for(lines, "received")
+        wait_for(lines, "report finished")
+        wait_for(lines, "deleted")
+        ended = end_of(fnf, name)
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(30)
+
+    assert json.loads(received.split(" ", 2)[2])["key"] == "value"
+    assert (ended["Status"], json.loads(ended["Output"])) == ("Succeeded", {"key": "value"})
+    assert code == -signal.SIGTERM
+
+
+def test_the_guide_s_callback_script_reports_its_token(guide):
+    """The script gets the token from the history as its argument, and the execution ends with what it reports."""
+    fnf = guide.fnf()
+    name = start_flow(fnf, CALLBACK_FLOW)
+
+    done = execute(guide.state, "--", sys.executable, str(SCRIPTS / "callback.py"), token_of(fnf, name))
+
+    assert done.returncode == 0, done.stderr
+    ended = end_of(fnf, name)
+    assert (ended["Status"], json.loads(ended["Output"])) == ("Succeeded", {"s": "ok"})
+
+
+# --- what the command finds ----------------------------------------------------------------------------------------
+
+
+def test_command_finds_the_emulator_s_identity(emulator):
+    """The names of the guide, of the SDKs and of localyun agree; the hooks stand in front of what was there."""
+    found, _ = seen_by_command(emulator.state, NODE_OPTIONS="--no-warnings", ALIBABA_CLOUD_SECURITY_TOKEN="old")
+
+    keys = emulator.keys
+    for name in ("AK_ID", "ALIBABA_CLOUD_ACCESS_KEY_ID", "ALIYUN_ACCESS_KEY_ID", "LOCALYUN_ACCESS_KEY_ID"):
+        assert found[name] == keys["accessKeyId"]
+    assert found["ACCOUNT_ID"] == keys["accountId"]
+    assert found["REGION"] == keys["region"]
+    assert found["LOCALYUN_ENDPOINT"] == emulator.url
+    assert found["PYTHONPATH"].endswith(os.pathsep + str(ROOT))
+    assert found["NODE_OPTIONS"].startswith('--require "')
+    assert found["NODE_OPTIONS"].endswith(" --no-warnings")
+    assert "ALIBABA_CLOUD_SECURITY_TOKEN" not in found
+
+
+def test_real_looking_keys_are_not_passed_on(emulator):
+    """Neither the key nor its secret reaches the command under any name; the warning names the variable alone."""
+    found, said = seen_by_command(
+        emulator.state,
+        ALIBABA_CLOUD_ACCESS_KEY_ID="LTAI5tExampleExample", ALIBABA_CLOUD_ACCESS_KEY_SECRET="hush-one",
+        SHOP_KEY_ID="LTAI5tExampleExample", SHOP_KEY_SECRET="hush-two",
+        ALICLOUD_ACCESS_KEY="LTAI5tExampleExample", ALICLOUD_SECRET_KEY="hush-three",
+    )  # fmt: skip
+
+    assert not [name for name, value in found.items() if "LTAI" in value or "hush" in value]
+    assert found["ALIBABA_CLOUD_ACCESS_KEY_ID"] == emulator.keys["accessKeyId"]
+    assert "SHOP_KEY_ID looks like a real cloud access key" in said
+    assert "LTAI" not in said
+
+
+def test_proxies_are_kept_on_request(emulator):
+    """With --keep-proxy the variables stay and nothing is said."""
+    code = "import os; print(os.environ['HTTPS_PROXY'])"
+    done = execute(emulator.state, "--keep-proxy", sys.executable, "-c", code, HTTPS_PROXY="http://proxy.example:3128")
+
+    assert (done.stdout, done.stderr) == ("http://proxy.example:3128\n", "")
+
+
+def test_authorities_the_user_had_named_are_still_trusted(emulator, tmp_path):
+    """The bundle holds what REQUESTS_CA_BUNDLE named; every variable names the bundle."""
+    own = tmp_path / "company.pem"
+    own.write_text("-----BEGIN CERTIFICATE-----\ncompany\n-----END CERTIFICATE-----\n")
+
+    found, _ = seen_by_command(emulator.state, REQUESTS_CA_BUNDLE=str(own))
+
+    bundle = Path(found["REQUESTS_CA_BUNDLE"])
+    assert own.read_text() in bundle.read_text()
+    assert (emulator.state / "ca" / "ca.pem").read_text() in bundle.read_text()
+    assert found["SSL_CERT_FILE"] == found["NODE_EXTRA_CA_CERTS"] == str(bundle)
+
+
+def test_other_hosts_are_left_alone(emulator):
+    """Names outside the cloud's domains resolve as without us."""
+    code = "import socket; print(socket.getaddrinfo('127.0.0.1', 443)[0][4][1], socket.gethostbyname('localhost'))"
+
+    done = execute(emulator.state, "--", sys.executable, "-c", code)
+
+    assert done.stdout == "443 127.0.0.1\n"
+
+
+# --- streams, signals and exit codes -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", [[], ["--start"]], ids=["running", "started"])
+def test_streams_and_exit_code_are_the_command_s(emulator, tmp_path, start):
+    """Arguments that look like ours, input, output and the exit code go through untouched."""
+    code = "import sys; sys.stdout.write(sys.stdin.read() + ' '.join(sys.argv[1:])); sys.exit(7)"
+
+    done = subprocess.run(
+        words(emulator.state, *start, "--", sys.executable, "-c", code, "--", "--start", "--state"),
+        input="in ", env=environment(), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout, done.stderr) == (7, "in -- --start --state", "")
+
+
+def test_signals_reach_the_command_of_an_emulator_of_its_own(tmp_path):
+    """SIGINT and SIGTERM are passed on; a command that is ended by one gives 128 and its number; the emulator ends."""
+    code = (
+        "import os, signal, time\n"
+        "signal.signal(signal.SIGINT, lambda *_: print('interrupted', flush=True))\n"
+        "print('ready', os.environ['LOCALYUN_STATE'], flush=True)\n"
+        "while True: time.sleep(0.05)"
+    )
+
+    with running(None, "--start", "--", sys.executable, "-c", code) as (process, lines):
+        state = Path(wait_for(lines, "ready").split()[1])
+        address = urlsplit(json.loads((state / "endpoint.json").read_text())["http"])
+        process.send_signal(signal.SIGINT)
+        wait_for(lines, "interrupted")
+        process.send_signal(signal.SIGTERM)
+        exit_code = process.wait(60)
+
+    assert exit_code == 128 + signal.SIGTERM
+    assert not state.exists()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((address.hostname, address.port), 5)
+
+
+def test_emulator_of_its_own_is_reached_by_clients_and_commands(tmp_path):
+    """--start leaves nothing in the working directory; localyun's commands inside find the same emulator."""
+    script = f"'{sys.executable}' -m emulator queue create inner && '{sys.executable}' -m emulator status --json"
+
+    done = execute(None, "--start", "--", "sh", "-c", script, folder=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert '"https"' in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_an_emulator_the_command_does_not_run(tmp_path):
+    """Exit code 3 and a reason; nothing of the command happens."""
+    done = execute(tmp_path / "none", "--", "touch", str(tmp_path / "ran"), LOCALYUN_PORT="9")
+
+    assert done.returncode == 3
+    assert done.stderr.startswith("localyun: ")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_commands_that_cannot_run_are_told_as_shells_do(emulator, tmp_path):
+    """127 for a missing program, 126 for one that is not executable, 2 for none at all."""
+    plain = tmp_path / "plain"
+    plain.write_text("")
+
+    codes = [
+        execute(emulator.state, *words).returncode for words in (["--", "no-such-program"], ["--", str(plain)], [])
+    ]
+
+    assert codes == [127, 126, 2]
