@@ -95,6 +95,17 @@ TUTORIALS = (
         duration="about 2 seconds",
     ),
     Tutorial(
+        name="versions-and-aliases",
+        short_name="versions",
+        title="call a published version through an alias, with an instance kept ready",
+        flow="fnf-demo-versions-and-aliases",
+        service="fnf-demo",
+        functions=("provision",),
+        default_input="{}",
+        duration="about 2 seconds",
+        packages=("fc2",),
+    ),
+    Tutorial(
         name="timed-schedule",
         short_name="schedule",
         title="run a flow each minute by a schedule",

@@ -33,12 +33,19 @@ def ensure_function(client: Client, service: str, function: str, code: Path) -> 
     except CallRefused as error:
         if error.status != 409:  # there already, only the function is missing
             raise
-    _create(
-        client,
-        functions,
-        {"functionName": function, "runtime": RUNTIME, "handler": HANDLER, "code": {"zipFile": zipped(code)}},
-    )
+    settings = {"runtime": RUNTIME, "handler": HANDLER, **configuration(code)}
+    _create(client, functions, {**settings, "functionName": function, "code": {"zipFile": zipped(code)}})
     return True
+
+
+def configuration(folder: Path) -> dict[str, object]:
+    """Return what the folder's ``function.yml`` says, by the names of the API; nothing when there is no such file."""
+    path = folder / "function.yml"
+    if not path.is_file():
+        return {}
+    import yaml  # slow to import, and most examples have no file
+
+    return dict(yaml.safe_load(path.read_bytes()) or {})
 
 
 def zipped(folder: Path) -> str:

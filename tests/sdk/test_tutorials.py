@@ -97,3 +97,14 @@ def test_schedule_is_created_fired_and_removed(tutorial):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "demo-schedule (@every 1m)" in done.stdout
     assert 'execution Succeeded: {"name":"hello world"}' in done.stdout
+
+
+def test_version_is_called_through_its_alias_cold_and_with_a_provisioned_instance(tutorial, emulator):
+    """Both executions return the function's answer, the times stand side by side; version and alias are removed."""
+    done = tutorial("versions-and-aliases")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count('execution Succeeded: {"success":true}') == 2
+    assert "without a provisioned instance" in done.stdout
+    assert emulator.fc2().list_aliases("fnf-demo").data["aliases"] == []
+    assert emulator.fc2().list_versions("fnf-demo").data["versions"] == []

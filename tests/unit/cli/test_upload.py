@@ -5,7 +5,7 @@ from io import BytesIO
 from zipfile import ZipFile
 
 from emulator.cli.samples import locate
-from emulator.cli.upload import zipped
+from emulator.cli.upload import configuration, zipped
 
 
 def test_archive_holds_the_folder_s_files_without_caches(tmp_path):
@@ -17,6 +17,15 @@ def test_archive_holds_the_folder_s_files_without_caches(tmp_path):
 
     with ZipFile(BytesIO(b64decode(zipped(tmp_path)))) as archive:
         assert sorted(archive.namelist()) == ["index.py", "lib/a.py"]
+
+
+def test_function_file_holds_the_configuration(tmp_path):
+    """A folder without the file leaves everything to the defaults."""
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "function.yml").write_text("initializer: index.initialize\ntimeout: 5\n")
+
+    assert configuration(tmp_path / "one") == {"initializer": "index.initialize", "timeout": 5}
+    assert configuration(tmp_path) == {}
 
 
 def test_examples_are_found():
