@@ -108,15 +108,17 @@ class Session:
         self.endpoint = given.endpoint
         self.call = SDKS[given.sdk](key_id, secret, given.region, given.endpoint).call
 
-    def definition(self, path):
-        """Return the text of the flow at *path* with this account and region filled in."""
-        text = path.read_text(encoding="utf-8")
-        return text.replace("{accountID}", self.account).replace("cn-hangzhou", self.region)
+    def definition(self, path, **names):
+        """Return the text of the flow at *path* with this account, the region and *names* filled in."""
+        text = path.read_text(encoding="utf-8").replace("cn-hangzhou", self.region)
+        for name, value in {"accountID": self.account, **names}.items():
+            text = text.replace("{" + name + "}", value)
+        return text
 
     @contextmanager
-    def flow(self, name, path):
-        """Create the flow from the file *path*, or update it; one that was not there before is deleted at the end."""
-        content = {"Name": name, "Definition": self.definition(path), "Description": name, "Type": "FDL"}
+    def flow(self, name, path, **names):
+        """Create the flow from the `definition`, or update it; one that was not there before is deleted at the end."""
+        content = {"Name": name, "Definition": self.definition(path, **names), "Description": name, "Type": "FDL"}
         if self.given.role_arn:
             content["RoleArn"] = self.given.role_arn
         try:

@@ -74,6 +74,17 @@ TUTORIALS = (
         duration="about 8 seconds",
     ),
     Tutorial(
+        name="mns-topic-callback",
+        short_name="topic",
+        title="publish a task to a topic; a subscribed function reports its result",
+        flow="fnf-demo-mns-topic-callback",
+        service="fnf-demo",
+        functions=("topicCallback",),
+        default_input='{"messageBody": "hello"}',
+        duration="about 2 seconds",
+        packages=("mns", "fc2", "aliyunsdkcore", "aliyunsdkfnf"),
+    ),
+    Tutorial(
         name="mns-queue-callback",
         short_name="queue",
         title="give a task to a worker through a queue and wait for its report",

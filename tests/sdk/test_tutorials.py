@@ -108,3 +108,12 @@ def test_version_is_called_through_its_alias_cold_and_with_a_provisioned_instanc
     assert "without a provisioned instance" in done.stdout
     assert emulator.fc2().list_aliases("fnf-demo").data["aliases"] == []
     assert emulator.fc2().list_versions("fnf-demo").data["versions"] == []
+
+
+def test_function_subscribed_to_the_topic_reports_the_task(tutorial, emulator):
+    """The topic pushes the message to the HTTP trigger, whose function reports with its temporary credentials."""
+    done = tutorial("mns-topic-callback")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 'execution Succeeded: {"status":"success"}' in done.stdout
+    assert emulator.fc2().list_triggers("fnf-demo", "topicCallback").data["triggers"] == []
