@@ -55,7 +55,13 @@ def launch(settings: Settings) -> Client:
         begin = log.tell()
         process = _spawn(settings, log)
     progress(f"starting an emulator, its log is {path}")
-    if not until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S):
+    try:
+        answered = until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S)
+    except BaseException:  # Ctrl-C: nobody would know of the process, which is in a session of its own
+        process.terminate()
+        process.wait()
+        raise
+    if not answered:
         process.terminate()
         raise CommandFailed(f"the emulator did not answer within {START_TIMEOUT_S:.0f} s; see {path}")
     if process.poll() is not None:

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
@@ -60,6 +60,18 @@ def run(command: Sequence[str], environ: Mapping[str, str]) -> int:
 
 
 @contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Within the block SIGTERM and SIGHUP end this process by an exception, as Ctrl-C does, so that it can tidy up."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        del frame
+        raise SystemExit(128 + number)
+
+    with _handling(("SIGTERM", "SIGHUP"), end):
+        yield
+
+
+@contextmanager
 def _passing_on() -> Iterator[list["subprocess.Popen[bytes]"]]:
     """Give signals to the processes put into the list, but for those a terminal has given to them already."""
     receivers: list[subprocess.Popen[bytes]] = []
@@ -70,13 +82,20 @@ def _passing_on() -> Iterator[list["subprocess.Popen[bytes]"]]:
             for process in receivers:
                 process.send_signal(number)
 
-    numbers = [getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)]
-    before = [(number, signal.signal(number, pass_on)) for number in numbers]
-    try:
+    with _handling(_PASSED_ON, pass_on):
         yield receivers
+
+
+@contextmanager
+def _handling(names: Sequence[str], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Handle those of the signals that this system has, for the length of the block."""
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = [(number, signal.signal(number, handler)) for number in numbers]
+    try:
+        yield
     finally:
-        for number, handler in before:
-            signal.signal(number, handler)
+        for number, usual in before:
+            signal.signal(number, usual)
 
 
 def _is_in_foreground() -> bool:

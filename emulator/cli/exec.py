@@ -40,7 +40,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         raise WrongUsage("exec needs a command to run: localyun exec -- python worker.py")
     if not arguments.start:
         return child.become(words, _environment(connect(settings), settings.config.state, arguments.keep_proxy))
-    with _started(settings) as (client, state):
+    with child.ended_by_signals(), _started(settings) as (client, state):
         return child.run(words, _environment(client, state, arguments.keep_proxy))
 
 

@@ -391,6 +391,23 @@ def test_signals_reach_the_command_of_an_emulator_of_its_own(tmp_path):
         socket.create_connection((address.hostname, address.port), 5)
 
 
+def test_signal_during_the_start_leaves_nothing_behind(tmp_path):
+    """SIGTERM before the command runs ends the emulator that was being started, and its folder goes."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+
+    with running(None, "--start", "--", "echo", "ran", TMPDIR=str(scratch)) as (process, lines):
+        deadline = time.monotonic() + 30
+        while not list(scratch.rglob("server.log")) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(60)
+
+    assert code == 128 + signal.SIGTERM
+    assert lines.empty()
+    assert list(scratch.iterdir()) == []
+
+
 def test_emulator_of_its_own_is_reached_by_clients_and_commands(tmp_path):
     """--start leaves nothing in the working directory; localyun's commands inside find the same emulator."""
     script = f"'{sys.executable}' -m emulator queue create inner && '{sys.executable}' -m emulator status --json"
