@@ -443,6 +443,17 @@ def test_third_generation_takes_acs3_signatures(site):
     assert (bare[0], json.loads(bare[2])["Code"]) == (400, "MissingRequiredHeader")
 
 
+def test_third_generation_queues_and_tells_the_log(site):
+    """``Async`` answers at once and runs later; ``Tail`` brings the end of the log."""
+    queued = ask(site, "POST", f"{THREE}/later", body=b"", headers=[("X-Fc-Invocation-Type", "Async")])
+    told = ask(site, "GET", f"{THREE}/now", headers=[("X-Fc-Log-Type", "Tail")])
+
+    request_id = dict(queued[1])["X-Fc-Request-Id"]
+    assert (queued[0], queued[2]) == (202, b"")
+    until(lambda: f"FC Invoke End RequestId: {request_id}" in logged(site, "open3"))
+    assert b"FC Invoke End" in base64.b64decode(dict(told[1])["X-Fc-Log-Result"])
+
+
 # --- custom domains ----------------------------------------------------------------------------------------------
 
 

@@ -55,7 +55,7 @@ class EventSources:
         self.triggers = Triggers(self._store, database, resolver, ids)
         self.domains = Domains(domain_store, database, ids, host_names)
         self.http_routing = HttpRouting(self._store, domain_store, resolver)
-        self.http_invoker = HttpInvoker(invoker)
+        self.http_invoker = HttpInvoker(invoker, enqueue)
         self._firing = Firing(invoker, self.http_invoker, clock, ids)
         self._timers = TimerTriggers(self._store, clock, timers, enqueue)
         self._names = TriggerNames(self._store, host_names) if host_names is not None else None

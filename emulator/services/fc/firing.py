@@ -93,7 +93,7 @@ class Firing:
         methods = trigger.config.get("methods", ())
         preferred = ("POST", "PUT") if body else ("GET", "POST")
         method = next((name for name in preferred if name in methods), methods[0] if methods else "GET")
-        path = trigger_path(trigger)
+        path = trigger_path(trigger) if trigger.service else ""
         request = Request(method, f"{path}/", Headers([("Host", "localhost")]), body.encode("utf-8", "replace"))
         target = HttpTarget(
             world=world, trigger=trigger, target="/", request_uri=request.target, base_path=path

@@ -23,6 +23,7 @@ from emulator.services.fc.errors import AccessDenied, BadResponse, EntityTooLarg
 from emulator.services.fc.http_envelope import Answered, Asked, read_result, render_event
 from emulator.services.fc.http_routing import HttpTarget
 from emulator.services.fc.invoking import Call, Invoked, Invoker
+from emulator.services.fc.ports import Enqueue
 from emulator.services.fc.runtime.instance import HttpAnswer, HttpCall
 from emulator.services.fc.trigger_model import Trigger
 
@@ -39,8 +40,9 @@ _LARGE_BODY = 256 * 1024
 class HttpInvoker:
     """Serves requests to HTTP triggers."""
 
-    def __init__(self, invoker: Invoker) -> None:
+    def __init__(self, invoker: Invoker, enqueue: Enqueue) -> None:
         self._invoker = invoker
+        self._enqueue = enqueue
 
     async def serve(
         self, request: Request, target: HttpTarget, principal: Principal, host: str, request_id: str, now: Millis
@@ -67,6 +69,8 @@ class HttpInvoker:
         as_event = generation == "3.0" and not is_custom(chosen.image.runtime)
         if as_event:
             call = await self._as_event(call, target, host)
+            if request.headers.get("x-fc-invocation-type").lower() == "async":
+                return self._queued(call, target)
         try:
             invoked = await self._invoker.run(target.world, call, chosen)
         except EntityTooLarge as error:  # the request's own size has been checked: this is about the function's answer
@@ -74,6 +78,14 @@ class HttpInvoker:
         if invoked.result.error_type:
             return _failed(invoked, request)
         return await self._answer(invoked, request, generation, as_event=as_event)
+
+    def _queued(self, call: Call, target: HttpTarget) -> Response:
+        """Queue a call whose caller does not want to wait. Source: web function page of 3.0; the answer is assumed."""
+        service = call.service or None
+        self._enqueue(
+            target.world, service, call.function, call.qualifier, call.event, key="", request_id=call.request_id
+        )
+        return Response(202)
 
     async def _as_event(self, call: Call, target: HttpTarget, host: str) -> Call:
         http = call.http

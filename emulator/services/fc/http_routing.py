@@ -86,23 +86,23 @@ class HttpRouting:
 
     def _by_path(self, request: Request, world: World) -> HttpTarget:
         prefix = next(proxy for proxy in PROXIES if request.path.startswith(proxy))
-        rest = request.path[len(prefix) :]
+        place, _, rest = request.path[len(prefix) :].partition("/")
+        query = "" if request.query is None else f"?{request.query}"
         if prefix == PROXIES[-1]:
-            place, _, tail = rest.partition("/")
             function, _, qualifier = unquote(place).partition(".")
-            service = ""
-            base_path = prefix + place
-        else:
-            place, _, rest = rest.partition("/")
-            named, _, tail = rest.partition("/")
-            service, _, qualifier = unquote(place).partition(".")
-            function = unquote(named)
-            base_path = f"{prefix}{place}/{named}"
-        target = f"/{tail}" if request.query is None else f"/{tail}?{request.query}"
-        trigger = self._trigger(world, service, function, qualifier or LATEST)
+            trigger = self._trigger(world, "", function, qualifier or LATEST)
+            target = f"/{rest}{query}"  # this prefix is the emulator's own: the function sees what it would on its host
+            return HttpTarget(world=world, trigger=trigger, target=target, request_uri=target)
+        named, _, rest = rest.partition("/")
+        service, _, qualifier = unquote(place).partition(".")
+        trigger = self._trigger(world, service, unquote(named), qualifier or LATEST)
         return HttpTarget(
-            world=world, trigger=trigger, target=target, request_uri=request.target, base_path=base_path
-        )  # fmt: skip
+            world=world,
+            trigger=trigger,
+            target=f"/{rest}{query}",
+            request_uri=request.target,
+            base_path=f"{prefix}{place}/{named}",
+        )
 
     def _by_label(self, host: str) -> tuple[World, Trigger] | None:
         if host.endswith(_LOCAL_SUFFIX) or host.endswith(TRIGGER_SUFFIXES):

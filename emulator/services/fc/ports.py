@@ -103,7 +103,15 @@ class Enqueue(Protocol):
     """Queues asynchronous calls; `FunctionCompute.enqueue`."""
 
     def __call__(
-        self, world: World, service: str | None, function: str, qualifier: str | None, event: bytes, *, key: str
+        self,
+        world: World,
+        service: str | None,
+        function: str,
+        qualifier: str | None,
+        event: bytes,
+        *,
+        key: str,
+        request_id: str | None = None,
     ) -> str:
         """Queue a call in the transaction of this moment and return its request id; a known *key* queues nothing.
 
