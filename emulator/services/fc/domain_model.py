@@ -13,7 +13,7 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
 from emulator.services.fc.model import LATEST, Struct, etag
 
-_GROUP = re.compile(r"\$(\d{1,2})")
+_GROUP = r"\$(\d{1,2})"
 
 
 @frozen
@@ -127,7 +127,7 @@ def _expanded(replacement: str, found: re.Match[str]) -> str:
         number = int(reference[1])
         return (found[number] or "") if number <= (found.re.groups or 0) else ""
 
-    text = _GROUP.sub(group, replacement)
+    text = re.sub(_GROUP, group, replacement)
     return text if text.startswith("/") else f"/{text}"
 
 

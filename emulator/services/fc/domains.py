@@ -21,7 +21,7 @@ from emulator.services.fc.trigger_configs import METHODS
 from emulator.services.fc.versions import check_if_match
 from emulator.storage.database import CommitFailed, Database
 
-_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _OF_THE_CLOUD = (".aliyuncs.com", ".fcapp.run")
 
 
@@ -129,7 +129,11 @@ def domain_name(value: object) -> str:
         raise InvalidArgument("domainName is required")
     name = value.lower()
     labels = name.split(".")
-    if len(name) > limits.DOMAIN_NAME_LENGTH or len(labels) < 2 or not all(_LABEL.fullmatch(label) for label in labels):
+    if (
+        len(name) > limits.DOMAIN_NAME_LENGTH
+        or len(labels) < 2
+        or not all(re.fullmatch(_LABEL, label) for label in labels)
+    ):
         raise InvalidArgument(f"domainName '{value[:200]}' is invalid: it must be a host name such as www.example.com")
     if _is_address(name) or name.endswith(_OF_THE_CLOUD):
         raise InvalidArgument(f"domainName '{value[:200]}' is reserved")

@@ -1,7 +1,7 @@
 """All that calls functions besides InvokeFunction: triggers of every kind and custom domains, joined."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import World
@@ -9,7 +9,6 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.services.fc.domain_sqlite import DomainStore
 from emulator.services.fc.domains import Domains
-from emulator.services.fc.firing import Fired, Firing
 from emulator.services.fc.http_invoke import HttpInvoker
 from emulator.services.fc.http_routing import HttpRouting
 from emulator.services.fc.invoking import Invoker
@@ -25,6 +24,9 @@ from emulator.services.fc.trigger_names import TriggerNames, names_of
 from emulator.services.fc.trigger_sqlite import TriggerStore
 from emulator.services.fc.triggers import Triggers
 from emulator.storage.database import Database
+
+if TYPE_CHECKING:
+    from emulator.services.fc.firing import Fired
 
 
 class EventSources:
@@ -56,7 +58,9 @@ class EventSources:
         self.domains = Domains(domain_store, database, ids, host_names)
         self.http_routing = HttpRouting(self._store, domain_store, resolver)
         self.http_invoker = HttpInvoker(invoker, enqueue)
-        self._firing = Firing(invoker, self.http_invoker, clock, ids)
+        self._invoker = invoker
+        self._clock = clock
+        self._ids = ids
         self._timers = TimerTriggers(self._store, clock, timers, enqueue)
         self._names = TriggerNames(self._store, host_names) if host_names is not None else None
         self.triggers.watchers.append(self._timers)
@@ -117,7 +121,7 @@ class EventSources:
 
     async def fire(
         self, world: World, service: str, function: str, name: str, *, payload: str | None, event: bytes | None
-    ) -> Fired:
+    ) -> "Fired":
         """Call a trigger's function now, as the trigger would, and wait for the result.
 
         *payload* stands for what the source brings: a timer's payload, a message's body, an object's key, the body of
@@ -126,7 +130,10 @@ class EventSources:
         Raises: TriggerNotFound and what a call raises.
         """
         trigger = self.triggers.get(world, service, function, name)
-        return await self._firing.fire(world, trigger, payload=payload, event=event)
+        from emulator.services.fc.firing import Firing  # a start need not load what a person asks for now and then
+
+        firing = Firing(self._invoker, self.http_invoker, self._clock, self._ids)
+        return await firing.fire(world, trigger, payload=payload, event=event)
 
     def rows(self, world: World) -> list[dict[str, Any]]:
         """Return what there is to tell about every trigger of *world*, in JSON's terms."""

@@ -11,7 +11,7 @@ from emulator.services.fc.model import Code
 OFFICIAL = "official"
 """The account segment of layers that the cloud itself provides."""
 
-_ARN = re.compile(r"acs:fc:([^:]*):([^:]*):layers/([A-Za-z_][A-Za-z0-9_-]*)(?:#[0-9a-zA-Z]+)?/versions/([0-9]{1,10})")
+_ARN = r"acs:fc:([^:]*):([^:]*):layers/([A-Za-z_][A-Za-z0-9_-]*)(?:#[0-9a-zA-Z]+)?/versions/([0-9]{1,10})"
 
 
 @frozen
@@ -44,5 +44,5 @@ def layer_arn(world: World, name: str, number: int) -> str:
 
 def parse_layer_arn(arn: str) -> LayerName | None:
     """Read a resource name, in the older form with a digest too; None when it names no layer."""
-    found = _ARN.fullmatch(arn)
+    found = re.fullmatch(_ARN, arn)
     return LayerName(AccountId(found[2]), found[3], int(found[4])) if found else None

@@ -24,9 +24,10 @@ METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"}
 _WITH_SOURCE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events"})
 _WITH_ROLE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events", "rds"})
 
-_OBJECT_EVENT = re.compile(r"oss:(?:ObjectCreated|ObjectRemoved|ObjectReplication):(?:\*|[A-Za-z]+)")
-_TOPIC_ARN = re.compile(r"acs:mns:[^:]*:[^:]*:/?topics/([A-Za-z0-9_-]+)(?:/messages)?")
-_BUCKET_ARN = re.compile(r"acs:oss:[^:]*:[^:]*:([a-z0-9][a-z0-9-]*)")
+# texts, not compiled patterns: few starts need them, and the library keeps what it has compiled
+_OBJECT_EVENT = r"oss:(?:ObjectCreated|ObjectRemoved|ObjectReplication):(?:\*|[A-Za-z]+)"
+_TOPIC_ARN = r"acs:mns:[^:]*:[^:]*:/?topics/([A-Za-z0-9_-]+)(?:/messages)?"
+_BUCKET_ARN = r"acs:oss:[^:]*:[^:]*:([a-z0-9][a-z0-9-]*)"
 
 
 def config_of(kind: TriggerKind, given: object) -> Struct:
@@ -77,13 +78,13 @@ def check_source(kind: TriggerKind, source_arn: str, role: str, *, role_needed: 
 
 def topic_of(source_arn: str) -> str:
     """Return the topic a resource name names, empty when it names none."""
-    found = _TOPIC_ARN.fullmatch(source_arn)
+    found = re.fullmatch(_TOPIC_ARN, source_arn)
     return found[1] if found else ""
 
 
 def bucket_of(source_arn: str) -> str:
     """Return the bucket a resource name names, empty when it names none."""
-    found = _BUCKET_ARN.fullmatch(source_arn)
+    found = re.fullmatch(_BUCKET_ARN, source_arn)
     return found[1] if found else ""
 
 
@@ -128,7 +129,7 @@ def _payload(value: Any, field: str) -> str:
 
 
 def _object_event(value: Any, field: str) -> str:
-    if not isinstance(value, str) or not _OBJECT_EVENT.fullmatch(value):
+    if not isinstance(value, str) or not re.fullmatch(_OBJECT_EVENT, value):
         raise InvalidArgument(f"{field} '{str(value)[:80]}' is not the name of an object event")
     return value
 

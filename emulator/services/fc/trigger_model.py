@@ -13,7 +13,7 @@ TriggerKind = Literal[
 ]  # fmt: skip
 AuthKind = Literal["anonymous", "function", "jwt"]
 
-_OUTSIDE_LABEL = re.compile(r"[^a-z0-9-]+")
+_OUTSIDE_LABEL = r"[^a-z0-9-]+"
 
 
 @frozen
@@ -60,7 +60,7 @@ class Trigger:
 
 def host_label(service: str, function: str, trigger_id: str) -> str:
     """Return the first label of the trigger's host names: readable, a valid host label, different for every trigger."""
-    readable = _OUTSIDE_LABEL.sub("-", f"{function}-{service}".lower()).strip("-")[:48].strip("-") or "function"
+    readable = re.sub(_OUTSIDE_LABEL, "-", f"{function}-{service}".lower()).strip("-")[:48].strip("-") or "function"
     number = int.from_bytes(sha256(trigger_id.encode()).digest()[:8], "big")
     letters = ""
     for _ in range(10):
