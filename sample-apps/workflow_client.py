@@ -251,6 +251,9 @@ def main(client, parser):
         code = _complain(f"the service refused: {error}", 1)
     except (TimeoutError, subprocess.SubprocessError) as error:
         code = _complain(str(error), 1)
+    except BrokenPipeError:  # nobody reads on; Python would complain once more when it flushes at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -11,6 +12,7 @@ from workflow_client import ServiceRefused, command_line, main, say
 
 QUEUE = "fnf-demo"
 WAIT_S = 10
+PAUSE_S = 2
 
 
 def work(session):
@@ -28,8 +30,10 @@ def work(session):
             reported += report(session, json.loads(message.message_body)["task_token"])
             queue.delete_message(message.receipt_handle)
             say(f"worker: deleted {message.message_id}")
-        except MNSExceptionBase as error:  # an empty queue is one
-            say(f"worker: {error}")
+        except MNSExceptionBase as error:
+            say(f"worker: {error.type}: {error.message}")
+            if error.type != "MessageNotExist":  # an empty queue has been waited for; anything else answers at once
+                time.sleep(PAUSE_S)
     return True
 
 
