@@ -9,7 +9,11 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from workflow_client import command_line, main, say
 
 FLOW = "fnf-demo-multi-step-transaction"
-DEFAULT_INPUT = {"buy_train_ticket_result": "success", "reserve_flight_result": "success", "reserve_hotel_result": False}
+DEFAULT_INPUT = {
+    "buy_train_ticket_result": "success",
+    "reserve_flight_result": "success",
+    "reserve_hotel_result": False,
+}
 
 UNDONE = {
     "buy_train_ticket_result": [],

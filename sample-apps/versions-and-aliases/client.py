@@ -29,7 +29,9 @@ def compare(session):
 
     say(f"{'without a provisioned instance':<32} {milliseconds(cold):>5} ms")
     say(f"{'with a provisioned instance':<32} {milliseconds(warm):>5} ms")
-    return all(each["Status"] == "Succeeded" and json.loads(each["Output"]) == {"success": True} for each in (cold, warm))
+    return all(
+        each["Status"] == "Succeeded" and json.loads(each["Output"]) == {"success": True} for each in (cold, warm)
+    )
 
 
 @contextmanager
