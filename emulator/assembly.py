@@ -25,6 +25,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
 from emulator.redirect import node_hook, python_hook
+from emulator.redirect.environment import with_hooks
 from emulator.services.fc.arns import parse_function_arn
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.front import FcFront
@@ -89,7 +90,7 @@ class Assembly:
             interpreters={name: str(path) for name, path in config.runtimes.items()},
             extra_environment=environment,
             redirect_hook=python_hook(),
-            node_hook=node_hook(),
+            add_hooks=lambda variables: with_hooks(variables, environment, node_hook()),
         )
         self._pool = InstancePool(clock, ids, settings, logbook.on_log)
         self._queues = MessageService(database, clock, ids, timers)

@@ -25,8 +25,10 @@ from emulator.services.fc.model import (
     Version,
     hook_of,
     initializer_of,
+    listen_port,
     scope_of,
 )
+from emulator.services.fc.programs import command_of, container_of, health_check_of
 from emulator.services.fc.runtime.instance import FunctionImage
 from emulator.services.fc.store import Store
 from emulator.services.fc.versions import is_latest, is_version, pick
@@ -152,6 +154,10 @@ class Resolver:
             log_project=log.get("project", ""),
             log_store=log.get("logstore", ""),
             role=around.role,
+            port=listen_port(config),
+            command=command_of(config),
+            health_check=health_check_of(config),
+            container=container_of(config),
         )
         return Target(function=function, version=image.version, image=image, role=around.role)
 

@@ -18,13 +18,36 @@ InstanceState = Literal["starting", "idle", "busy", "stopping"]
 
 
 @frozen
+class HealthCheck:
+    """How to find out whether a program that listens is well: ``path`` has to be answered with a 2xx or 3xx status."""
+
+    path: str
+    initial_delay_s: int = 0
+    period_s: int = 3
+    timeout_s: int = 1
+    failure_threshold: int = 3
+    success_threshold: int = 1
+
+
+@frozen
+class Container:
+    """The image of a custom container; ``entrypoint`` and ``command`` replace the image's own where they are given."""
+
+    image: str
+    entrypoint: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    web_server: bool = True
+
+
+@frozen
 class FunctionImage:
     """Everything an instance is built from; calls with equal `key` share instances.
 
     ``key`` is unique per world, service, function, version and the state of its configuration and code: a change makes
     a new key. ``family`` (world/service/function/``LATEST`` or version) is what `InstancePool.retire_family` names.
     ``version`` is ``LATEST`` or a number; ``service`` is None for functions without one (3.0). Handlers of hooks are
-    None when not configured. ``code_dir`` is used in place; ``layers`` are unpacked folders, first one first.
+    None when not configured. ``code_dir`` is used in place; ``layers`` are unpacked folders, first one first. ``port``,
+    ``command`` and ``health_check`` are those of custom runtimes, ``container`` that of a custom container.
     """
 
     key: str
@@ -52,6 +75,10 @@ class FunctionImage:
     log_project: str = ""
     log_store: str = ""
     role: str = ""
+    port: int = 9000
+    command: tuple[str, ...] = ()
+    health_check: HealthCheck | None = None
+    container: Container | None = None
 
 
 @frozen
@@ -144,7 +171,9 @@ class RuntimeFailure(Exception):
 
         RuntimeFailure
         |-- RuntimeUnavailable    no way to run that runtime on this machine
+        |   `-- ProgramMissing    the code has no such program
         |-- InstanceStartFailed   the process of an instance did not come up
+        |   `-- PortBusy          another instance holds the port that the program insists on
         |-- InstancesExhausted    as many instances as allowed are busy
         `-- ResponseTooLarge      the function returned more than may be answered
     """
@@ -159,8 +188,26 @@ class RuntimeUnavailable(RuntimeFailure):
         super().__init__(f"runtime {runtime} is not available: {reason}")
 
 
+class ProgramMissing(RuntimeUnavailable):
+    """A custom runtime's program is not there."""
+
+    def __init__(self, runtime: str, path: str) -> None:
+        super().__init__(runtime, f"the file {path} is not exist")
+
+    def __str__(self) -> str:
+        return f"Failed to start function instance. Error: {self.reason}"
+
+
 class InstanceStartFailed(RuntimeFailure):
     """The process of an instance could not be started or ended before it was ready."""
+
+
+class PortBusy(InstanceStartFailed):
+    """Another instance, *holder*, listens on the port that a program insists on."""
+
+    def __init__(self, port: int, holder: str) -> None:
+        self.holder = holder
+        super().__init__(f"port {port} is held by another instance")
 
 
 class InstancesExhausted(RuntimeFailure):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
 from emulator.kernel.frozen import frozen
-from emulator.services.fc.runtime.instance import FunctionImage, HttpAnswer, HttpCall
+from emulator.services.fc.runtime.instance import Credentials, FunctionImage, HttpAnswer, HttpCall
 
 CallKind = Literal["invoke", "initialize", "pre_freeze", "pre_stop"]
 
@@ -103,8 +103,10 @@ class Launcher(Protocol):
         """Prepare in the background, so that the first launch is quick."""
         ...
 
-    async def launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
-        """Start a process for *image*.
+    async def launch(
+        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
+    ) -> InstanceProcess:
+        """Start a process for *image*; *credentials* are for families that do not get those of each call.
 
         Raises: RuntimeUnavailable; InstanceStartFailed.
         """

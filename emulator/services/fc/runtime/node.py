@@ -14,7 +14,7 @@ from typing import Any
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.environment import LOG_LEVEL, instance_environment
 from emulator.services.fc.runtime.framing import Header
-from emulator.services.fc.runtime.instance import FunctionImage, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.instance import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
 from emulator.services.fc.runtime.program import Forker, Program
 from emulator.services.fc.runtime.python import PythonProcess
@@ -37,7 +37,9 @@ class NodeLauncher:
     def warm_up(self) -> None:
         """Do nothing: most installations run no Node.js."""
 
-    async def launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
+    async def launch(
+        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
+    ) -> InstanceProcess:
         """Start a process for *image*; see `Launcher`."""
         if self._forker is None:
             return await self._spawner.launch(image, instance_id, listener)
@@ -98,7 +100,7 @@ class NodeProcess(PythonProcess):
 
 
 def node_environment(image: FunctionImage, instance_id: str, settings: RuntimeSettings) -> dict[str, str]:
-    """Return the variables of a Node.js instance: layers' modules, the redirect hook and its certificates on top.
+    """Return the variables of a Node.js instance, with the modules of layers and the redirect hook.
 
     Source: Function Compute, layers for the folder of their modules.
     """
@@ -108,12 +110,7 @@ def node_environment(image: FunctionImage, instance_id: str, settings: RuntimeSe
         modules.append(environment["NODE_PATH"])
     if modules:
         environment["NODE_PATH"] = os.pathsep.join(modules)
-    if settings.node_hook is not None:
-        quoted = str(settings.node_hook).replace("\\", "\\\\").replace('"', '\\"')
-        environment["NODE_OPTIONS"] = f'--require "{quoted}" {environment.get("NODE_OPTIONS", "")}'.rstrip()
-    if bundle := environment.get("LOCALYUN_CA_BUNDLE"):
-        environment["NODE_EXTRA_CA_CERTS"] = bundle
-    return environment
+    return settings.add_hooks(environment)
 
 
 def _executable(runtime: str, interpreters: Mapping[str, str]) -> str:

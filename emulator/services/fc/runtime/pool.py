@@ -13,6 +13,7 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
+from emulator.services.fc.runtime.custom import CustomLauncher
 from emulator.services.fc.runtime.instance import (
     Credentials,
     FunctionImage,
@@ -21,11 +22,13 @@ from emulator.services.fc.runtime.instance import (
     InstanceStartFailed,
     Invocation,
     InvocationResult,
+    PortBusy,
     RuntimeFailure,
     RuntimeUnavailable,
 )
 from emulator.services.fc.runtime.launcher import Launcher
 from emulator.services.fc.runtime.node import NodeLauncher
+from emulator.services.fc.runtime.program_spawn import ProgramSpawner
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.runtime.spawn import SpawnLauncher
 from emulator.services.fc.runtime.worker import CallNotRead, OnLog, Worker
@@ -66,6 +69,7 @@ class InstancePool:
         self._workers: dict[str, Worker] = {}
         self._ready: dict[str, list[Worker]] = {}
         self._freezing: dict[str, list[asyncio.Event]] = {}
+        self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._provisions: dict[str, _Provision] = {}
         self._reaping = False
 
@@ -76,8 +80,10 @@ class InstancePool:
         self._timers = LoopTimers(self._clock, loop)
         forks = self._settings.start_method == "fork" or (self._settings.start_method == "auto" and hasattr(os, "fork"))
         forker = ZygoteLauncher(self._settings, self._ids) if forks else None
-        self._launchers["python"] = forker or SpawnLauncher(self._settings, self._ids)
+        self._spawner = ProgramSpawner()
+        self._launchers["custom"] = CustomLauncher(self._settings, forker or self._spawner)
         self._launchers["nodejs"] = NodeLauncher(self._settings, self._ids, forker)
+        self._launchers["python"] = forker or SpawnLauncher(self._settings, self._ids)
         try:
             for launcher in self._launchers.values():
                 launcher.warm_up()
@@ -92,6 +98,7 @@ class InstancePool:
         await self._tasks.close()
         for launcher in self._launchers.values():
             await launcher.close()
+        await self._spawner.close()
 
     async def invoke(self, image: FunctionImage, invocation: Invocation) -> InvocationResult:
         """Run *image*'s handler in a warm instance, or in a new one when none is idle.
@@ -101,12 +108,7 @@ class InstancePool:
         Raises: RuntimeUnavailable; InstanceStartFailed; InstancesExhausted; ResponseTooLarge.
         """
         for _ in range(2):
-            worker = self._take(image.key)
-            if worker is None and image.key in self._freezing:
-                worker = await self._take_frozen(image.key)
-            cold = worker is None
-            if worker is None:
-                worker = await self._start(image)
+            worker, cold = await self._worker(image, invocation.credentials)
             try:
                 return await worker.invoke(invocation, cold=cold)
             except CallNotRead:
@@ -114,6 +116,37 @@ class InstancePool:
             finally:
                 self._release(worker)
         raise InstanceStartFailed("the process ended before it was ready")
+
+    async def _worker(self, image: FunctionImage, credentials: Credentials | None) -> tuple[Worker, bool]:
+        """Return an instance with one call counted in, and whether it was started for that call."""
+        while True:
+            worker = self._take(image.key)
+            if worker is None and image.key in self._freezing:
+                worker = await self._take_frozen(image.key)
+            if worker is not None:
+                return worker, False
+            try:
+                return await self._start(image, credentials), True
+            except PortBusy as busy:
+                await self._make_way(busy.holder)
+
+    async def _make_way(self, holder: str) -> None:
+        """Wait until the instance *holder* has a place for a call, or is gone; an idle one is ended."""
+        worker = self._workers.get(holder)
+        if worker is None:
+            return
+        if worker.calls == 0:
+            self._retire(worker)
+            await worker.stop()
+            return
+        changed = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(holder, []).append(changed)
+        await changed
+
+    def _tell_waiting(self, worker: Worker) -> None:
+        for changed in self._waiting.pop(worker.instance_id, ()):
+            if not changed.done():
+                changed.set_result(None)
 
     def retire_family(self, family: str) -> None:
         """End the instances of *family* now, busy ones after the call they are in; provisioned ones too."""
@@ -153,6 +186,8 @@ class InstancePool:
             return self._launchers["python"]
         if runtime.startswith("nodejs"):
             return self._launchers["nodejs"]
+        if runtime == "custom" or runtime.startswith("custom."):
+            return self._launchers["custom"]
         raise RuntimeUnavailable(runtime, "nothing here can run it")
 
     def _pass_on(self, image: FunctionImage, request_id: str, data: bytes) -> None:
@@ -182,7 +217,7 @@ class InstancePool:
             wait.cancel()
         return self._take(key)
 
-    async def _start(self, image: FunctionImage) -> Worker:
+    async def _start(self, image: FunctionImage, credentials: Credentials | None) -> Worker:
         """Start an instance with one call counted in."""
         launcher = self._launcher_for(image.runtime)
         self._make_room()
@@ -195,7 +230,7 @@ class InstancePool:
         if image.instance_concurrency > 1:
             self._ready.setdefault(image.key, []).append(worker)  # calls that come meanwhile share it
         try:
-            worker.attach(await launcher.launch(image, instance_id, worker))
+            worker.attach(await launcher.launch(image, instance_id, worker, credentials))
         except BaseException as error:
             worker.fail(error)
             raise
@@ -219,7 +254,7 @@ class InstancePool:
         self._retire(min(idle, key=lambda worker: worker.idle_since))
 
     async def _start_provisioned(self, image: FunctionImage, credentials: Credentials | None) -> None:
-        worker = await self._start(image)
+        worker = await self._start(image, credentials)
         worker.provisioned = True
         try:
             if not await worker.prepare(self._ids.uuid(), credentials):
@@ -233,6 +268,7 @@ class InstancePool:
         """Take a call out of the account and decide what becomes of the instance."""
         was_full = worker.calls >= worker.image.instance_concurrency
         worker.calls -= 1
+        self._tell_waiting(worker)
         if not worker.alive:
             return
         if worker.retired:
@@ -259,6 +295,7 @@ class InstancePool:
             await worker.freeze()
         finally:
             worker.calls = 0
+            self._tell_waiting(worker)
             waiting.remove(frozen)
             if not waiting:
                 self._freezing.pop(worker.image.key, None)
@@ -283,6 +320,7 @@ class InstancePool:
 
     def _on_end(self, worker: Worker) -> None:
         self._workers.pop(worker.instance_id, None)
+        self._tell_waiting(worker)
         self._forget_ready(worker)
         provision = self._provisions.get(worker.image.key)
         if worker.provisioned and provision is not None:

@@ -55,12 +55,21 @@ class Forked(Protocol):
         ...
 
 
+class ProgramControl(Control, Protocol):
+    """How signals reach a program."""
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        ...
+
+
 class Forker(Protocol):
     """Forks processes and makes programs of them."""
 
     async def execute(
         self, program: Program, image: FunctionImage, instance_id: str, process: Forked, *, keep_channel: bool
-    ) -> tuple[Control, LogSource]:
+    ) -> tuple[ProgramControl, LogSource]:
         """Start *program* as an instance of *image*.
 
         A program that cannot be executed is told by a ``fatal`` frame.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.kernel.ids import Ids
-from emulator.services.fc.runtime.instance import FunctionImage, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.instance import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
 from emulator.services.fc.runtime.program import Program
 from emulator.services.fc.runtime.python import (
@@ -51,7 +51,9 @@ class SpawnLauncher:
     def warm_up(self) -> None:
         """Do nothing: there is nothing to prepare."""
 
-    async def launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
+    async def launch(
+        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
+    ) -> InstanceProcess:
         """Start an agent's process for one instance; see `Launcher`."""
         program, more = self._agents(image, instance_id)
         loop = asyncio.get_running_loop()

@@ -15,12 +15,11 @@ from pathlib import Path
 
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.bootstrap.python import orders
-from emulator.services.fc.runtime.instance import FunctionImage, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.instance import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
 from emulator.services.fc.runtime.logs import PipeLog
-from emulator.services.fc.runtime.program import Forked, Program
+from emulator.services.fc.runtime.program import Forked, Program, ProgramControl
 from emulator.services.fc.runtime.python import (
-    Control,
     LogSource,
     PythonProcess,
     bootstrap_command,
@@ -52,7 +51,9 @@ class ZygoteLauncher:
         """Start the zygote of the emulator's own interpreter."""
         self._zygote(executable_for("python3", {}))
 
-    async def launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
+    async def launch(
+        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
+    ) -> InstanceProcess:
         """Fork an instance; see `Launcher`."""
         try:
             return await self._launch(image, instance_id, listener)
@@ -61,7 +62,7 @@ class ZygoteLauncher:
 
     async def execute(
         self, program: Program, image: FunctionImage, instance_id: str, process: Forked, *, keep_channel: bool
-    ) -> tuple[Control, LogSource]:
+    ) -> tuple[ProgramControl, LogSource]:
         """Fork and let the new process become *program*; see `Forker`."""
         zygote = await self._ready(image.runtime, executable_for("python3", {}))
         order = program.order(keep_channel=keep_channel)
@@ -155,6 +156,11 @@ class ZygoteControl:
         self._process = process
         self._pid = 0
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._pid
 
     def terminate(self) -> None:
         """Send SIGTERM to the process."""

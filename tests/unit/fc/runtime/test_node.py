@@ -8,6 +8,7 @@ from textwrap import dedent
 
 import pytest
 
+from emulator.redirect.environment import with_hooks
 from emulator.services.fc.runtime.instance import (
     Credentials,
     HttpAnswer,
@@ -561,7 +562,10 @@ def test_redirect_hook_is_loaded_before_user_code(functions, tmp_path):
         environment={"NODE_OPTIONS": "--no-warnings"},
     )
 
-    result = functions.calls(made, b"", node_hook=hook, extra_environment={"LOCALYUN_CA_BUNDLE": "/ca.pem"})[0]
+    def add(variables):
+        return with_hooks(variables, {"LOCALYUN_CA_BUNDLE": "/ca.pem"}, hook)
+
+    result = functions.calls(made, b"", add_hooks=add)[0]
 
     assert json.loads(result.body) == [True, f'--require "{hook}" --no-warnings', "/ca.pem"]
 

@@ -1,0 +1,41 @@
+"""Ports of programs that listen: finding free ones, waiting until one is open, and who holds which."""
+
+import asyncio
+import socket
+from collections.abc import Collection
+
+_FIRST_LOOK_S = 0.005
+_SLOWEST_LOOK_S = 0.05
+_CONNECT_S = 1.0
+
+
+def free_port(avoid: Collection[int]) -> int:
+    """Return a loopback port that nobody listens on just now, and that is not in *avoid*."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        if port not in avoid:
+            return port
+
+
+async def is_open(port: int) -> bool:
+    """Tell whether somebody on this machine accepts connections on *port*."""
+    try:
+        async with asyncio.timeout(_CONNECT_S):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:  # a time-out is one as well
+        return False
+    writer.close()
+    return True
+
+
+async def wait_until_open(ports: Collection[int]) -> int:
+    """Return the first of *ports* that is open; waits for ever."""
+    pause_s = _FIRST_LOOK_S
+    while True:
+        for port in ports:
+            if await is_open(port):
+                return port
+        await asyncio.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, _SLOWEST_LOOK_S)
