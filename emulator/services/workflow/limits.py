@@ -4,6 +4,7 @@ Source: use limits, Serverless Workflow guide; ranges of parameters as the offic
 assumed says so.
 """
 
+from emulator.kernel.frozen import frozen
 from emulator.kernel.limits import Range
 
 NAME_MAX = 128
@@ -20,6 +21,17 @@ EVENTS = 5_000
 
 STEP_DATA_BYTES = 32 * 1024
 """Input, local and output of one step together, and the data of one event, in bytes of JSON."""
+
+
+@frozen
+class Bounds:
+    """Limits of an execution that may be raised, for measuring what they keep away; never below the documented."""
+
+    events: int = EVENTS
+    step_data_bytes: int = STEP_DATA_BYTES
+
+
+DOCUMENTED = Bounds()
 
 REQUEST_BYTES = 1024 * 1024
 """Largest request."""

@@ -11,6 +11,7 @@ from emulator.services.workflow.executions import Executions
 from emulator.services.workflow.express import Express
 from emulator.services.workflow.firing import Firing
 from emulator.services.workflow.flows import Flows
+from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import ExecutionId, FlowRecord
 from emulator.services.workflow.ports import FunctionInvoker, MessageSender
 from emulator.services.workflow.reports import Reports
@@ -46,6 +47,7 @@ class Workflow:
         timers: Timers,
         functions: FunctionInvoker | None = None,
         messages: MessageSender | None = None,
+        bounds: Bounds = DOCUMENTED,
     ) -> None:
         self._database = database
         self._ids = ids
@@ -63,6 +65,7 @@ class Workflow:
             mint=mint,
             definitions=definitions,
             surroundings=effects,
+            bounds=bounds,
         )
         self.flows = Flows(store, definitions, clock, ids, self._flow_deleted)
         self._version_store = SqliteVersionStore(database)

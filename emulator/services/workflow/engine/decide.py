@@ -23,11 +23,11 @@ from emulator.services.workflow.definition.nodes import (
 )
 from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.commands import CallService, Command, Park, WakeAt
-from emulator.services.workflow.engine.events import Event, canonical
+from emulator.services.workflow.engine.events import Event, canonical, joined, member_texts
 from emulator.services.workflow.engine.facts import Data, Facts
 from emulator.services.workflow.engine.frames import ROOT, Entry, Phase, Scope, Strand
 from emulator.services.workflow.engine.retry import catch_for, retry_at
-from emulator.services.workflow.engine.state import ExecutionState
+from emulator.services.workflow.engine.state import ExecutionState, own_members, step_input
 from emulator.services.workflow.engine.steps import (
     RUNTIME_ERROR,
     SURELY_FITS,
@@ -72,12 +72,12 @@ def decide(facts: Facts, state: ExecutionState) -> Events | Park | None:
         else:
             decided = _end_of_strand(facts, state, strand, scope)
     except TooMuchData:
-        decided = (data_limit_exceeded(state),)
+        decided = (data_limit_exceeded(facts, state),)
     except (EvaluationError, ValueError, RecursionError) as fault:
         decided = _fault(facts, state, strand, str(fault))
     if isinstance(decided, Park):
         return decided
-    return bounded(state, decided)
+    return bounded(facts, state, decided)
 
 
 # --- the ends of strands and executions -----------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def _without_strand(facts: Facts, state: ExecutionState) -> Events | None:
         detail = f'{{"input":{text}}}'
         return (Event(1, events.EXECUTION_STARTED, ROOT, 0, "", detail, None, (facts.input, text)),)
     if not state.strands:
-        return bounded(state, (final_event(state, events.EXECUTION_FAILED, state.error, state.cause),))
+        return bounded(facts, state, (final_event(state, events.EXECUTION_FAILED, state.error, state.cause),))
     return None
 
 
@@ -106,7 +106,7 @@ def _end_of_strand(facts: Facts, state: ExecutionState, strand: Strand, scope: S
     if facts.flow.output_mappings is not None:
         output = apply_mappings(facts.flow.output_mappings, Data(facts, state, "", 0, 0, scope.input, scope.local))
         text = canonical(output)
-        check_size(text)
+        check_size(facts, text)
     detail = f'{{"output":{text}}}'
     kind = events.EXECUTION_SUCCEEDED
     return (Event(state.last + 1, kind, ROOT, strand.last, "", detail, None, (output, text)),)
@@ -121,15 +121,15 @@ def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) ->
     step = scope.steps.steps[scope.position]
     entry_id = state.last + 1
     if step.input_mappings is None:
-        value = {**scope.input, **scope.local} if scope.local else scope.input
+        value = step_input(scope)
     else:
         value = apply_mappings(
             step.input_mappings, Data(facts, state, step.name, entry_id, 0, scope.input, scope.local)
         )
     text = canonical(value)
     if len(text) + len(scope.local_text) > SURELY_FITS:
-        check_size(text)
-        check_size(scope.local_text)
+        check_size(facts, text)
+        check_size(facts, scope.local_text)
     if isinstance(step, TaskStep):
         detail = events.task_entered(text, scope.local_text, step.resource_arn)
     else:
@@ -152,14 +152,14 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, 
         output = apply_mappings(step.output_mappings, Data(facts, state, step.name, entry_id, 0, value, {}))
         output_text = canonical(output)
     if len(text) + len(output_text) > SURELY_FITS:
-        check_size(text, output_text)
+        check_size(facts, text, output_text)
     sid, name = strand.id, step.name
     done = f'{{"output":{output_text}}}'
     return (
         entered,
         Event(entry_id + 1, events.STEP_STARTED, sid, entry_id, name, f'{{"input":{text}}}', None, None),
         Event(entry_id + 2, events.STEP_SUCCEEDED, sid, entry_id + 1, name, done, None, (output, output_text)),
-        exited(entry_id + 3, entry_id + 2, strand, scope, step, output, None),
+        exited(facts, entry_id + 3, entry_id + 2, strand, scope, step, output, None),
     )
 
 
@@ -201,12 +201,12 @@ def _after_started(facts: Facts, state: ExecutionState, strand: Strand, scope: S
             return Park((WakeAt(entry.id, "wait", instant),))
     if entry.fork is not None:
         if entry.fork.total:
-            return _open_strands(state, strand, entry)
+            return _open_strands(facts, state, strand, entry)
         return succeeded(facts, state, strand, scope, entry, [], {})
     return succeeded(facts, state, strand, scope, entry, {}, {})
 
 
-def _open_strands(state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
+def _open_strands(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
     fork = entry.fork
     step = entry.step
     assert fork is not None
@@ -216,11 +216,10 @@ def _open_strands(state: ExecutionState, strand: Strand, entry: Entry) -> Events
         index = fork.opened + offset
         if isinstance(step, ForeachStep) and fork.items is not None:
             kind = events.ITERATION_ENTERED
-            value = {**entry.input, step.item: fork.items[index]}
-            if step.index_name is not None:
-                value[step.index_name] = index
-            text = canonical(value)
-            check_size(text)
+            own = own_members(step, fork, index)
+            value = {**entry.input, **own}
+            text = joined({**fork.texts, **member_texts(own)})
+            check_size(facts, text)
         else:
             kind = events.BRANCH_ENTERED
             value, text = entry.input, entry.input_text
@@ -236,8 +235,7 @@ def _after_joined(facts: Facts, state: ExecutionState, strand: Strand, scope: Sc
 
 
 def _after_succeeded(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
-    del facts
-    return (exited(state.last + 1, strand.last, strand, scope, entry.step, entry.output, chosen_goto(entry)),)
+    return (exited(facts, state.last + 1, strand.last, strand, scope, entry.step, entry.output, chosen_goto(entry)),)
 
 
 def _after_scheduled(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
@@ -280,8 +278,8 @@ def _after_done(facts: Facts, state: ExecutionState, strand: Strand, scope: Scop
         data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, entry.local)
         output = apply_mappings(step.output_mappings, data)
     output_text = canonical(output)
-    check_size(entry.input_text, canonical(entry.local), output_text)
-    plain = exited(state.last + 1, strand.last, strand, scope, step, output, None)
+    check_size(facts, entry.input_text, canonical(entry.local), output_text)
+    plain = exited(facts, state.last + 1, strand.last, strand, scope, step, output, None)
     detail = events.task_exited(entry.input_text, plain.value[1], output_text, step.resource_arn)
     return (plain._replace(detail=detail),)
 
@@ -311,8 +309,8 @@ def _caught(
         local = {"error": error, "cause": cause}
         data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, local)
         output = apply_mappings(step.error_mappings, data)
-        check_size(entry.input_text, canonical(output))
-    plain = exited(state.last + 1, strand.last, strand, scope, step, output, policy.goto)
+        check_size(facts, entry.input_text, canonical(output))
+    plain = exited(facts, state.last + 1, strand.last, strand, scope, step, output, policy.goto)
     detail = events.task_exited_with_error(
         entry.input_text, plain.value[1], step.resource_arn, cause, error, entry.retries, policy.goto
     )

@@ -30,6 +30,7 @@ from emulator.services.workflow.engine.slice import Slice
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.engine.steps import Events
 from emulator.services.workflow.engine.turns import Turns, give_up
+from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import ExecutionId, LiveExecution
 from emulator.services.workflow.store import EngineStore, Wakeup
 from emulator.services.workflow.tokens import Mint
@@ -80,6 +81,7 @@ class Driver:
         mint: Mint,
         definitions: Definitions,
         surroundings: Surroundings,
+        bounds: Bounds = DOCUMENTED,
     ) -> None:
         self._database = database
         self._store = store
@@ -88,6 +90,7 @@ class Driver:
         self._mint = mint
         self._definitions = definitions
         self._surroundings = surroundings
+        self._bounds = bounds
         self._calls = Calls(surroundings.perform, self.post)
         self._turns = Turns(self._calls)
         self._queue: OrderedDict[ExecutionId, list[Arrival | Resumed]] = OrderedDict()
@@ -325,7 +328,7 @@ class Driver:
             self._loading[execution] = arrivals
             self._calls.tasks.spawn(self._load(live), f"definition of {execution}")
             return None
-        return load_run(self._store, live, flow, self._mint)
+        return load_run(self._store, live, flow, self._mint, self._bounds)
 
     def _run_now(self, execution: ExecutionId) -> Run | None:
         run = self._hot.get(execution)
@@ -333,7 +336,7 @@ class Driver:
             live = self._store.live(execution)
             if live is None:
                 return None
-            run = load_run(self._store, live, self._definitions.find_now(live.definition_id), self._mint)
+            run = load_run(self._store, live, self._definitions.find_now(live.definition_id), self._mint, self._bounds)
             self._hot[execution] = run
         return run
 

@@ -115,6 +115,19 @@ def canonical(value: Any) -> str:
     return text
 
 
+def member_texts(value: dict[str, Any]) -> dict[str, str]:
+    """Return the canonical text of every member of *value*, for `joined`.
+
+    Raises: ValueError, as `canonical`.
+    """
+    return {name: f"{quote(name)}:{canonical(item)}" for name, item in value.items()}
+
+
+def joined(members: dict[str, str]) -> str:
+    """Return the canonical text of the object that has these members."""
+    return "{" + ",".join([members[name] for name in sorted(members)]) + "}"
+
+
 class NotAnObject(ValueError):
     """A text that is no JSON object."""
 

@@ -9,6 +9,7 @@ from emulator.services.workflow.definition.nodes import Flow
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.expression.mappings import Mapping
 from emulator.services.workflow.expression.paths import Path
+from emulator.services.workflow.limits import DOCUMENTED, Bounds
 
 
 @frozen
@@ -25,6 +26,7 @@ class Facts:
     input: dict[str, Any]
     token: Callable[[int, int], str]
     halted: bool = False
+    bounds: Bounds = DOCUMENTED
 
 
 class Data(dict[str, Any]):

@@ -57,8 +57,8 @@ def react(facts: Facts, state: ExecutionState, arrival: Arrival) -> Events:
     try:
         reaction = _at_step(facts, state, strand, entry, arrival)
     except TooMuchData:
-        reaction = (data_limit_exceeded(state),)
-    return bounded(state, reaction)
+        reaction = (data_limit_exceeded(facts, state),)
+    return bounded(facts, state, reaction)
 
 
 def _at_step(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, arrival: StepArrival) -> Events:
@@ -67,10 +67,10 @@ def _at_step(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, 
     if arrival.attempt != entry.retries or not isinstance(entry.step, TaskStep):
         return ()
     if isinstance(arrival, Submitted):
-        return (_submitted(state, strand, entry, arrival.result),) if entry.phase is Phase.CALLING else ()
+        return (_submitted(facts, state, strand, entry, arrival.result),) if entry.phase is Phase.CALLING else ()
     if isinstance(arrival, Reported):
-        return _reported(state, strand, entry, entry.step, arrival.result)
-    return _replied(state, strand, entry, entry.step, arrival.result)
+        return _reported(facts, state, strand, entry, entry.step, arrival.result)
+    return _replied(facts, state, strand, entry, entry.step, arrival.result)
 
 
 def _timer(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired) -> Events:
@@ -99,47 +99,57 @@ def _timer(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fi
     return ()
 
 
-def _replied(state: ExecutionState, strand: Strand, entry: Entry, step: TaskStep, result: Result) -> Events:
+def _replied(
+    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step: TaskStep, result: Result
+) -> Events:
     if entry.phase is Phase.SUBMITTED and reply_is_result(step):
-        return (_result(state, strand, entry, result, state.last),)
+        return (_result(facts, state, strand, entry, result, state.last),)
     if entry.phase is not Phase.CALLING:
         return ()
     if step.pattern == "requestResponse":
-        return (_result(state, strand, entry, result, state.last),)
+        return (_result(facts, state, strand, entry, result, state.last),)
     if reply_is_result(step) and not result.refused:  # a synchronous call: submission and result in one
-        submitted = _submitted(state, strand, entry, Result())
-        return (submitted, _result(state, strand, entry, result, submitted.id, cause_id=submitted.id))
+        submitted = _submitted(facts, state, strand, entry, Result())
+        return (submitted, _result(facts, state, strand, entry, result, submitted.id, cause_id=submitted.id))
     if result.error is not None:
         return (_event(state, strand, entry, events.TASK_SUBMIT_FAILED, result.error, result.cause),)
-    return (_submitted(state, strand, entry, result),)
+    return (_submitted(facts, state, strand, entry, result),)
 
 
-def _reported(state: ExecutionState, strand: Strand, entry: Entry, step: TaskStep, result: Result) -> Events:
+def _reported(
+    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step: TaskStep, result: Result
+) -> Events:
     if step.pattern == "requestResponse":
         return ()
     if entry.phase is Phase.SUBMITTED:
-        return (_result(state, strand, entry, result, state.last),)
+        return (_result(facts, state, strand, entry, result, state.last),)
     if entry.phase is Phase.CALLING:
         # a fast worker reports before the submission's own reply is in: that reply is no longer waited for
         submitted = Event(state.last + 1, events.TASK_SUBMITTED, strand.id, strand.last, step.name, "{}", None, None)
-        return (submitted, _result(state, strand, entry, result, submitted.id, cause_id=submitted.id))
+        return (submitted, _result(facts, state, strand, entry, result, submitted.id, cause_id=submitted.id))
     return ()
 
 
-def _submitted(state: ExecutionState, strand: Strand, entry: Entry, result: Result) -> Event:
+def _submitted(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, result: Result) -> Event:
     """Record the reply of the submission: shown, but no part of the data, so any JSON will do."""
     try:
         text = canonical(parse_object(result.output or "{}"))
     except NotAnObject:
         text = events.quote(result.output)
-    check_size(text)
+    check_size(facts, text)
     detail = f'{{"output":{text}}}'
     name = entry.step.name
     return Event(state.last + 1, events.TASK_SUBMITTED, strand.id, strand.last, name, detail, None, None)
 
 
 def _result(
-    state: ExecutionState, strand: Strand, entry: Entry, result: Result, last: int, cause_id: int | None = None
+    facts: Facts,
+    state: ExecutionState,
+    strand: Strand,
+    entry: Entry,
+    result: Result,
+    last: int,
+    cause_id: int | None = None,
 ) -> Event:
     name = entry.step.name
     cause_of_event = strand.last if cause_id is None else cause_id
@@ -148,7 +158,7 @@ def _result(
         try:
             value = parse_object(result.output or "{}")
             text = canonical(value)
-            check_size(text)
+            check_size(facts, text)
             detail = f'{{"output":{text}}}'
             return Event(last + 1, events.TASK_SUCCEEDED, strand.id, cause_of_event, name, detail, None, (value, text))
         except NotAnObject as problem:

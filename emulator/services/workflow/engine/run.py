@@ -7,7 +7,7 @@ from emulator.services.workflow.engine.events import Event, decode, parse_object
 from emulator.services.workflow.engine.facts import Facts
 from emulator.services.workflow.engine.snapshot import load
 from emulator.services.workflow.engine.state import ExecutionState, fold
-from emulator.services.workflow.limits import EXECUTION_S, EXPRESS_S
+from emulator.services.workflow.limits import EXECUTION_S, EXPRESS_S, Bounds
 from emulator.services.workflow.model import ExecutionId, LiveExecution, WorldId
 from emulator.services.workflow.store import EngineStore
 from emulator.services.workflow.tokens import Mint
@@ -46,7 +46,7 @@ class Run:
         return f"{self.world.account}-{self.id}-{self.started_at}-{entry}-{attempt}"
 
 
-def load_run(store: EngineStore, live: LiveExecution, flow: Flow, mint: Mint) -> Run:
+def load_run(store: EngineStore, live: LiveExecution, flow: Flow, mint: Mint, bounds: Bounds) -> Run:
     """Bring an execution back to memory: its snapshot, and the events after it.
 
     Raises: NotAnObject, LookupError or ValueError when what is stored makes no sense.
@@ -62,6 +62,7 @@ def load_run(store: EngineStore, live: LiveExecution, flow: Flow, mint: Mint) ->
         input=parse_object(live.input) if live.last_event == 0 else {},
         token=token,
         halted=live.halted,
+        bounds=bounds,
     )
     state = load(flow, live.snapshot) if live.snapshot is not None else None
     snapshot_at = state.last if state is not None else 0

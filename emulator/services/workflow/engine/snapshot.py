@@ -1,7 +1,9 @@
 """The state as one line of JSON, and back: what makes waking an old execution as cheap as waking a new one.
 
 A snapshot is only a short cut. It equals the fold of the history, which stays the truth: a snapshot of another format
-is put aside and the history read instead.
+is put aside and the history read instead. An input that follows from another one (that of a branch or iteration, of a
+step without inputMappings, of the steps of an option) is left out: a foreach may have a hundred iterations under way,
+and each holds the whole input of the foreach.
 """
 
 import json
@@ -9,11 +11,11 @@ from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.services.workflow.definition.nodes import Flow, ForeachStep, Step, StepList
-from emulator.services.workflow.engine.events import canonical
+from emulator.services.workflow.engine.events import canonical, member_texts
 from emulator.services.workflow.engine.frames import ROOT, Entry, Fork, Phase, Scope, Strand
-from emulator.services.workflow.engine.state import ExecutionState, steps_of_strand
+from emulator.services.workflow.engine.state import ExecutionState, step_input, steps_of_strand, strand_input
 
-FORMAT = 1
+FORMAT = 2
 
 
 def dump(state: ExecutionState) -> str:
@@ -28,14 +30,23 @@ def dump(state: ExecutionState) -> str:
             strand.index,
             strand.last,
             strand.parked,
-            [
-                [scope.position, scope.input, scope.local, _entry_out(scope.entry) if scope.entry else None]
-                for scope in strand.scopes
-            ],
+            _scopes_out(strand),
         ]
         for strand in state.strands.values()
     ]
     return canonical([FORMAT, state.last, state.at, state.started_at, state.error, state.cause, strands])
+
+
+def _scopes_out(strand: Strand) -> list[list[Any]]:
+    return [
+        [
+            scope.position,
+            scope.input if strand.id == ROOT and scope is strand.scopes[0] else None,
+            scope.local,
+            _entry_out(scope.entry) if scope.entry else None,
+        ]
+        for scope in strand.scopes
+    ]
 
 
 def load(flow: Flow, text: str) -> ExecutionState | None:
@@ -67,7 +78,7 @@ def _entry_out(entry: Entry) -> list[Any]:
         entry.id,
         int(entry.phase),
         entry.at,
-        entry.input,
+        None if entry.step.input_mappings is None else entry.input,
         entry.local,
         entry.output,
         entry.error,
@@ -81,15 +92,16 @@ def _entry_out(entry: Entry) -> list[Any]:
 
 def _strand_in(flow: Flow, state: ExecutionState, fields: list[Any]) -> Strand:
     strand_id, parent, index, last, parked, scopes = fields
-    steps = flow.steps if strand_id == ROOT else _branch(state, parent, index)
+    steps, known = (flow.steps, {}) if strand_id == ROOT else _branch(state, parent, index)
     strand: Strand | None = None
     for position, given, local, entry in scopes:
-        scope = Scope(steps, given)
+        scope = Scope(steps, known if given is None else given)
         scope.position = position
         scope.local = local
         scope.local_text = canonical(local)
         if entry is not None:
-            scope.entry = _entry_in(steps.steps[position], entry)
+            scope.entry = _entry_in(steps.steps[position], entry, scope)
+            known = scope.entry.input
             option = scope.entry.option()
             if option is not None and option.steps is not None:
                 steps = option.steps
@@ -104,15 +116,16 @@ def _strand_in(flow: Flow, state: ExecutionState, fields: list[Any]) -> Strand:
     return strand
 
 
-def _branch(state: ExecutionState, parent: int, index: int) -> StepList:
+def _branch(state: ExecutionState, parent: int, index: int) -> tuple[StepList, dict[str, Any]]:
     owner = state.strands[parent].scopes[-1].entry
     if owner is None:
         raise LookupError("a snapshot has a branch of no step")
-    return steps_of_strand(owner.step, index)
+    return steps_of_strand(owner.step, index), strand_input(owner, index)
 
 
-def _entry_in(step: Step, fields: list[Any]) -> Entry:
-    entry_id, phase, at, given, local, output, error, cause, mark, retries, scheduled_at, fork = fields
+def _entry_in(step: Step, fields: list[Any], scope: Scope) -> Entry:
+    entry_id, phase, at, own, local, output, error, cause, mark, retries, scheduled_at, fork = fields
+    given = step_input(scope) if step.input_mappings is None else own
     entry = Entry(step, entry_id, Millis(at), given, canonical(given))
     entry.phase = Phase(phase)
     entry.local = local
@@ -124,8 +137,10 @@ def _entry_in(step: Step, fields: list[Any]) -> Entry:
     entry.scheduled_at = Millis(scheduled_at)
     if fork:
         total, opened, running, results, freed = fork
-        items = step.collection.find_in(given) if isinstance(step, ForeachStep) else None
-        entry.fork = Fork(total, items, freed)
+        if isinstance(step, ForeachStep):
+            entry.fork = Fork(total, freed, step.collection.find_in(given), member_texts(given))
+        else:
+            entry.fork = Fork(total, freed)
         entry.fork.opened, entry.fork.running = opened, running
         entry.fork.results = dict(results)
     return entry

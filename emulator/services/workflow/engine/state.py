@@ -7,6 +7,7 @@ made of stands in `engine.frames`.
 
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
+from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.services.workflow.definition.nodes import (
@@ -18,7 +19,7 @@ from emulator.services.workflow.definition.nodes import (
     StepList,
     SucceedStep,
 )
-from emulator.services.workflow.engine.events import Event
+from emulator.services.workflow.engine.events import Event, member_texts
 from emulator.services.workflow.engine.frames import ROOT, Entry, Fork, Phase, Scope, Strand
 from emulator.services.workflow.expression.mappings import apply as apply_mappings
 
@@ -165,10 +166,10 @@ def _step_started(state: ExecutionState, strand: Strand, event: Event, at: Milli
         if option is not None and option.steps is not None and option.steps.steps:
             strand.scopes.append(Scope(option.steps, entry.input))
     elif isinstance(step, ParallelStep):
-        entry.fork = Fork(len(step.branches), None, event.id)
+        entry.fork = Fork(len(step.branches), event.id)
     elif isinstance(step, ForeachStep):
         items = step.collection.find_in(entry.input)
-        entry.fork = Fork(len(items), items, event.id)
+        entry.fork = Fork(len(items), event.id, items, member_texts(entry.input))
 
 
 def _step_succeeded(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
@@ -260,6 +261,27 @@ def steps_of_strand(step: Step, index: int) -> StepList:
     if isinstance(step, ForeachStep):
         return step.steps
     raise LookupError(f"the step {step.name} opens no branches")
+
+
+def step_input(scope: Scope) -> dict[str, Any]:
+    """Return the input of a step without inputMappings that is entered in *scope*."""
+    return {**scope.input, **scope.local} if scope.local else scope.input
+
+
+def own_members(step: ForeachStep, fork: Fork, index: int) -> dict[str, Any]:
+    """Return what the input of iteration *index* has beside the foreach's own input."""
+    own = {step.item: fork.items[index]} if fork.items is not None else {}
+    if step.index_name is not None:
+        own[step.index_name] = index
+    return own
+
+
+def strand_input(entry: Entry, index: int) -> dict[str, Any]:
+    """Return the input of the branch or iteration *index* that *entry*, a parallel or foreach, has opened."""
+    if isinstance(entry.step, ForeachStep) and entry.fork is not None:
+        return {**entry.input, **own_members(entry.step, entry.fork, index)}
+    given: dict[str, Any] = entry.input
+    return given
 
 
 # --- branches and iterations ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from emulator.services.workflow.engine.facts import Data, Facts, reads_context
 from emulator.services.workflow.engine.frames import ROOT, Entry, Scope, Strand
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.expression.mappings import apply as apply_mappings
-from emulator.services.workflow.limits import EVENTS, STEP_DATA_BYTES
+from emulator.services.workflow.limits import STEP_DATA_BYTES
 
 RUNTIME_ERROR: Final = "FnF.RuntimeError"
 DATA_LIMIT: Final = "FnF.DataLimitExceeded"
@@ -28,12 +28,13 @@ class TooMuchData(Exception):
     """A step holds more than its limit; ends the execution, caught or not."""
 
 
-def bounded(state: ExecutionState, decided: Events) -> Events:
+def bounded(facts: Facts, state: ExecutionState, decided: Events) -> Events:
     """Let the execution fail when *decided* would outgrow the history; its last event is always a final one."""
-    if decided and decided[-1].id >= EVENTS:
+    limit = facts.bounds.events
+    if decided and decided[-1].id >= limit:
         for index, event in enumerate(decided):
-            if event.id >= EVENTS and event.type not in FINAL:
-                cause = f"The execution has more than {EVENTS} events."
+            if event.id >= limit and event.type not in FINAL:
+                cause = f"The execution has more than {limit} events."
                 last = decided[index - 1].id if index else state.last
                 detail = events.failure(EVENTS_LIMIT, cause)
                 value = (EVENTS_LIMIT, cause)
@@ -46,18 +47,18 @@ def final_event(state: ExecutionState, kind: str, error: str, cause: str) -> Eve
     return Event(state.last + 1, kind, ROOT, trigger(state), "", events.failure(error, cause), None, (error, cause))
 
 
-def data_limit_exceeded(state: ExecutionState) -> Event:
+def data_limit_exceeded(facts: Facts, state: ExecutionState) -> Event:
     """Make the event for data over the limit."""
-    cause = f"The input, local and output of a step hold more than {STEP_DATA_BYTES} bytes."
+    cause = f"The input, local and output of a step hold more than {facts.bounds.step_data_bytes} bytes."
     return final_event(state, events.EXECUTION_FAILED, DATA_LIMIT, cause)
 
 
-def check_size(*texts: str) -> None:
+def check_size(facts: Facts, *texts: str) -> None:
     """Refuse *texts* that are together longer than a step's data may be.
 
     Raises: TooMuchData.
     """
-    if sum(len(text.encode()) for text in texts) > STEP_DATA_BYTES:
+    if sum(len(text.encode()) for text in texts) > facts.bounds.step_data_bytes:
         raise TooMuchData
 
 
@@ -97,12 +98,12 @@ def succeeded(
         data = Data(facts, state, step.name, entry.id, 0, entry.input, local)
         output = apply_mappings(step.output_mappings, data)
     output_text = canonical(output)
-    check_size(entry.input_text, canonical(local) if local else "", output_text)
+    check_size(facts, entry.input_text, canonical(local) if local else "", output_text)
     first = state.last + 1
     detail = f'{{"output":{output_text}}}'
     return (
         Event(first, events.STEP_SUCCEEDED, strand.id, strand.last, step.name, detail, None, (output, output_text)),
-        exited(first + 1, first, strand, scope, step, output, chosen_goto(entry)),
+        exited(facts, first + 1, first, strand, scope, step, output, chosen_goto(entry)),
     )
 
 
@@ -117,7 +118,16 @@ def next_attempt(facts: Facts, state: ExecutionState, strand: Strand, entry: Ent
     return scheduled(state, strand, entry, step, value, entry.retries + 1)
 
 
-def exited(event_id: int, cause: int, strand: Strand, scope: Scope, step: Step, output: Any, goto: str | None) -> Event:
+def exited(
+    facts: Facts,
+    event_id: int,
+    cause: int,
+    strand: Strand,
+    scope: Scope,
+    step: Step,
+    output: Any,
+    goto: str | None,
+) -> Event:
     """Return the event that leaves a step with *output*, merged into the local of its scope.
 
     Raises: TooMuchData, ValueError.
@@ -126,7 +136,7 @@ def exited(event_id: int, cause: int, strand: Strand, scope: Scope, step: Step, 
         local = {**scope.local, **output} if scope.local else output
         text = canonical(local)
         if len(text) > SURELY_FITS:
-            check_size(text)
+            check_size(facts, text)
     else:
         local, text = scope.local, scope.local_text
     detail = f'{{"local":{text}}}' if goto is None else events.exited(text, goto)
