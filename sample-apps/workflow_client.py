@@ -116,8 +116,11 @@ class Session:
         return text
 
     @contextmanager
-    def flow(self, name, path, **names):
-        """Create the flow from the `definition`, or update it; one that was not there before is deleted at the end."""
+    def flow(self, name, path, *, keep=False, **names):
+        """Create the flow from the `definition`, or update it; one that was not there before is deleted at the end.
+
+        With *keep* it stays, so that its history can be looked at.
+        """
         content = {"Name": name, "Definition": self.definition(path, **names), "Description": name, "Type": "FDL"}
         if self.given.role_arn:
             content["RoleArn"] = self.given.role_arn
@@ -133,7 +136,7 @@ class Session:
         try:
             yield
         finally:
-            if created:
+            if created and not keep:
                 self.call("DeleteFlow", Name=name)
                 say(f"flow {name} deleted")
 
