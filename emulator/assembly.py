@@ -5,7 +5,7 @@ Every port of a service is filled here and nowhere else.
 
 import logging
 from binascii import b2a_base64
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -15,23 +15,21 @@ from emulator.auth.push import PushSigner
 from emulator.config import Config
 from emulator.declared.mns import DeclaredMessaging
 from emulator.dialect.context import Front
-from emulator.flow_calls import FlowMessages, FunctionCalls
-from emulator.gateway.hosts import HostPolicy, is_loopback
+from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
+from emulator.joints.flows import FlowMessages, FunctionCalls
+from emulator.joints.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
+from emulator.joints.roles import RoleKeys
 from emulator.kernel.clock import Clock
-from emulator.kernel.errors import ServiceError
-from emulator.kernel.identity import AccountId, World
+from emulator.kernel.identity import World
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
 from emulator.redirect import node_hook, python_hook
 from emulator.redirect.environment import with_hooks
-from emulator.services.fc.arns import parse_function_arn
-from emulator.services.fc.errors import FcError
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.logbook import LogBook
-from emulator.services.fc.ports import DestinationRefused, HostNames, TopicMissing
-from emulator.services.fc.runtime.instance import Credentials
+from emulator.services.fc.ports import HostNames
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
@@ -39,9 +37,6 @@ from emulator.services.mns.api import MnsFront
 from emulator.services.mns.open_api import MnsOpenFront
 from emulator.services.mns.reports import delivery_object, outbox_object
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topic_errors import TopicNotExist
-from emulator.services.mns.topic_model import ContentFormat, NotifyStrategy, SubscriptionChange, SubscriptionSettings
-from emulator.services.mns.topic_ports import FunctionRefused
 from emulator.services.mns.topic_service import TopicService
 from emulator.services.sts.api import StsFront
 from emulator.services.sts.service import TemporaryKeys
@@ -50,9 +45,6 @@ from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 
 _log = logging.getLogger(__name__)
-
-DEFAULT_ROLE = "AliyunFcDefaultRole"
-"""The role of functions that name none."""
 
 
 class Assembly:
@@ -246,134 +238,3 @@ class Assembly:
             "body": b2a_base64(fired.body, newline=False).decode("ascii"),
             "log": fired.log.decode("utf-8", "replace"),
         }
-
-
-class OwnNames:
-    """Finds the host names of the cloud that lead back here: a push to a function's address needs no detour."""
-
-    def __init__(self, policy: HostPolicy, address: str) -> None:
-        self._policy = policy
-        host, _, port = address.removeprefix("http://").partition(":")
-        self._address = (host, int(port))
-
-    def find(self, host: str) -> tuple[str, int] | None:
-        """Return where *host* is listening for plain HTTP, None for a name this emulator does not serve."""
-        return self._address if self._policy.allows(host) and not is_loopback(host) else None
-
-
-class ResultMessages:
-    """Takes results of asynchronous calls (the ports `DestinationQueue` and `DestinationTopic` of Function Compute).
-
-    Queues and topics keep their messages in the same database, so a result is sent in the transaction that ends its
-    call, exactly once; the key is not needed.
-    """
-
-    def __init__(self, queues: MessageService, topics: TopicService) -> None:
-        self._queues = queues
-        self._topics = topics
-
-    def send(self, world: World, queue: str, body: str, *, key: str) -> None:
-        """Send a message.
-
-        Raises: DestinationRefused.
-        """
-        del key
-        try:
-            self._queues.send(world, queue, body)
-        except ServiceError as error:
-            raise DestinationRefused(str(error)) from error
-
-    def publish(self, world: World, topic: str, body: str, *, key: str) -> None:
-        """Publish a message.
-
-        Raises: DestinationRefused.
-        """
-        del key
-        try:
-            self._topics.publish(world, topic, body)
-        except ServiceError as error:
-            raise DestinationRefused(str(error)) from error
-
-
-class TopicCalls:
-    """Lets topics call functions (the port `FunctionInvoker` of the message service)."""
-
-    def __init__(self, functions: Callable[[], FunctionCompute]) -> None:
-        self._functions = functions
-
-    async def invoke_async(self, world: World, arn: str, event: bytes, key: str) -> None:
-        """Queue a call of the function that *arn* names.
-
-        Raises: FunctionRefused.
-        """
-        name = parse_function_arn(arn)
-        if name is None:
-            raise FunctionRefused(f"{arn} does not name a function")
-        try:
-            await self._functions().invoke_async(
-                world, name.service or None, name.function, name.qualifier, event, key=key
-            )
-        except FcError as error:
-            raise FunctionRefused(str(error)) from error
-
-
-class TriggerSubscriptions:
-    """Lets triggers subscribe functions to topics (the port `TopicSubscriptions` of Function Compute)."""
-
-    def __init__(self, topics: TopicService) -> None:
-        self._subscriptions = topics.subscriptions
-
-    def subscribe(
-        self,
-        world: World,
-        topic: str,
-        name: str,
-        function_arn: str,
-        *,
-        filter_tag: str | None,
-        content_format: str,
-        strategy: str,
-    ) -> None:
-        """Make the subscription *name*, or change it when it is there.
-
-        Raises: TopicMissing.
-        """
-        settings = SubscriptionSettings(
-            endpoint=function_arn,
-            filter_tag=filter_tag,
-            strategy=NotifyStrategy(strategy),
-            content_format=ContentFormat(content_format),
-        )
-        try:
-            found = [each for each in self._subscriptions.all(world, topic) if each.name == name]
-            same = [each.settings for each in found if each.settings.endpoint == function_arn]
-            if same and same[0].content_format is settings.content_format:
-                change: SubscriptionChange = {"filter_tag": filter_tag, "strategy": settings.strategy}
-                self._subscriptions.change(world, topic, name, change)
-                return
-            self._subscriptions.delete(world, topic, name)  # endpoint and format of a subscription never change
-            self._subscriptions.create(world, topic, name, settings)
-        except TopicNotExist:
-            raise TopicMissing(topic) from None
-
-    def unsubscribe(self, world: World, topic: str, name: str) -> None:
-        """Remove the subscription; does nothing when topic or subscription are gone."""
-        self._subscriptions.delete(world, topic, name)
-
-
-class RoleKeys:
-    """Gives functions the temporary keys of their role (the port `CredentialIssuer`)."""
-
-    def __init__(self, temporary: TemporaryKeys, clock: Clock) -> None:
-        self._temporary = temporary
-        self._clock = clock
-
-    def for_role(self, account: AccountId, role_arn: str, session: str) -> Credentials:
-        """Return keys of *role_arn*; a function without a role acts as the default one."""
-        role = role_arn.rpartition("/")[2] or DEFAULT_ROLE
-        keys = self._temporary.for_role(account, role, session, self._clock.now())
-        return Credentials(
-            access_key_id=keys.access_key_id,
-            access_key_secret=keys.access_key_secret,
-            security_token=keys.security_token,
-        )

@@ -1,0 +1,1 @@
+"""What one service needs from another: each port filled with the other service's public methods."""
