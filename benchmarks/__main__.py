@@ -1,13 +1,14 @@
 """Measure everything: ``python -m benchmarks [--rounds N] [--json FILE]``; prints one table."""
 
 import argparse
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from benchmarks.foundation import Foundation
 from benchmarks.harness import machine, run, table, write_json
 from benchmarks.mns import Queues
 from benchmarks.mns_http import QueuesOverHttp
+from benchmarks.workflow import Workflows
 
 
 def main() -> None:
@@ -16,8 +17,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5, help="samples of every figure (default: 5)")
     parser.add_argument("--json", type=Path, help="also write every sample to this file")
     arguments = parser.parse_args()
-    with closing(Foundation()) as foundation, closing(Queues()) as queues, closing(QueuesOverHttp()) as over_http:
-        rows = foundation.rows() + queues.rows() + over_http.rows()
+    with ExitStack() as stack:
+        parts = [stack.enter_context(closing(part())) for part in (Foundation, Workflows, Queues, QueuesOverHttp)]
+        rows = [row for part in parts for row in part.rows()]
         run(rows, arguments.rounds)
     told = machine()
     print(f"{told['cpu']}, {told['cores']} cores, {told['system']}, Python {told['python']}\n")
