@@ -9,7 +9,7 @@ import asyncio
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -96,7 +96,9 @@ class CustomLauncher:
         also: Iterable[int],
     ) -> CustomProcess:
         own = free_port({*self._given, *self._holders, image.port})
-        program = program_of(image, instance_id, self._settings, own, credentials)
+        command = image.command or ("/code/bootstrap",)
+        variables = dict.fromkeys(PORT_VARIABLES, str(own))
+        program = program_of(image, instance_id, self._settings, command, variables, credentials)
         process = CustomProcess(image, listener, self._settings, self._client)
         self._given.add(own)
         process.at_end(lambda: self._given.discard(own))
@@ -126,7 +128,7 @@ class CustomLauncher:
         finally:
             waiting.cancel()
         if process.gone.done():
-            raise InstanceStartFailed(process.failure())
+            raise InstanceStartFailed(process.failure(" ".join(image.command) or "/code/bootstrap"))
         if not waiting.done() or waiting.cancelled():
             raise InstanceStartFailed(
                 f"Function instance health check failed on port {image.port} in {limit_s:g} seconds. It did not listen"
@@ -148,20 +150,19 @@ def program_of(
     image: FunctionImage,
     instance_id: str,
     settings: RuntimeSettings,
-    port: int,
+    words: Sequence[str],
+    variables: Mapping[str, str],
     credentials: Credentials | None,
 ) -> Program:
-    """Return the program of an instance that is to listen on *port*.
+    """Return the program of an instance: the command line *words*, with *variables* of its family.
 
-    ``/code`` in the command is the folder of the code, wherever that is. Without a command it is ``/code/bootstrap``.
+    ``/code`` in the command is the folder of the code, wherever that is.
 
     Raises: ProgramMissing.
     """
     folder = image.code_dir
-    words = image.command or ("/code/bootstrap",)
     command = [_CODE.sub(lambda _: str(folder), word) for word in words]
-    environment = settings.add_hooks(instance_environment(image, instance_id, settings))
-    environment |= dict.fromkeys(PORT_VARIABLES, str(port))
+    environment = settings.add_hooks(instance_environment(image, instance_id, settings)) | dict(variables)
     if credentials is not None:
         keys = (credentials.access_key_id, credentials.access_key_secret, credentials.security_token)
         for names, value in zip(_KEY_VARIABLES, keys, strict=True):

@@ -37,10 +37,10 @@ def request_line(call: Call) -> tuple[str, str]:
     return kind.method, kind.path
 
 
-def request_fields(image: FunctionImage, call: Call) -> Fields:
-    """Return the header fields of that request: the caller's own for an HTTP request, and the platform's."""
+def request_fields(image: FunctionImage, call: Call, *, own: bool = True) -> Fields:
+    """Return the header fields of that request: the caller's *own* for an HTTP request, and the platform's."""
     if call.http is not None:
-        fields = list(call.http.headers)
+        fields = list(call.http.headers) if own else []
         if call.http.base_path:
             fields.append(("x-fc-base-path", call.http.base_path.rstrip("/") + "/"))
         path = _HTTP_PATH

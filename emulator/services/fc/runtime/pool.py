@@ -13,6 +13,7 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
+from emulator.services.fc.runtime import polling
 from emulator.services.fc.runtime.custom import CustomLauncher
 from emulator.services.fc.runtime.instance import (
     Credentials,
@@ -28,6 +29,7 @@ from emulator.services.fc.runtime.instance import (
 )
 from emulator.services.fc.runtime.launcher import Launcher
 from emulator.services.fc.runtime.node import NodeLauncher
+from emulator.services.fc.runtime.polling import PollingLauncher
 from emulator.services.fc.runtime.program_spawn import ProgramSpawner
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.runtime.spawn import SpawnLauncher
@@ -36,6 +38,10 @@ from emulator.services.fc.runtime.zygote import ZygoteLauncher
 
 _log = logging.getLogger(__name__)
 
+_WAY_OUT = (
+    "it needs the platform's own agent; a custom runtime runs the same code behind an HTTP server of its own (runtime"
+    " custom.debian10 or later, with customRuntimeConfig.command)"
+)
 _FREEZE_PATIENCE_S = 0.25
 _REPLACE_AFTER_S = 1.0
 _STOP_LIMIT_S = 3.0
@@ -82,6 +88,7 @@ class InstancePool:
         forker = ZygoteLauncher(self._settings, self._ids) if forks else None
         self._spawner = ProgramSpawner()
         self._launchers["custom"] = CustomLauncher(self._settings, forker or self._spawner)
+        self._launchers["polling"] = PollingLauncher(self._settings, self._ids, forker or self._spawner)
         self._launchers["nodejs"] = NodeLauncher(self._settings, self._ids, forker)
         self._launchers["python"] = forker or SpawnLauncher(self._settings, self._ids)
         try:
@@ -188,7 +195,9 @@ class InstancePool:
             return self._launchers["nodejs"]
         if runtime == "custom" or runtime.startswith("custom."):
             return self._launchers["custom"]
-        raise RuntimeUnavailable(runtime, "nothing here can run it")
+        if runtime in polling.RUNTIMES:
+            return self._launchers["polling"]
+        raise RuntimeUnavailable(runtime, _WAY_OUT)
 
     def _pass_on(self, image: FunctionImage, request_id: str, data: bytes) -> None:
         """Hand log to its listener, whose troubles must not become the function's."""

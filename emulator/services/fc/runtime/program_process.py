@@ -1,0 +1,184 @@
+"""One running program as the server sees it, however its calls reach it: output, signals, memory, the end."""
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from emulator.services.fc.runtime.framing import Channel, Header
+from emulator.services.fc.runtime.instance import FunctionImage, HttpAnswer
+from emulator.services.fc.runtime.launcher import Answer, Call, Exit, Listener
+from emulator.services.fc.runtime.program import ProgramControl
+from emulator.services.fc.runtime.python import LogSource
+from emulator.services.fc.runtime.usage import tree_peak_kb, uses_more_than
+
+_LINGER_S = 0.1
+"""How long after the end of a process an answer of its may still be on the way."""
+
+_FRAME_LIMIT = 64 * 1024
+_SAID = 4096
+
+_OWN_MARKER = re.compile(
+    rb"^FC (?:Invoke|Initialize|PreFreeze|PreStop) (?:Start|End) RequestId: [^\n]*\n", re.MULTILINE
+)
+"""What the platform's guide asks a program to print, and the emulator writes by itself."""
+
+Pending = asyncio.Future[Answer | Exit]
+
+
+class ProgramProcess:
+    """An `InstanceProcess` but for the way of a call, which a subclass knows.
+
+    ``gone`` is resolved when the process has ended.
+    """
+
+    def __init__(self, image: FunctionImage, listener: Listener) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._image = image
+        self._listener = listener
+        self._control: ProgramControl | None = None
+        self._log: LogSource | None = None
+        self._calls: set[Pending] = set()
+        self._background: set[asyncio.Task[None]] = set()
+        self._at_end: list[Callable[[], object]] = []
+        self._watchers = 0
+        self._memory_kb = 0
+        self._fatal = ""
+        self._tail = b""
+        self._over = False
+        self.gone: asyncio.Future[None] = self._loop.create_future()
+        self.channel = Channel(self._on_frame, lambda error: None, _FRAME_LIMIT)
+
+    def attach(self, control: ProgramControl, log: LogSource) -> None:
+        """Take what reaches the process."""
+        self._control = control
+        self._log = log
+
+    def at_end(self, action: Callable[[], object]) -> None:
+        """Have *action* called when the process has ended, or was never started."""
+        self._at_end.append(action)
+
+    def said(self) -> str:
+        """Return the end of what the program has written so far."""
+        return self._tail.decode("utf-8", "replace").strip()
+
+    def failure(self, command: str) -> str:
+        """Tell why the process ended before it was ready."""
+        if self._fatal:
+            return f"Failed to start function instance. Error: {self._fatal}"
+        return f"Function instance exited unexpectedly with start command '{command}'.\nLogs:\n{self.said()}"
+
+    def begin(self, call: Call) -> Pending:
+        """Hand over a call; see `InstanceProcess`."""
+        future: Pending = self._loop.create_future()
+        if self.gone.done():
+            future.set_result(Exit(memory_kb=self._memory_kb, unread=True))
+            return future
+        self._calls.add(future)
+        future.add_done_callback(self._calls.discard)
+        self._send(call, future)
+        return future
+
+    def watch(self) -> None:
+        """Have the process looked at; see `InstanceProcess`."""
+        self._watchers += 1
+        if self._watchers == 1 and self._control is not None:
+            self._control.watch(True)
+
+    def unwatch(self) -> None:
+        """Take back one `watch`; see `InstanceProcess`."""
+        self._watchers -= 1
+        if self._watchers == 0 and self._control is not None:
+            self._control.watch(False)
+
+    def terminate(self) -> None:
+        """Send SIGTERM; see `InstanceProcess`."""
+        if self._control is not None and not self.gone.done():
+            self._control.terminate()
+
+    def kill(self) -> None:
+        """Send SIGKILL to the session; see `InstanceProcess`."""
+        if self._control is not None and not self.gone.done():
+            self._control.kill()
+
+    def abandon(self) -> None:
+        """Let go of a process whose start failed; its listener is not told any more."""
+        self._over = True
+        self.kill()
+        if self._control is None or self.gone.done():
+            self._release()
+
+    def output(self, data: bytes) -> None:
+        """Take in what the program wrote."""
+        data = _OWN_MARKER.sub(b"", data)
+        if data:
+            self._tail = (self._tail + data)[-_SAID:]
+            self._listener.output(data, None)
+
+    def exited(self, memory_kb: int) -> None:
+        """Take note that the process has ended; answers on their way are still delivered."""
+        if self.gone.done():
+            return
+        self._memory_kb = max(self._memory_kb, memory_kb)
+        if self._log is not None:
+            self._log.close()
+        self.gone.set_result(None)
+        self._keep(self._finish())
+
+    def _send(self, call: Call, future: Pending) -> None:
+        """Bring *call* to the program; `_resolve` is called with its answer."""
+        raise AssertionError("a subclass knows how")
+
+    def _resolve(self, future: Pending, answer: Answer) -> None:
+        """Give *answer* when everything that the call wrote has been passed on."""
+        assert self._log is not None
+        self._log.settle("", lambda: None if future.done() else future.set_result(answer))
+
+    def _answer(
+        self, body: bytes, duration_ms: float, *, ok: bool = True, size: int = 0, http: HttpAnswer | None = None
+    ) -> Answer:
+        over = False
+        if self._control is not None and not self.gone.done():
+            peak_kb = tree_peak_kb(self._control.pid)
+            self._memory_kb = max(self._memory_kb, peak_kb)
+            over = peak_kb > self._image.memory_mb * 1024 and uses_more_than(self._control.pid, self._image.memory_mb)
+        return Answer(
+            succeeded=ok,
+            body=body,
+            duration_ms=duration_ms,
+            memory_kb=self._memory_kb,
+            over_memory=over,
+            size=size or len(body),
+            http=http,
+        )
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run *work* until the process has ended at most."""
+        task = self._loop.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        return task
+
+    async def _finish(self) -> None:
+        if self._calls:
+            await asyncio.wait(list(self._calls), timeout=_LINGER_S)
+        for future in list(self._calls):
+            if not future.done():
+                future.set_result(Exit(memory_kb=self._memory_kb))
+        self._release()
+        if not self._over:
+            self._over = True
+            self._listener.ended(self._memory_kb)
+
+    def _release(self) -> None:
+        self.channel.close()
+        for action in self._at_end:
+            action()
+        self._at_end.clear()
+        for task in self._background:
+            if task is not asyncio.current_task():
+                task.cancel()
+
+    def _on_frame(self, header: Header, payload: bytes) -> None:
+        del payload
+        self._fatal = str(header.get("fatal", ""))
