@@ -123,7 +123,7 @@ class Client:
 
     # --- services ------------------------------------------------------------------------------------------------
 
-    def workflow(self, action: str, **parameters: str) -> dict[str, Any]:
+    def workflow(self, action: str, timeout_s: float = CALL_TIMEOUT_S, /, **parameters: str) -> dict[str, Any]:
         """Call an operation of Serverless Workflow and return its answer.
 
         Raises: NoEmulator, CallRefused.
@@ -138,7 +138,7 @@ class Client:
         )
         body = urlencode(signed, quote_via=quote).encode("ascii")
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        reply = self._send("POST", "/", headers, body, CALL_TIMEOUT_S)
+        reply = self._send("POST", "/", headers, body, timeout_s)
         if reply.status >= 300:
             raise _refusal(reply)
         return reply.json()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.cli import history as events
+from emulator.cli import starting
 from emulator.cli.client import Client
 from emulator.cli.failures import CallRefused, CommandFailed, WrongUsage
 from emulator.cli.following import Follower
@@ -27,15 +28,10 @@ def start(arguments: Namespace, settings: Settings) -> int:
     if arguments.events and not arguments.follow:
         raise WrongUsage("--events goes with --follow")
     client = connect(settings)
-    named = {"ExecutionName": arguments.name} if arguments.name else {}
-    started = client.workflow("StartExecution", FlowName=arguments.flow, Input=arguments.input, **named)
+    started = starting.start(client, arguments.flow, arguments.input, arguments.name)
     if arguments.follow:
         return _follow(client, arguments, started["Name"])
-    if wants_json(arguments):
-        say_json(started)
-    else:
-        say(f"started {started['Name']}")
-    return 0
+    return starting.show(started, as_json=wants_json(arguments))
 
 
 def _check_json(text: str) -> None:

@@ -3,8 +3,9 @@
 from argparse import Namespace
 from typing import Any
 
+from emulator.cli import starting
 from emulator.cli.client import Client
-from emulator.cli.output import say, say_json, say_table, short
+from emulator.cli.output import say_json, say_table, short
 from emulator.cli.session import connect, wants_json
 from emulator.config import Settings
 
@@ -43,9 +44,5 @@ def fire(arguments: Namespace, settings: Settings) -> int:
     """Start what a schedule starts, now, whether it is enabled or not; its own next run stays where it is."""
     client = connect(settings)
     schedule = client.workflow("DescribeSchedule", FlowName=arguments.flow, ScheduleName=arguments.schedule)
-    started = client.workflow("StartExecution", FlowName=arguments.flow, Input=schedule["Payload"] or "{}")
-    if wants_json(arguments):
-        say_json(started)
-    else:
-        say(f"started {started['Name']}")
-    return 0
+    started = starting.start(client, arguments.flow, schedule["Payload"] or "{}")
+    return starting.show(started, as_json=wants_json(arguments))

@@ -49,3 +49,23 @@ def test_a_schedule_is_run_at_once(program, schedule):
     assert listed[0]["Input"] == '{"who": "me"}'
     assert missing.returncode == 1
     assert "ScheduleNotExists" in missing.stderr
+
+
+def test_an_express_flow_is_started_and_waited_for(program, schedule):
+    """Its output is printed, and a failure is one of the command."""
+    client = connect(load({"state": str(program.folder / ".localyun")}, {}, program.folder), {})
+    for name, step in (("good", "{type: pass, name: p, outputMappings: [{target: a, source: 1}]}"),
+                       ("bad", "{type: fail, name: x, error: Mine, cause: why}")):  # fmt: skip
+        definition = f"version: v1\ntype: flow\nsteps:\n  - {step}\n"
+        client.workflow(
+            "CreateFlow", Name=name, Definition=definition, Description="", Type="FDL", ExecutionMode="Express"
+        )
+
+    good = program.run("flow", "start", "good", "--name", "e")
+    bad = program.run("flow", "start", "bad")
+    followed = program.run("flow", "start", "good", "--follow")
+
+    assert good.stdout.splitlines()[0].startswith("execution e:")
+    assert good.stdout.splitlines()[1] == 'Succeeded: {"a":1}'
+    assert (bad.returncode, bad.stdout.splitlines()[1]) == (1, "Failed: Mine why")
+    assert (followed.returncode, followed.stdout.splitlines()[-1]) == (0, 'Succeeded: {"a":1}')
