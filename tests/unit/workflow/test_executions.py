@@ -761,3 +761,23 @@ def test_a_reset_forgets_everything(workflow):
             assert (await bench.describe(flow="g"))["Status"] == "Succeeded"
 
     asyncio.run(main())
+
+
+def test_ten_thousand_iterations_outgrow_the_history(workflow):
+    """The execution fails with its 5,000th event, whatever data it would still have had."""
+
+    async def main():
+        async with workflow() as bench:
+            await bench.flow(
+                "version: v1\ntype: flow\nsteps:\n  - type: foreach\n    name: each\n"
+                "    iterationMapping: {collection: $.items, item: item, index: i}\n"
+                "    steps: [{type: pass, name: p, inputMappings: [{target: x, source: $input.item}]}]\n"
+            )
+            await bench.begin({"items": [number % 10 for number in range(10_000)]})
+
+            assert (await bench.describe())["Status"] == "Failed"
+            last = bench.database.read("SELECT id, type, detail FROM workflow_events ORDER BY id DESC").fetchone()
+            assert last[:2] == (5_000, "ExecutionFailed")
+            assert json.loads(last[2])["error"] == "FnF.EventsLimitExceeded"
+
+    asyncio.run(main())
