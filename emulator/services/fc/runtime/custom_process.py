@@ -22,8 +22,16 @@ _IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
 class CustomProcess(ProgramProcess):
     """An `InstanceProcess` that is called over HTTP on `port`."""
 
-    def __init__(self, image: FunctionImage, listener: Listener, settings: RuntimeSettings, client: HttpClient) -> None:
-        super().__init__(image, listener)
+    def __init__(
+        self,
+        image: FunctionImage,
+        listener: Listener,
+        settings: RuntimeSettings,
+        client: HttpClient,
+        *,
+        measured: bool = True,
+    ) -> None:
+        super().__init__(image, listener, measured=measured)
         self._limit = settings.response_limit
         self._client = client
         self.port = 0

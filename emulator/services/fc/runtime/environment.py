@@ -43,12 +43,17 @@ def instance_environment(image: FunctionImage, instance_id: str, settings: Runti
     }
     if "SYSTEMROOT" in os.environ:  # no process starts without it on Windows
         environment["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
-    environment |= {
+    return environment | function_environment(image, instance_id) | dict(settings.extra_environment)
+
+
+def function_environment(image: FunctionImage, instance_id: str) -> dict[str, str]:
+    """Return the function's own variables, but for reserved names, and what the platform tells about it."""
+    own = {
         name: value
         for name, value in image.environment.items()
         if not name.startswith(("FC_", "_FC_")) and name not in _RESERVED
     }
-    return environment | _platform_variables(image, instance_id) | dict(settings.extra_environment)
+    return own | _platform_variables(image, instance_id)
 
 
 def log_level(image: FunctionImage) -> str:

@@ -2,11 +2,12 @@
 
 import asyncio
 import socket
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 
 _FIRST_LOOK_S = 0.005
 _SLOWEST_LOOK_S = 0.05
 _CONNECT_S = 1.0
+_KEPT_S = 0.2
 
 
 def free_port(avoid: Collection[int]) -> int:
@@ -30,12 +31,34 @@ async def is_open(port: int) -> bool:
     return True
 
 
-async def wait_until_open(ports: Collection[int]) -> int:
-    """Return the first of *ports* that is open; waits for ever."""
+async def is_served(port: int) -> bool:
+    """Tell whether somebody keeps connections to *port*.
+
+    The proxy of a container accepts them from the beginning, and closes them while nobody listens behind it.
+    """
+    try:
+        async with asyncio.timeout(_CONNECT_S):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    try:
+        async with asyncio.timeout(_KEPT_S):
+            await reader.read(1)
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+    finally:
+        writer.close()
+    return False
+
+
+async def wait_until(ports: Collection[int], serves: Callable[[int], Awaitable[bool]]) -> int:
+    """Return the first of *ports* for which *serves* holds; waits for ever."""
     pause_s = _FIRST_LOOK_S
     while True:
         for port in ports:
-            if await is_open(port):
+            if await serves(port):
                 return port
         await asyncio.sleep(pause_s)
         pause_s = min(pause_s * 1.5, _SLOWEST_LOOK_S)

@@ -12,7 +12,7 @@ from emulator.http.message import Request, Response
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.agent_api import AgentApi, Line
-from emulator.services.fc.runtime.custom import program_of
+from emulator.services.fc.runtime.command import program_of
 from emulator.services.fc.runtime.custom_headers import Fields, request_fields
 from emulator.services.fc.runtime.instance import (
     Credentials,

@@ -13,7 +13,8 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
-from emulator.services.fc.runtime import polling
+from emulator.services.fc.runtime import container, polling
+from emulator.services.fc.runtime.container import ContainerLauncher
 from emulator.services.fc.runtime.custom import CustomLauncher
 from emulator.services.fc.runtime.instance import (
     Credentials,
@@ -88,6 +89,7 @@ class InstancePool:
         forker = ZygoteLauncher(self._settings, self._ids) if forks else None
         self._spawner = ProgramSpawner()
         self._launchers["custom"] = CustomLauncher(self._settings, forker or self._spawner)
+        self._launchers["container"] = ContainerLauncher(self._settings, forker or self._spawner)
         self._launchers["polling"] = PollingLauncher(self._settings, self._ids, forker or self._spawner)
         self._launchers["nodejs"] = NodeLauncher(self._settings, self._ids, forker)
         self._launchers["python"] = forker or SpawnLauncher(self._settings, self._ids)
@@ -195,6 +197,8 @@ class InstancePool:
             return self._launchers["nodejs"]
         if runtime == "custom" or runtime.startswith("custom."):
             return self._launchers["custom"]
+        if runtime == container.RUNTIME:
+            return self._launchers["container"]
         if runtime in polling.RUNTIMES:
             return self._launchers["polling"]
         raise RuntimeUnavailable(runtime, _WAY_OUT)

@@ -29,10 +29,11 @@ Pending = asyncio.Future[Answer | Exit]
 class ProgramProcess:
     """An `InstanceProcess` but for the way of a call, which a subclass knows.
 
-    ``gone`` is resolved when the process has ended.
+    ``gone`` is resolved when the process has ended. Without *measured* its memory tells nothing about the function.
     """
 
-    def __init__(self, image: FunctionImage, listener: Listener) -> None:
+    def __init__(self, image: FunctionImage, listener: Listener, *, measured: bool = True) -> None:
+        self._measured = measured
         self._loop = asyncio.get_running_loop()
         self._image = image
         self._listener = listener
@@ -82,13 +83,13 @@ class ProgramProcess:
     def watch(self) -> None:
         """Have the process looked at; see `InstanceProcess`."""
         self._watchers += 1
-        if self._watchers == 1 and self._control is not None:
+        if self._watchers == 1 and self._measured and self._control is not None:
             self._control.watch(True)
 
     def unwatch(self) -> None:
         """Take back one `watch`; see `InstanceProcess`."""
         self._watchers -= 1
-        if self._watchers == 0 and self._control is not None:
+        if self._watchers == 0 and self._measured and self._control is not None:
             self._control.watch(False)
 
     def terminate(self) -> None:
@@ -119,7 +120,8 @@ class ProgramProcess:
         """Take note that the process has ended; answers on their way are still delivered."""
         if self.gone.done():
             return
-        self._memory_kb = max(self._memory_kb, memory_kb)
+        if self._measured:
+            self._memory_kb = max(self._memory_kb, memory_kb)
         if self._log is not None:
             self._log.close()
         self.gone.set_result(None)
@@ -138,7 +140,7 @@ class ProgramProcess:
         self, body: bytes, duration_ms: float, *, ok: bool = True, size: int = 0, http: HttpAnswer | None = None
     ) -> Answer:
         over = False
-        if self._control is not None and not self.gone.done():
+        if self._measured and self._control is not None and not self.gone.done():
             peak_kb = tree_peak_kb(self._control.pid)
             self._memory_kb = max(self._memory_kb, peak_kb)
             over = peak_kb > self._image.memory_mb * 1024 and uses_more_than(self._control.pid, self._image.memory_mb)
