@@ -70,6 +70,14 @@ class StreamedResponse:
             self._ended = True
             self._connection.close()
 
+    async def whole(self, most: int = MAX_RESPONSE) -> ClientResponse:
+        """Read the body to its end, *most* bytes of it, and return all of the answer.
+
+        Raises: AnswerTooLarge, ClientError.
+        """
+        async with self:
+            return ClientResponse(self.status, self.headers, await _collect(self, most))
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -127,7 +135,7 @@ class HttpClient:
                 asyncio.timeout(timeout_s),
                 await self._open(method, url, headers=headers, body=body, connect_to=connect_to) as answer,
             ):
-                return ClientResponse(answer.status, answer.headers, await _collect(answer, max_response))
+                return await answer.whole(max_response)
         except TimeoutError as error:
             raise CallTimedOut(f"{method} {url} was not answered within {timeout_s:g} s") from error
 

@@ -64,6 +64,7 @@ class HttpInvoker:
             now=now,
             tracing=dict(request.headers.starting_with("x-fc-tracing-")),
             http=http_call(request, target, host),
+            stream=True,
         )
         chosen = self._invoker.check(target.world, call)
         as_event = generation == "3.0" and not is_custom(chosen.image.runtime)
@@ -77,7 +78,12 @@ class HttpInvoker:
             return _too_large(error.message)
         if invoked.result.error_type:
             return _failed(invoked, request)
-        return await self._answer(invoked, request, generation, as_event=as_event)
+        try:
+            return await self._answer(invoked, request, generation, as_event=as_event)
+        except BadResponse:
+            if invoked.result.stream is not None:
+                await invoked.result.stream.aclose()
+            raise
 
     def _queued(self, call: Call, target: HttpTarget) -> Response:
         """Queue a call whose caller does not want to wait. Source: web function page of 3.0; the answer is assumed."""
@@ -116,7 +122,8 @@ class HttpInvoker:
         headers = passed_out(http.headers, keep_length=request.method == "HEAD" and not answered.body)
         if generation == "3.0" and _size(headers) > limits.HTTP_RESPONSE_HEADER_BYTES:
             raise BadResponse(reason=f"its headers are larger than {limits.HTTP_RESPONSE_HEADER_BYTES} bytes")
-        return Response(http.status, answered.body, [*headers, *_own_headers(invoked, request)])
+        body = answered.body if result.stream is None else result.stream
+        return Response(http.status, body, [*headers, *_own_headers(invoked, request)])
 
 
 def check_allowed(request: Request, target: HttpTarget, principal: Principal) -> None:

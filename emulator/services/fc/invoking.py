@@ -4,6 +4,7 @@ import json
 from asyncio import CancelledError
 from collections.abc import Mapping
 from dataclasses import field
+from functools import partial
 from typing import NamedTuple
 
 from emulator.kernel.clock import MINUTE, Millis
@@ -43,7 +44,7 @@ KEYS_SHARED_MS = 15 * MINUTE
 class Call:
     """A call somebody wants made.
 
-    ``service`` is empty for a 3.0 function; ``tracing`` and ``http`` as in `Invocation`.
+    ``service`` is empty for a 3.0 function; ``tracing``, ``http`` and ``stream`` as in `Invocation`.
     """
 
     service: str
@@ -55,6 +56,7 @@ class Call:
     retry_count: int = 0
     tracing: Mapping[str, str] = field(default_factory=dict)
     http: HttpCall | None = None
+    stream: bool = False
 
 
 class Invoked(NamedTuple):
@@ -127,11 +129,14 @@ class Invoker:
             credentials=self.credentials(world, target, call.now),
             tracing=call.tracing,
             http=call.http,
+            stream=call.stream,
         )
         admission = self._admission
         ticket = admission.enter(world, call.service, call.function, call.qualifier, function.config)
+        stream = None
         try:
             result = await self._instances.invoke(target.image, invocation)
+            stream = result.stream
         except RuntimeFailure as failure:
             raise refusal(failure) from failure
         except CancelledError:
@@ -140,7 +145,11 @@ class Invoker:
                 raise
             raise aborted from None
         finally:
-            admission.leave(world, call.service, call.function, ticket)
+            leave = partial(admission.leave, world, call.service, call.function, ticket)
+            if stream is None:
+                leave()
+            else:
+                stream.at_end(lambda _: leave())
         return Invoked(result=result, version=target.version, checksum=checksum)
 
     def credentials(self, world: World, target: Target, now: Millis) -> Credentials | None:

@@ -1,8 +1,9 @@
 """One running program that listens: its calls are requests, its health can be asked for."""
 
 import asyncio
+from dataclasses import replace
 
-from emulator.http.client import ClientError, ClientResponse, HttpClient
+from emulator.http.client import ClientError, ClientResponse, HttpClient, StreamedResponse
 from emulator.http.client_errors import AnswerTooLarge, ConnectFailed
 from emulator.services.fc.runtime import failures
 from emulator.services.fc.runtime.custom_headers import STATUS_FIELD, request_fields, request_line, succeeded
@@ -11,11 +12,13 @@ from emulator.services.fc.runtime.instance import FunctionImage, HttpAnswer
 from emulator.services.fc.runtime.launcher import Answer, Call, Exit, Listener
 from emulator.services.fc.runtime.program_process import Pending, ProgramProcess
 from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.streaming import StreamedBody
 
 _FOREVER_S = 30 * 24 * 3600.0
 """Calls end by the function's own time-out, which ends the process."""
 
 _LINGER_S = 0.1
+_SHORT = 1024 * 1024
 _IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
 
 
@@ -66,15 +69,18 @@ class CustomProcess(ProgramProcess):
         began = self._loop.time()
         method, target = request_line(call)
         try:
-            response = await self._client.request(
+            response = await self._client.open(
                 method,
                 self._url(target),
                 timeout_s=_FOREVER_S,
                 headers=request_fields(self._image, call),
                 body=call.event,
-                max_response=self._limit,
             )
-            answer = self._read(call, response, (self._loop.time() - began) * 1000)
+            if call.stream and call.http is not None and not _is_short(call.http.method, response):
+                answer = self._streamed(response, (self._loop.time() - began) * 1000)
+            else:
+                whole = await response.whole(self._limit)
+                answer = self._read(call, whole, (self._loop.time() - began) * 1000)
         except AnswerTooLarge:
             answer = self._answer(b"", (self._loop.time() - began) * 1000, size=self._limit + 1)
         except (ClientError, ValueError) as error:
@@ -103,8 +109,18 @@ class CustomProcess(ProgramProcess):
         ok = 200 <= status < 300
         return self._answer(b"" if ok else _failure(status, body), duration_ms, ok=ok)
 
+    def _streamed(self, response: StreamedResponse, duration_ms: float) -> Answer:
+        http = HttpAnswer(status=response.status, headers=tuple(response.headers.pairs))
+        return replace(self._answer(b"", duration_ms, http=http), stream=StreamedBody(response))
+
     def _url(self, target: str) -> str:
         return f"http://127.0.0.1:{self.port}{target if target.startswith('/') else '/' + target}"
+
+
+def _is_short(method: str, response: StreamedResponse) -> bool:
+    """Tell whether an answer is known to be short enough for being passed on at once, which costs less."""
+    length = response.headers.get("content-length")
+    return method == "HEAD" or response.status in {204, 304} or (length.isdigit() and int(length) <= _SHORT)
 
 
 def _failure(status: int, body: bytes) -> bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from emulator.kernel.frozen import frozen
+from emulator.services.fc.runtime.streaming import StreamedBody
 
 ErrorType = Literal["HandledInvocationError", "UnhandledInvocationError", "InitializationError"]
 """What ``X-Fc-Error-Type`` says about a failed function."""
@@ -121,7 +122,8 @@ class Invocation:
     """One call: the event's bytes and what the context tells about the call.
 
     ``qualifier`` is what the caller named (``LATEST``, a version or an alias). ``tracing`` holds the request headers
-    whose names start with ``x-fc-tracing-`` (lower case). With ``http`` the handler is called for an HTTP request.
+    whose names start with ``x-fc-tracing-`` (lower case). With ``http`` the handler is called for an HTTP request; with
+    ``stream`` its answer may be passed on as it comes.
     """
 
     request_id: str
@@ -131,6 +133,7 @@ class Invocation:
     credentials: Credentials | None = None
     tracing: Mapping[str, str] = field(default_factory=dict)
     http: HttpCall | None = None
+    stream: bool = False
 
 
 @frozen
@@ -140,7 +143,8 @@ class InvocationResult:
     ``body`` is what the function returned, or the error JSON when ``error_type`` is set. ``log`` is this call's part of
     the instance's log with markers and summary, cut at the front when it is long. ``cold`` tells whether an instance
     was started for this call, ``provisioned`` whether it was one kept ready. ``http`` is set when an HTTP request was
-    served without failure.
+    served without failure. ``stream`` stands for ``body`` when the function still writes it: the call goes on, and the
+    log, until it has been read or closed.
     """
 
     body: bytes
@@ -152,6 +156,7 @@ class InvocationResult:
     cold: bool
     provisioned: bool = False
     http: HttpAnswer | None = None
+    stream: StreamedBody | None = None
 
 
 class InstanceInfo(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime.instance import Credentials, FunctionImage, HttpAnswer, HttpCall
+from emulator.services.fc.runtime.streaming import StreamedBody
 
 CallKind = Literal["invoke", "initialize", "pre_freeze", "pre_stop"]
 
@@ -27,6 +28,7 @@ class Call:
     keys: tuple[str, str, str] | None = None
     tracing: Mapping[str, str]
     http: HttpCall | None = None
+    stream: bool = False
 
 
 @frozen
@@ -34,7 +36,7 @@ class Answer:
     """The process answered.
 
     ``over_memory`` means it needed more than it may; ``size`` is that of the whole body; ``handled`` that the function
-    itself reported its failure.
+    itself reported its failure; ``stream`` stands for a body that the function still writes.
     """
 
     succeeded: bool
@@ -45,6 +47,7 @@ class Answer:
     size: int
     http: HttpAnswer | None = None
     handled: bool = False
+    stream: StreamedBody | None = None
 
 
 @frozen

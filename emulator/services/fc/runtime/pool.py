@@ -7,6 +7,7 @@ rest is reaped after an idle time. Time spent idle follows the emulator's clock;
 import asyncio
 import logging
 import os
+from functools import partial
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import frozen
@@ -118,12 +119,17 @@ class InstancePool:
         """
         for _ in range(2):
             worker, cold = await self._worker(image, invocation.credentials)
+            result = None
             try:
-                return await worker.invoke(invocation, cold=cold)
+                result = await worker.invoke(invocation, cold=cold)
+                return result
             except CallNotRead:
                 worker.retired = True
             finally:
-                self._release(worker)
+                if result is not None and result.stream is not None:
+                    result.stream.at_end(partial(self._release_streamed, worker))
+                else:
+                    self._release(worker)
         raise InstanceStartFailed("the process ended before it was ready")
 
     async def _worker(self, image: FunctionImage, credentials: Credentials | None) -> tuple[Worker, bool]:
@@ -276,6 +282,10 @@ class InstancePool:
             worker.retired = True
         finally:
             self._release(worker)
+
+    def _release_streamed(self, worker: Worker, error: BaseException | None) -> None:
+        del error
+        self._release(worker)
 
     def _release(self, worker: Worker) -> None:
         """Take a call out of the account and decide what becomes of the instance."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, Literal
 
+from emulator.http.client_errors import ClientError
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime import failures, logs
 from emulator.services.fc.runtime.deadline import Deadline
@@ -26,6 +27,7 @@ from emulator.services.fc.runtime.instance import (
 )
 from emulator.services.fc.runtime.launcher import Answer, Call, CallKind, Exit, InstanceProcess
 from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.streaming import StreamedBody
 
 OnLog = Callable[[FunctionImage, str, bytes], None]
 
@@ -51,6 +53,7 @@ class Outcome:
     duration_ms: float
     too_large: bool = False
     http: HttpAnswer | None = None
+    stream: StreamedBody | None = None
 
     @property
     def error_type(self) -> ErrorType | None:
@@ -129,17 +132,20 @@ class Worker:
         Raises: CallNotRead; ResponseTooLarge; InstanceStartFailed.
         """
         log = self._open_log(invocation)
+        streaming = False
         try:
             outcome = await self._initialize(invocation, log)
             if outcome is not None and outcome.error:
                 return self._result(invocation, log, outcome, "InitializationError", cold=cold)
             outcome = await self._run("invoke", invocation, log, self.image.timeout_s)
+            streaming = outcome.stream is not None
             result = self._result(invocation, log, outcome, outcome.error_type, cold=cold)
             if outcome.too_large:
                 raise ResponseTooLarge(self._settings.response_limit)
             return result
         finally:
-            self._logs.pop(invocation.request_id, None)
+            if not streaming:
+                self._logs.pop(invocation.request_id, None)
 
     async def prepare(self, request_id: str, credentials: Credentials | None) -> bool:
         """Run the initializer ahead of the first call, as provisioned instances do; return whether it succeeded.
@@ -252,13 +258,36 @@ class Worker:
         try:
             reply = await self._process.begin(_call(kind, invocation))
         except asyncio.CancelledError:
+            deadline.cancel()
             self._abandon(log, marker, request_id, deadline.elapsed_ms())
             raise
-        finally:
-            deadline.cancel()
+        if isinstance(reply, Answer) and reply.stream is not None:
+            reply.stream.at_end(partial(self._end_stream, deadline, invocation, log))
+            return Outcome(body=b"", error="", duration_ms=deadline.elapsed_ms(), http=reply.http, stream=reply.stream)
+        deadline.cancel()
         outcome = self._judge(reply, deadline, timeout_s)
         log.add_line(logs.end_marker(marker, request_id, outcome.error))
         return outcome
+
+    def _end_stream(
+        self, deadline: Deadline, invocation: Invocation, log: logs.CallLog, error: BaseException | None
+    ) -> None:
+        """Close a call whose answer was passed on as it came; what cut it short ends the instance."""
+        deadline.cancel()
+        elapsed_ms, request_id = deadline.elapsed_ms(), invocation.request_id
+        if error is None:
+            message = ""
+        elif deadline.passed:
+            message = failures.timed_out(self.image.timeout_s, self._memory_mb)
+        elif isinstance(error, ClientError):
+            message = failures.process_exited(elapsed_ms, self._memory_mb)
+        else:
+            message = failures.canceled(elapsed_ms, self._memory_mb)
+        if message:
+            self._discard()
+        log.add_line(logs.end_marker("Invoke", request_id, message))
+        log.add(logs.summary(elapsed_ms, self.image.memory_mb, self._memory_mb))
+        self._logs.pop(request_id, None)
 
     def _judge(self, reply: Answer | Exit, deadline: Deadline, timeout_s: float) -> Outcome:
         """Say how a run ended and discard the instance unless it can go on.
@@ -292,7 +321,8 @@ class Worker:
     def _result(
         self, invocation: Invocation, log: logs.CallLog, outcome: Outcome, error_type: ErrorType | None, *, cold: bool
     ) -> InvocationResult:
-        log.add(logs.summary(outcome.duration_ms, self.image.memory_mb, self._memory_mb))
+        if outcome.stream is None:
+            log.add(logs.summary(outcome.duration_ms, self.image.memory_mb, self._memory_mb))
         return InvocationResult(
             body=outcome.body,
             error_type=error_type,
@@ -303,6 +333,7 @@ class Worker:
             cold=cold,
             provisioned=self.provisioned,
             http=outcome.http,
+            stream=outcome.stream,
         )
 
     async def _run_hook(self, kind: Literal["pre_freeze", "pre_stop"], timeout_s: float) -> None:
@@ -349,4 +380,5 @@ def _call(kind: CallKind, invocation: Invocation) -> Call:
         keys=(keys.access_key_id, keys.access_key_secret, keys.security_token) if keys is not None else None,
         tracing=invocation.tracing,
         http=invocation.http,
+        stream=invocation.stream,
     )

@@ -49,6 +49,9 @@ class Handler(BaseHTTPRequestHandler):
             seen["environment"] = {name: os.environ.get(name) for name in VARIABLES}
             seen["cwd"], seen["pid"], seen["arguments"] = str(Path.cwd()), os.getpid(), sys.argv[1:]
             content = json.dumps(seen).encode()
+        if "pieces" in order:
+            self.stream(order)
+            return
         self.answer(status or order.get("status", 200), order.get("headers", {}), content)
 
     def answer(self, status, headers, content):
@@ -59,6 +62,23 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(content)
+
+    def stream(self, order):
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for number in range(order["pieces"]):
+            piece = b"piece %d\n" % number
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.flush()
+            if order.get("exit_after") == number:
+                os._exit(3)
+            if order.get("wait_for"):
+                deadline = time.monotonic() + 20
+                while not Path(order["wait_for"]).exists() and time.monotonic() < deadline:
+                    time.sleep(0.01)
+        print("streamed", flush=True)
+        self.wfile.write(b"0\r\n\r\n")
 
     do_GET = do_POST = do_PUT = do_HEAD = do_DELETE = handle_any
 
