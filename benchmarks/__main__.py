@@ -8,6 +8,7 @@ from benchmarks.foundation import Foundation
 from benchmarks.harness import machine, run, table, write_json
 from benchmarks.mns import Queues
 from benchmarks.mns_http import QueuesOverHttp
+from benchmarks.mns_push import Pushes
 from benchmarks.workflow import Workflows
 
 
@@ -18,7 +19,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write every sample to this file")
     arguments = parser.parse_args()
     with ExitStack() as stack:
-        parts = [stack.enter_context(closing(part())) for part in (Foundation, Workflows, Queues, QueuesOverHttp)]
+        parts = [
+            stack.enter_context(closing(part())) for part in (Foundation, Workflows, Queues, QueuesOverHttp, Pushes)
+        ]
         rows = [row for part in parts for row in part.rows()]
         run(rows, arguments.rounds)
     told = machine()
