@@ -14,9 +14,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
+from emulator.kernel.crc64 import checksum
 from emulator.kernel.frozen import frozen
 from emulator.services.fc import limits
-from emulator.services.fc.crc64 import checksum
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Code
 

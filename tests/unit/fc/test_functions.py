@@ -6,8 +6,8 @@ import zipfile
 
 import pytest
 
+from emulator.kernel.crc64 import checksum
 from emulator.services.fc.code import decode_zip
-from emulator.services.fc.crc64 import checksum
 from emulator.services.fc.errors import FcError, InvalidArgument
 
 FULL = {

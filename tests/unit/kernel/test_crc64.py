@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.services.fc.crc64 import _ONES, _by_bytes, checksum, crc64
+from emulator.kernel.crc64 import _ONES, _by_bytes, checksum, combine, crc64
 
 
 def test_published_check_value_comes_out():
@@ -21,6 +21,14 @@ def test_long_inputs_give_the_same_as_byte_by_byte(size: int):
     data = bytes((index * 131 + (index >> 7)) & 0xFF for index in range(size))
 
     assert crc64(data) == _by_bytes(data, _ONES) ^ _ONES
+
+
+@pytest.mark.parametrize("cut", [0, 1, 9, 4096, 99_999, 100_000])
+def test_checksum_of_two_parts_is_that_of_the_whole(cut: int):
+    """Where the text was cut makes no difference, at its ends neither."""
+    data = bytes((index * 37 + (index >> 5)) & 0xFF for index in range(100_000))
+
+    assert combine(crc64(data[:cut]), crc64(data[cut:]), len(data) - cut) == crc64(data)
 
 
 def test_xz_files_carry_the_same_checksum():
