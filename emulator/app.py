@@ -35,9 +35,11 @@ from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
 from emulator.redirect import hook_environment
 from emulator.redirect.trust import write_bundle
+from emulator.storage.checkpoints import Checkpoints
 from emulator.storage.database import Database
 from emulator.storage.folder import StateFolder
 from emulator.storage.migrations import Schema, migrate
+from emulator.storage.shrinking import Shrinker, make_shrinkable
 
 if TYPE_CHECKING:
     from emulator.assembly import Assembly
@@ -120,14 +122,27 @@ class Emulator:
         keyring.add(services.temporary_keys)
         fronts.update(services.fronts())
         loaded.set_result(None)
+        self._tend_file(database, work, timers)
         renew()
 
     def _open_database(self, work: Path) -> Database:
         """Open the state file, or one in memory, and bring it to this program's schema."""
         database = Database(None if self.config.ephemeral else work / "state.db", self.config.durability)
         self._closing.callback(database.close)
+        make_shrinkable(database)
         migrate(database, _SCHEMAS)
         return database
+
+    def _tend_file(self, database: Database, work: Path, timers: LoopTimers) -> None:
+        """Keep the state file and its log small from now on; what is in memory has neither."""
+        if self.config.ephemeral:
+            return
+        checkpoints = Checkpoints(database, work / "state.db")
+        self._closing.callback(checkpoints.close)
+        checkpoints.start()
+        shrinker = Shrinker(database, timers, self._clock)
+        self._closing.callback(shrinker.close)
+        shrinker.start()
 
     def _pipeline(
         self,

@@ -9,14 +9,32 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
+from emulator.kernel.frozen import frozen
+
 _log = logging.getLogger(__name__)
+
+CHECKED_BYTES = 32 * 1024 * 1024
+"""A file up to this size is read through when it is opened; a larger one would hold up the start for seconds."""
 
 Durability = Literal["normal", "full"]
 Row = sqlite3.Row | tuple[Any, ...]
+
+
+_INCREMENTAL = 2
+
+
+@frozen
+class FileSizes:
+    """``pages`` is all of the file, ``free_pages`` what nothing uses; ``log_bytes`` is the write-ahead log's file."""
+
+    pages: int
+    free_pages: int
+    page_bytes: int
+    log_bytes: int
 
 
 class StorageDamaged(Exception):
@@ -41,19 +59,25 @@ class Database:
         self._connection = sqlite3.connect(
             ":memory:" if path is None else path, isolation_level=None, cached_statements=512, check_same_thread=False
         )
+        self._path = path
         self._in_transaction = False
         self._lost = False
+        self._on_commit: Callable[[], None] | None = None
+        self.commits = 0
+        """How many transactions have been committed."""
         self._waiting: list[Callable[[CommitFailed | None], None]] = []
         self._on_rollback: list[Callable[[], None]] = []
         try:
+            self._connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # only a new file follows; see `shrinking`
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute(f"PRAGMA synchronous={'FULL' if durability == 'full' else 'NORMAL'}")
             self._connection.execute("PRAGMA foreign_keys=ON")
             self._connection.execute("PRAGMA temp_store=MEMORY")
             self._connection.execute("PRAGMA cache_size=-4096")
             self._connection.execute("PRAGMA journal_size_limit=16777216")
-            if path is not None:
+            if path is not None and path.stat().st_size <= CHECKED_BYTES:
                 self._connection.execute("PRAGMA quick_check(1)")
+            self._connection.execute("SELECT count(*) FROM sqlite_master")
         except sqlite3.DatabaseError as error:
             self._connection.close()
             if isinstance(error, sqlite3.OperationalError):
@@ -160,6 +184,7 @@ class Database:
                 error = CommitFailed("SQLite had to undo the transaction")
             else:
                 self._connection.execute("COMMIT")
+                self.commits += 1
         except sqlite3.Error as cause:
             _log.error("commit failed, this moment's changes are undone: %s", cause)
             error = CommitFailed(str(cause))
@@ -175,6 +200,53 @@ class Database:
                 done(error)
             except Exception:
                 _log.exception("an effect after the commit failed")
+        if self._on_commit is not None:
+            self._on_commit()
+
+    # --- the file ------------------------------------------------------------------------------------------------
+
+    def checkpoint_elsewhere(self, on_commit: Callable[[], None] | None) -> None:
+        """Leave checkpoints to somebody who is told of each commit; with None, to SQLite again."""
+        self._on_commit = on_commit
+        self._connection.execute(f"PRAGMA wal_autocheckpoint={0 if on_commit else 1000}")
+
+    def checkpoint(self) -> None:
+        """Copy the write-ahead log into the file now; between transactions, and as far as that is possible."""
+        try:
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except sqlite3.Error as error:
+            _log.warning("the write-ahead log is not copied: %s", error)
+
+    def sizes(self) -> FileSizes:
+        """Return how large the file and its log are."""
+        pages, free, size = (self._pragma(name) for name in ("page_count", "freelist_count", "page_size"))
+        log = 0
+        if self._path is not None:
+            with suppress(OSError):
+                log = self._path.with_name(self._path.name + "-wal").stat().st_size
+        return FileSizes(pages=pages, free_pages=free, page_bytes=size, log_bytes=log)
+
+    @property
+    def gives_pages_back(self) -> bool:
+        """Whether pages that nothing uses can be cut off the file one by one."""
+        return self._pragma("auto_vacuum") == _INCREMENTAL
+
+    def give_back(self, pages: int) -> None:
+        """Cut up to *pages* pages that nothing uses off the file, in the transaction of this tick."""
+        for _ in range(pages):  # one by one: the module sqlite3 takes only the first step of a larger number
+            self.write("PRAGMA incremental_vacuum(1)")
+
+    def rewrite(self) -> None:
+        """Write the file anew without what nothing uses, in the form that gives pages back; takes its time.
+
+        Raises: sqlite3.Error when there is no room for it; the file is as before then.
+        """
+        self.commit()
+        self._connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+        self._connection.execute("VACUUM")
+
+    def _pragma(self, name: str) -> int:
+        return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
 
     def close(self) -> None:
         """Commit what is pending and close the file."""

@@ -1,0 +1,157 @@
+"""Checkpoints beside the loop: everything gets into the file, the log stays bounded, SQLite takes over at the end."""
+
+import asyncio
+import sqlite3
+import time
+
+import pytest
+
+from emulator.storage import checkpoints
+from emulator.storage.checkpoints import Checkpoints
+from emulator.storage.database import Database
+
+LIMIT_S = 20
+
+
+async def reached(condition):
+    """Give other threads time until *condition* holds; tell whether it came to that."""
+    end = time.monotonic() + LIMIT_S
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        await asyncio.sleep(0.005)
+    return True
+
+
+@pytest.fixture
+def path(tmp_path):
+    database = Database(tmp_path / "state.db")
+    database.write("CREATE TABLE t (n INTEGER PRIMARY KEY, body TEXT)")
+    database.close()
+    return tmp_path / "state.db"
+
+
+def rows_without_the_log(path, tmp_path):
+    """Count the rows that the file itself holds, as if the log had been lost."""
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(path.read_bytes())
+    with sqlite3.connect(copy) as other:
+        other.execute("PRAGMA journal_mode=DELETE")
+        return other.execute("SELECT count(*) FROM t").fetchone()[0]
+
+
+def test_committed_rows_get_into_the_file_while_it_is_open(path, tmp_path):
+    """The thread copies what was committed, without anything else being called."""
+
+    async def scenario():
+        database = Database(path)
+        beside = Checkpoints(database, path, interval_s=0.01)
+        beside.start()
+        database.write("INSERT INTO t VALUES (1, 'x')")
+        await database.committed()
+        copied = await reached(lambda: beside.done > 0)
+        found = rows_without_the_log(path, tmp_path)
+        beside.close()
+        database.close()
+        return copied, found
+
+    assert asyncio.run(scenario()) == (True, 1)
+
+
+def test_no_checkpoint_begins_without_a_commit_since_the_last_one(path, monkeypatch):
+    """An idle emulator copies nothing, and never right after a complete copy."""
+
+    async def scenario():
+        database = Database(path)
+        beside = Checkpoints(database, path, interval_s=0.001)
+        beside.start()
+        database.write("INSERT INTO t VALUES (1, 'x')")
+        await database.committed()
+        await reached(lambda: beside.done > 0)
+        for _ in range(20):  # the thread is woken, and finds that no transaction has been committed
+            beside._written.set()
+            await reached(lambda: not beside._written.is_set())
+        woken = beside.done
+        beside.close()
+        database.close()
+        return woken, database.commits
+
+    done, commits = asyncio.run(scenario())
+
+    assert commits == 1
+    assert done == 1
+
+
+def test_the_log_begins_anew_under_an_uninterrupted_load(path, monkeypatch):
+    """Where the thread never catches up, the loop copies the rest, so the log keeps a bound."""
+    monkeypatch.setattr(checkpoints, "LONGEST_LOG", 50)
+    log = path.with_name("state.db-wal")
+
+    async def scenario():
+        database = Database(path)
+        database._connection.execute("PRAGMA journal_size_limit=100000")
+        beside = Checkpoints(database, path, interval_s=0.001)
+        beside.start()
+        largest = after = 0
+        for number in range(4000):
+            database.write("INSERT INTO t VALUES (?, ?)", (number, "x" * 3000))
+            await database.committed()
+            if number == 3000:
+                largest = beside.done
+        after = log.stat().st_size
+        beside.close()
+        database.close()
+        return largest, after
+
+    done, size = asyncio.run(scenario())
+
+    assert done > 0
+    assert size < 4000 * 3000 / 2  # all commits together appended more than 12 MB
+
+
+def test_two_databases_in_one_process_do_not_meet(tmp_path):
+    """Each emulator has a thread and a log of its own, and ending one leaves the other."""
+
+    async def scenario():
+        pairs = []
+        for name in ("a.db", "b.db"):
+            database = Database(tmp_path / name)
+            database.write("CREATE TABLE t (n INTEGER)")
+            beside = Checkpoints(database, tmp_path / name, interval_s=0.005)
+            beside.start()
+            pairs.append((database, beside))
+        await pairs[0][0].committed()
+        pairs[0][1].close()
+        pairs[0][0].close()
+        database, beside = pairs[1]
+        before = beside.done
+        database.write("INSERT INTO t VALUES (1)")
+        await database.committed()
+        went_on = await reached(lambda: beside.done > before)
+        beside.close()
+        database.close()
+        return went_on
+
+    assert asyncio.run(scenario())
+    assert not (tmp_path / "b.db-wal").exists()
+
+
+def test_closing_before_the_first_commit_ends_the_thread(path):
+    """A start that fails later on does not hang."""
+    database = Database(path)
+    beside = Checkpoints(database, path)
+    beside.start()
+
+    beside.close()
+
+    database.close()
+    assert not beside._thread.is_alive()
+
+
+def test_closing_what_was_never_started_is_harmless(path):
+    """An emulator whose start failed closes what it has made."""
+    database = Database(path)
+
+    Checkpoints(database, path).close()
+
+    database.close()
