@@ -5,6 +5,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from benchmarks.foundation import Foundation
+from benchmarks.functions import Functions
 from benchmarks.harness import machine, run, table, write_json
 from benchmarks.mns import Queues
 from benchmarks.mns_http import QueuesOverHttp
@@ -20,7 +21,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with ExitStack() as stack:
         parts = [
-            stack.enter_context(closing(part())) for part in (Foundation, Workflows, Queues, QueuesOverHttp, Pushes)
+            stack.enter_context(closing(part()))
+            for part in (Foundation, Functions, Workflows, Queues, QueuesOverHttp, Pushes)
         ]
         rows = [row for part in parts for row in part.rows()]
         run(rows, arguments.rounds)
