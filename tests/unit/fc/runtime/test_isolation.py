@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -14,6 +15,7 @@ import pytest
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.ids import RandomIds
 from emulator.services.fc.runtime.pool import InstancePool
+from emulator.services.fc.runtime.python import bootstrap_command
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 SERVER = """
@@ -72,6 +74,20 @@ def test_nothing_outlives_an_emulator_that_was_killed(tmp_path):
         time.sleep(0.02)
 
     assert not [pid for pid in pids if is_running(pid)]
+
+
+def test_zygote_ends_quietly_when_its_server_died_before_reading():
+    """News nobody has read makes the socket end with an error; the zygote ends its instances all the same."""
+    ours, theirs = socket.socketpair()
+    command = bootstrap_command(sys.executable, "zygote", str(theirs.fileno()), hook=None)
+    with subprocess.Popen(command, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE, text=True) as zygote:
+        theirs.close()
+        ours.settimeout(30)
+        ours.recv(1, socket.MSG_PEEK)  # it is ready, and the news stays unread
+        ours.close()
+        complaint = zygote.communicate(timeout=30)[1]
+
+    assert (zygote.returncode, complaint) == (0, "")
 
 
 @pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="needs a second interpreter, the one under the virtualenv")

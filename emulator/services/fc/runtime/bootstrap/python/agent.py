@@ -17,7 +17,7 @@ import traceback
 from types import FrameType, ModuleType
 from typing import Any
 
-from . import logs, process, results, wsgi  # noqa: TID252 - the package has another name inside an instance
+from . import debugger, logs, process, results, wsgi  # noqa: TID252 - the package has another name inside an instance
 from .context import FCContext  # noqa: TID252
 from .frames import FrameBuffer, encode  # noqa: TID252
 from .handlers import Handlers, LoadFailure  # noqa: TID252
@@ -63,7 +63,9 @@ class Agent:
             self._handlers = Handlers(self._boot["code_dir"])
             self._meter = process.MemoryMeter(forked=self._forked)
             process.settle_in(self._boot, self._hook)
-        except OSError as error:
+            if self._boot["debug"]:
+                self._send({"debugger": debugger.listen(self._boot["debug_folder"])})
+        except (OSError, ImportError, RuntimeError) as error:
             self._send({"fatal": str(error)})
             _exit(1)
         self._concurrent = self._boot["concurrency"] > 1
@@ -83,6 +85,8 @@ class Agent:
             self._send({"began": call["seq"]})
         self._request_ids.enter(call["rid"])
         self._publish_keys(call["keys"])
+        if self._boot["debug"] == "wait":
+            debugger.wait_for_client()
         began = _clock()
         http: dict[str, Any] | None = None
         if "http" in call:
@@ -95,7 +99,7 @@ class Agent:
             _exit(0)
         peak_kb = self._meter.peak_kb()
         answer = {"done": call["seq"], "ok": succeeded, "ms": duration_ms, "mem": peak_kb}
-        if peak_kb > self._boot["memory"] * 1024:
+        if peak_kb > self._boot["memory"] * 1024 and not self._boot["debug"]:
             answer["over"] = self._meter.exceeds(peak_kb, self._boot["memory"])
         if http is not None:
             answer["http"] = http
@@ -188,7 +192,10 @@ class Agent:
             frame = self._incoming.next()
             if frame is not None:
                 return frame
-            size = self._receive_into(self._received)
+            try:
+                size = self._receive_into(self._received)
+            except ConnectionResetError:  # the server was killed before it had read the last answer
+                size = 0
             if size == 0:
                 _exit(0)
             self._incoming.feed(self._received[:size])

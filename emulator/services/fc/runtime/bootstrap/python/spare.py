@@ -40,9 +40,12 @@ def wait(link: socket.socket) -> tuple[int, int]:
 
 
 def receive_descriptors(link: socket.socket, size: int) -> tuple[bytes, list[int]]:
-    """Receive up to *size* bytes and the descriptors that came along."""
+    """Receive up to *size* bytes and the descriptors that came along; no bytes when the other end is gone."""
     descriptors = array.array("i")
-    data, ancillary, _, _ = link.recvmsg(size, socket.CMSG_SPACE(2 * descriptors.itemsize))
+    try:
+        data, ancillary, _, _ = link.recvmsg(size, socket.CMSG_SPACE(2 * descriptors.itemsize))
+    except ConnectionResetError:  # it was killed before it had read what it was told last
+        return b"", []
     for level, kind, content in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             descriptors.frombytes(content)
