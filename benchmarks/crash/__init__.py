@@ -1,0 +1,1 @@
+"""The crash harness: loads an emulator, kills it at random instants, and holds it to what it acknowledged."""
