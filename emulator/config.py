@@ -322,32 +322,26 @@ def _read_file(folder: Path) -> tuple[dict[str, _Given], dict[str, Any], _Lines]
 
 def _entries(text: str) -> tuple[list[tuple[str, Any, int]], _Lines]:
     """Return (key, value, line) of the file's top level, and the lines of what its resources consist of."""
-    import yaml  # slow to import, and most installations have no file
+    from emulator.kernel.yaml_text import UnreadableYaml, YamlText  # most installations have no file
 
-    loader = yaml.SafeLoader(text)
     try:
-        root = loader.get_single_node()
+        document = YamlText(text)
+        root = document.root
         if root is None:
             return [], {}
-        if not isinstance(root, yaml.MappingNode):
+        if root.id != "mapping":
             raise ConfigError(f"{FILE_NAME}:{root.start_mark.line + 1}: the file must be a mapping of settings")
         entries: list[tuple[str, Any, int]] = []
         lines: _Lines = {}
         for key, value in root.value:
-            name = loader.construct_object(key, deep=True)
+            name = str(document.value(key))
             if name in RESOURCE_KEYS:
                 _note_lines(key, value, (name,), lines, set())
-            content = loader.construct_object(value, deep=True)
-            entries.append((str(name), content, key.start_mark.line + 1))
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ConfigError(f"{FILE_NAME}:{line}: not valid YAML: {error.problem}") from error
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ConfigError(f"{FILE_NAME}: not valid YAML: {error}") from error
-    else:
-        return entries, lines
-    finally:
-        loader.dispose()
+            entries.append((name, document.value(value), key.start_mark.line + 1))
+    except UnreadableYaml as error:
+        place = FILE_NAME if error.line is None else f"{FILE_NAME}:{error.line}"
+        raise ConfigError(f"{place}: not valid YAML: {error.problem}") from error
+    return entries, lines
 
 
 def _note_lines(key: Any, value: Any, path: tuple[str, ...], lines: _Lines, seen: set[int]) -> None:

@@ -13,8 +13,15 @@ def _moment(instant: Millis) -> datetime:
     return _EPOCH + timedelta(milliseconds=instant)
 
 
-def _millis(moment: datetime) -> Millis:
-    return Millis((moment - _EPOCH) // timedelta(milliseconds=1))
+def _millis(moment: datetime, offset: timedelta) -> Millis:
+    """Return the instant that is *offset* before the wall clock shows *moment*.
+
+    Raises: ValueError when that is outside the years 1 to 9999, so that every date which is read can be written.
+    """
+    try:
+        return Millis((moment.replace(tzinfo=UTC) - offset - _EPOCH) // timedelta(milliseconds=1))
+    except OverflowError as error:
+        raise ValueError(moment.isoformat()) from error
 
 
 def http_date(instant: Millis) -> str:
@@ -37,9 +44,10 @@ def parse_http_date(text: str) -> Millis:
     if len(parts) != 5:
         raise ValueError(text)
     day, month, year, clock, zone = parts
-    hour, minute, second = (int(part) for part in clock.split(":"))
-    if month.title() not in _MONTHS or len(year) != 4:
+    numbers = (day, *clock.split(":"))
+    if month.title() not in _MONTHS or len(year) != 4 or any(len(number) > 2 for number in numbers):
         raise ValueError(text)
+    hour, minute, second = (int(part) for part in numbers[1:])
     if zone.upper() in {"GMT", "UTC", "UT", "Z"}:
         offset = timedelta()
     elif len(zone) == 5 and zone[0] in "+-" and zone[1:].isdigit():
@@ -47,7 +55,7 @@ def parse_http_date(text: str) -> Millis:
     else:
         raise ValueError(text)
     moment = datetime(int(year), _MONTHS.index(month.title()) + 1, int(day), hour, minute, second, tzinfo=UTC)
-    return _millis(moment - offset)
+    return _millis(moment, offset)
 
 
 def iso_seconds(instant: Millis) -> str:
@@ -67,6 +75,7 @@ def parse_iso(text: str) -> Millis:
     Raises: ValueError.
     """
     moment = datetime.fromisoformat(text.strip().upper())
-    if moment.tzinfo is None:
+    offset = moment.utcoffset()
+    if offset is None:
         raise ValueError(text)
-    return _millis(moment)
+    return _millis(moment, offset)

@@ -1,7 +1,9 @@
 """Strict XML, read into small elements and written with escapes: what MNS and OSS exchange.
 
-Reading goes by local names, because clients send a namespace with or without a trailing slash, or none. Document type
-declarations are refused, and with them every entity trick; depth and number of elements are bounded.
+Reading goes by local names, because clients send a namespace with or without a trailing slash, or none. The parser is
+not asked for namespaces: it would write a document's namespace into every name, so that a body of a megabyte with one
+long namespace and many short names takes gigabytes. Document type declarations are refused, and with them every entity
+trick; depth and number of elements are bounded.
 """
 
 import re
@@ -62,7 +64,10 @@ class _Builder:
         self._count += 1
         if len(self._open) >= MAX_DEPTH or self._count > MAX_ELEMENTS:
             raise MalformedXml("too many or too deep elements")
-        element = Element(name.rpartition(" ")[2])
+        local = name.rpartition(":")[2]
+        if not local:
+            raise MalformedXml("a name ends with its prefix")
+        element = Element(local)
         if self._open:
             self._open[-1].children.append(element)
         else:
@@ -87,7 +92,7 @@ def parse(document: bytes) -> Element:
 
     Raises: MalformedXml.
     """
-    parser = expat.ParserCreate(namespace_separator=" ")
+    parser = expat.ParserCreate()
     parser.buffer_text = True
     builder = _Builder()
     parser.StartElementHandler = builder.start

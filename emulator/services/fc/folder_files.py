@@ -50,15 +50,14 @@ class YamlFiles:
 
 
 def _parse(file: str, stamp: tuple[int, int]) -> YamlFile:
-    import yaml  # only a folder with a yml file pays for it
+    from emulator.kernel.yaml_text import UnreadableYaml, read_yaml  # only a folder with a yml file pays for it
 
     try:
-        content = yaml.safe_load(Path(file).read_bytes())
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        return YamlFile(stamp, {}, f"{file}{place}: {error.problem or 'not valid YAML'}")
-    except (yaml.YAMLError, OSError, RecursionError) as error:
+        content = read_yaml(Path(file).read_bytes())
+    except UnreadableYaml as error:
+        place = f":{error.line}:{error.column}" if error.line is not None else ""
+        return YamlFile(stamp, {}, f"{file}{place}: {error.problem}")
+    except OSError as error:
         return YamlFile(stamp, {}, f"{file}: {error}")
     if content is None:
         return YamlFile(stamp, {}, "")

@@ -132,7 +132,7 @@ def _raw(result: bytes) -> Answered:
 
 
 def _status(value: Any) -> int:
-    if isinstance(value, str) and value.isascii() and value.isdigit():
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)

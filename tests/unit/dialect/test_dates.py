@@ -41,12 +41,34 @@ def test_http_dates_of_lenient_clients(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "yesterday", "Thu, 01 Foo 1970 00:00:10 GMT", "Thu, 41 Jan 1970 00:00:10 GMT", "1 Jan 70 0:0:0 GMT"]
+    "text",
+    [
+        "",
+        "yesterday",
+        "Thu, 01 Foo 1970 00:00:10 GMT",
+        "Thu, 41 Jan 1970 00:00:10 GMT",
+        "1 Jan 70 0:0:0 GMT",
+        "1" * 30 + " Jan 1970 0:0:0 GMT",
+    ],
 )
 def test_nonsense_is_a_value_error(text):
     """Callers turn it into their service's code."""
     with pytest.raises(ValueError):
         parse_http_date(text)
+
+
+@pytest.mark.parametrize("parse", [parse_http_date, parse_iso])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mon, 01 Jan 0001 00:00:00 +0001", "Fri, 31 Dec 9999 23:59:59 -0001",
+        "0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01",
+    ],
+)  # fmt: skip
+def test_what_is_outside_the_calendar_in_utc_is_a_value_error(parse, text):
+    """An offset may carry a date over the edge of the years that can be written."""
+    with pytest.raises(ValueError):
+        parse(text)
 
 
 @pytest.mark.parametrize("text", ["", "2020-01-01T00:00:00", "2020-13-01T00:00:00Z", "now"])

@@ -1,5 +1,7 @@
 """Reading and writing XML."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,6 +62,31 @@ def test_what_is_not_plain_xml_is_refused(document):
     """Broken documents, document types and floods of elements raise the one error."""
     with pytest.raises(MalformedXml):
         parse(document)
+
+
+@pytest.mark.parametrize("document", [b"<a:/>", b"<a><:/></a>", b"<a:b:/>"])
+def test_a_prefix_alone_is_no_name(document):
+    """Every element has a local name."""
+    with pytest.raises(MalformedXml):
+        parse(document)
+
+
+def test_a_long_namespace_is_not_written_into_every_name():
+    """A body takes memory by its size, not by the number of its names times the length of their namespace."""
+    namespace = b"u" * 50_000
+    names = b" ".join(b'x:a%d=""' % number for number in range(2_000))
+    document = b'<a xmlns:x="' + namespace + b'"><b ' + names + b"/>" + b"<x:c/>" * 2_000 + b"</a>"
+
+    tracemalloc.start()
+    try:
+        root = parse(document)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert len(root.children) == 2_001
+    assert root.children[1].name == "c"
+    assert peak < 50 * len(document)
 
 
 @given(st.binary(max_size=60))

@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,12 @@ def test_version_without_a_file_has_the_settings_of_the_head(tmp_path: Path):
         ("aliases: {a: {versionId: 1, additionalVersionWeight: [2]}}", "aliases.a.additionalVersionWeight"),
         ("aliases: {a: {versionId: {}}}", "aliases.a.versionId"),
         ("? [a]\n: b", "function.yml"),
+        ("description: 2001-99-99", "function.yml:1:1"),
+        ("description: \x00", "function.yml"),
+        (
+            "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in pairwise("abcdefghijklmnopqrs")),
+            "aliases counted",
+        ),
     ],
 )
 def test_broken_function_file_is_the_functions_own_problem(tmp_path: Path, content: str, says: str):

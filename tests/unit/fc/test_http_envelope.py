@@ -114,6 +114,7 @@ def test_result_becomes_an_answer(result, status, headers, body):
         {"statusCode": "teapot"},
         {"statusCode": None},
         {"statusCode": True},
+        {"statusCode": "9" * 5000},
         {"statusCode": 200, "headers": ["a"]},
         {"statusCode": 200, "isBase64Encoded": True, "body": "!"},
     ],

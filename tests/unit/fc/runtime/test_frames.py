@@ -35,8 +35,9 @@ def test_frames_survive_any_cutting(frames, size):
         LENGTHS.pack(2, 0) + b"12",
         LENGTHS.pack(2, 0) + b"\xff\xff",
         LENGTHS.pack(2, 1001) + b"{}",
+        LENGTHS.pack(200_000, 0) + b"[" * 200_000,
     ],
-    ids=["lengths", "json", "no object", "no utf-8", "too much"],
+    ids=["lengths", "json", "no object", "no utf-8", "too much", "too deep"],
 )
 def test_what_is_no_frame_is_refused(data):
     """One exception type for every kind of nonsense."""

@@ -62,7 +62,7 @@ class FrameBuffer:
             return None
         try:
             header = _loads(self._bytes[LENGTHS.size : head_end].decode("utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise BrokenFrame(str(error)) from error
         if not isinstance(header, dict):
             raise BrokenFrame("the header is no object")
