@@ -4,6 +4,7 @@
     python3 dev.py test  [arguments of pytest]                    run the tests
     python3 dev.py check                                          format, lint, types, import contract
     python3 dev.py bench [arguments of the benchmarks]            run the benchmarks
+    python3 dev.py fuzz  TARGET [--seconds N]                     fuzz one target, or all
     python3 dev.py setup                                          only install
 
 The first task makes a virtual environment in .venv and installs the project with the versions of constraints.txt. Later
@@ -22,6 +23,7 @@ MINIMUM = (3, 11)
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 STAMP = VENV / ".localyun-setup"
+EXTRAS = ("sdk", "dev", "fuzz")  # each includes those before it
 CHECKS = (
     ("format", ("-m", "ruff", "format", "--check", ".")),
     ("lint", ("-m", "ruff", "check", ".")),
@@ -36,7 +38,7 @@ def main(arguments: list[str]) -> int:
         wanted = ".".join(str(part) for part in MINIMUM)
         found = ".".join(str(part) for part in sys.version_info[:3])
         return fail(f"Python {wanted} or newer is needed, this is {found} ({sys.executable})")
-    tasks = {"demo": demo, "test": test, "check": check, "bench": bench, "setup": setup}
+    tasks = {"demo": demo, "test": test, "check": check, "bench": bench, "fuzz": fuzz, "setup": setup}
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
         return 0 if arguments in (["-h"], ["--help"]) else 2
@@ -76,15 +78,20 @@ def bench(arguments: list[str]) -> int:
     return prepare("dev") or run("-m", "benchmarks", *arguments)
 
 
+def fuzz(arguments: list[str]) -> int:
+    """Fuzz with coverage as the guide; the engine is not among what the other tasks need."""
+    return prepare("fuzz") or run("-m", "tests.fuzz", *arguments)
+
+
 def setup(arguments: list[str]) -> int:
     """Install everything the other tasks need."""
     return fail("setup takes no arguments") if arguments else prepare("dev")
 
 
 def prepare(extra: str) -> int:
-    """Make the environment hold the project with *extra* (``sdk``, or ``dev`` that includes it); 0 when it does."""
+    """Make the environment hold the project with *extra*, one of `EXTRAS`; 0 when it does."""
     wanted = fingerprint()
-    if python_works() and read_stamp() in ({f"dev {wanted}", f"{extra} {wanted}"}):
+    if python_works() and read_stamp() in {f"{each} {wanted}" for each in EXTRAS[EXTRAS.index(extra) :]}:
         return 0
     if not python_works():
         code = make_environment()

@@ -79,6 +79,18 @@ def test_development_environment_serves_the_demonstration_too(dev):
     assert [call.endswith("[dev]") for call in calls() if "install" in call] == [True, False, True]
 
 
+def test_fuzzing_installs_its_engine_and_leaves_the_environment_fit_for_all_else(dev):
+    """The engine is asked for by nobody else, and once it is there the tests install nothing."""
+    calls = stand_in(dev)
+
+    dev.main(["test"])
+    dev.main(["fuzz", "xml", "--seconds", "1"])
+    dev.main(["test"])
+
+    assert [call.rpartition("[")[2] for call in calls() if "install" in call] == ["dev]", "fuzz]"]
+    assert "-m tests.fuzz xml --seconds 1" in calls()
+
+
 def test_failed_installation_is_told_and_tried_again(dev, capfd):
     """No stamp is left by an installation that failed."""
     calls = stand_in(dev, fails_on="pip")

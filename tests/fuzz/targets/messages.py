@@ -1,0 +1,67 @@
+"""The message service's XML and texts."""
+
+import contextlib
+
+from emulator.dialect.xml import Element, MalformedXml, parse, render
+from emulator.kernel.errors import ServiceError
+from emulator.services.mns import message_wire, queue_wire, receipts, topic_wire, wire
+from emulator.services.mns.endpoints import read_endpoint
+from emulator.services.mns.errors import MnsError
+from emulator.services.mns.model import AccountAttributes
+
+
+def xml(data: bytes) -> None:
+    """What is read can be written and reads back to the same tree."""
+    try:
+        root = parse(data)
+    except MalformedXml:
+        return
+    _drop_mixed_text(root)
+    written = render(root)
+
+    again = parse(written)
+    _drop_mixed_text(again)
+    assert _shape(again) == _shape(root)
+
+
+def _drop_mixed_text(element: Element) -> None:
+    if element.children:
+        element.text = ""
+    for child in element.children:
+        _drop_mixed_text(child)
+
+
+def _shape(element: Element) -> tuple:
+    return element.name, element.text, [_shape(child) for child in element.children]
+
+
+_BODIES = (
+    message_wire.read_drafts,
+    message_wire.read_handles,
+    queue_wire.read_settings,
+    topic_wire.read_topic,
+    topic_wire.read_publish,
+    topic_wire.read_subscription,
+    topic_wire.read_subscription_change,
+    lambda body: queue_wire.read_account(body, AccountAttributes()),
+)
+
+
+def bodies(data: bytes) -> None:
+    """Every body is read or refused with an error of the service."""
+    for read in _BODIES:
+        with contextlib.suppress(MnsError):
+            read(data)
+
+
+def texts(data: bytes) -> None:
+    """Receipt handles, markers, endpoints, numbers and queries are read or refused with an error of the service."""
+    text = data.decode("utf-8", "surrogateescape")
+    for read in (receipts.read_handle, queue_wire.read_marker, read_endpoint, topic_wire.read_strategy):
+        with contextlib.suppress(ServiceError):
+            read(text)
+    with contextlib.suppress(MnsError):
+        wire.read_query_int(text, "x")
+    for name, value in wire.read_query(text).items():
+        assert isinstance(name, str)
+        assert isinstance(value, str)

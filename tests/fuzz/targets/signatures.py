@@ -1,0 +1,75 @@
+"""The signature schemes. Input: a line ``METHOD TARGET``, header lines ``Name: value``, an empty line, the body.
+
+Each target fuzzes its scheme and then the authenticator as a whole, with a key that exists.
+"""
+
+from collections.abc import Callable
+
+from emulator.auth import acs3 as acs3_scheme
+from emulator.auth import fc as fc_scheme
+from emulator.auth import mns as mns_scheme
+from emulator.auth import oss as oss_scheme
+from emulator.auth import roa as roa_scheme
+from emulator.auth import rpc as rpc_scheme
+from emulator.auth.claim import Claim
+from emulator.auth.failures import AuthFailure
+from emulator.auth.keys import AccessKey, Keyring
+from emulator.auth.nonces import NonceMemory
+from emulator.auth.schemes import Authenticator
+from emulator.http.message import Headers, Request
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import AccountId
+
+NOW = Millis(1_795_000_000_000)
+OWN = AccessKey(key_id="k", secret="s", account=AccountId("1"), arn="acs:ram::1:root")
+
+
+def request_of(data: bytes) -> Request:
+    """Return the request that *data* describes."""
+    head, _, body = data.partition(b"\n\n")
+    first, *lines = head.decode("utf-8", "surrogateescape").split("\n")
+    method, _, target = first.partition(" ")
+    pairs = [(name, value) for name, _, value in (line.partition(": ") for line in lines)]
+    return Request(method, target, Headers(pairs), body)
+
+
+def _check(scheme: Callable[[Request], Claim | None], data: bytes) -> None:
+    try:
+        claim = scheme(request_of(data))
+        if claim is not None:
+            for string, _ in claim.texts:
+                assert claim.sign("secret", string).isascii()
+    except AuthFailure as failure:
+        assert str(failure)
+    for lenient in (False, True):
+        gate = Authenticator(Keyring(OWN), lenient=lenient, nonces=NonceMemory())
+        try:
+            principal = gate.authenticate(request_of(data), NOW)
+        except AuthFailure as failure:
+            assert str(failure)
+        else:
+            assert lenient or principal.key_id == "k"
+
+
+def mns(data: bytes) -> None:
+    _check(mns_scheme.claim, data)
+
+
+def fc(data: bytes) -> None:
+    _check(fc_scheme.claim, data)
+
+
+def oss(data: bytes) -> None:
+    _check(oss_scheme.claim, data)
+
+
+def acs3(data: bytes) -> None:
+    _check(acs3_scheme.claim, data)
+
+
+def roa(data: bytes) -> None:
+    _check(roa_scheme.claim, data)
+
+
+def rpc(data: bytes) -> None:
+    _check(rpc_scheme.claim, data)
