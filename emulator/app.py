@@ -305,6 +305,13 @@ class Emulator:
         """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
         return self.services.outbox(limit)
 
+    def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
+        """Call a function with a debugger in it and yield what happens, in JSON's terms.
+
+        Raises: FcError.
+        """
+        return self.services.debug(function, event, wait=wait, port=port)
+
     def triggers(self) -> list[dict[str, Any]]:
         """Return the triggers of all functions, in JSON's terms."""
         return self.services.triggers()

@@ -218,6 +218,13 @@ class Assembly:
         """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
         return [outbox_object(each) for each in self._topics.outbox(self._world, limit)]
 
+    def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
+        """Call ``service.qualifier/function`` with a debugger in it; `Debugging.steps`.
+
+        Raises: FcError.
+        """
+        return self._functions.debug(function, event, wait=wait, port=port)
+
     def triggers(self) -> list[dict[str, Any]]:
         """Return the triggers of all functions, in JSON's terms."""
         return self._functions.sources.rows(self._world)

@@ -106,9 +106,12 @@ class Client:
 
         Raises: NoEmulator, CallRefused.
         """
+        yield from self._stream("GET", _target(f"/_localyun/{page}", query))
+
+    def _stream(self, method: str, target: str, body: bytes = b"") -> Iterator[bytes]:
         connection = self._connection(None)
         try:
-            response = self._exchange(connection, "GET", _target(f"/_localyun/{page}", query), self._admin_headers())
+            response = self._exchange(connection, method, target, self._admin_headers(), body)
             if response.status != 200:
                 raise _refusal(Reply(response, response.read()))
             while piece := response.read1(65536):
@@ -117,6 +120,17 @@ class Client:
             raise self._unreachable(error) from error
         finally:
             connection.close()
+
+    def admin_steps(self, page: str, content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """POST to an admin page that answers with a line of JSON for each thing that happens; without a time limit.
+
+        Raises: NoEmulator, CallRefused.
+        """
+        body = json.dumps(content).encode()
+        pending = b""
+        for piece in self._stream("POST", f"/_localyun/{page}", body):
+            *lines, pending = (pending + piece).split(b"\n")
+            yield from map(json.loads, lines)
 
     def _admin_headers(self) -> dict[str, str]:
         return {"X-Localyun-Token": self.keys.admin_token, "Content-Type": "application/json"}

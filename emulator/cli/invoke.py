@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from emulator.cli.client import FC3_VERSION, FC_VERSION, Reply
+from emulator.cli import debug
+from emulator.cli.answered import Called
+from emulator.cli.client import FC3_VERSION, FC_VERSION
 from emulator.cli.failures import CommandFailed, WrongUsage
 from emulator.cli.output import complain, say_json
 from emulator.cli.session import connect, wants_json
@@ -18,31 +20,38 @@ from emulator.config import Settings
 def run(arguments: Namespace, settings: Settings) -> int:
     """Call the function and print what it returns; the exit code is 1 when the function failed."""
     event = _event(arguments)
-    path = path_of(arguments.function)
-    headers = {"Content-Type": "application/octet-stream", "X-Fc-Log-Type": "Tail" if arguments.log else "None"}
-    reply = connect(settings).functions("POST", path, event, headers, timeout_s=None)
-    log = a2b_base64(reply.headers.get("x-fc-log-result", "")).decode("utf-8", "replace")
-    error = reply.headers.get("x-fc-error-type", "")
+    called = debug.call(arguments, settings, event) if arguments.debug else _call(arguments, settings, event)
     if wants_json(arguments):
         say_json(
             {
-                "requestId": reply.headers.get("x-fc-request-id", ""),
-                "result": _content(reply),
-                "error": error or None,
-                **({"log": log} if arguments.log else {}),
+                "requestId": called.request_id,
+                "result": _content(called.body),
+                "error": called.error or None,
+                **({"log": called.log} if arguments.log else {}),
             }
         )
-        return 1 if error else 0
-    if log:
-        sys.stderr.write(log if log.endswith("\n") else log + "\n")
-    sys.stdout.buffer.write(reply.body)
-    if sys.stdout.isatty() and not reply.body.endswith(b"\n"):
+        return 1 if called.error else 0
+    if arguments.log and called.log:
+        sys.stderr.write(called.log if called.log.endswith("\n") else called.log + "\n")
+    sys.stdout.buffer.write(called.body)
+    if sys.stdout.isatty() and not called.body.endswith(b"\n"):
         sys.stdout.buffer.write(b"\n")
     sys.stdout.buffer.flush()
-    if error:
-        complain(f"the function failed ({error})")
+    if called.error:
+        complain(f"the function failed ({called.error})")
         return 1
     return 0
+
+
+def _call(arguments: Namespace, settings: Settings, event: bytes) -> Called:
+    headers = {"Content-Type": "application/octet-stream", "X-Fc-Log-Type": "Tail" if arguments.log else "None"}
+    reply = connect(settings).functions("POST", path_of(arguments.function), event, headers, timeout_s=None)
+    return Called(
+        request_id=reply.headers.get("x-fc-request-id", ""),
+        error=reply.headers.get("x-fc-error-type", ""),
+        body=reply.body,
+        log=a2b_base64(reply.headers.get("x-fc-log-result", "")).decode("utf-8", "replace"),
+    )
 
 
 def path_of(function: str) -> str:
@@ -71,9 +80,9 @@ def _event(arguments: Namespace) -> bytes:
         raise CommandFailed(f"{arguments.event_file} cannot be read: {error.strerror}") from error
 
 
-def _content(reply: Reply) -> Any:
+def _content(body: bytes) -> Any:
     """Return the body as JSON when it is JSON, else as text."""
-    text = reply.body.decode("utf-8", "replace")
+    text = body.decode("utf-8", "replace")
     try:
         return json.loads(text)
     except ValueError:

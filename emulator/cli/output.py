@@ -16,6 +16,11 @@ def complain(text: str) -> None:
     print(f"localyun: {text}", file=sys.stderr, flush=True)
 
 
+def note(text: str) -> None:
+    """Print a line that a person needs while the command goes on, apart from its result."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def progress(text: str) -> None:
     """Tell a person at a terminal what is going on; says nothing in a pipe."""
     if sys.stderr.isatty():

@@ -107,6 +107,15 @@ def _add_function_commands(commands: "_Commands[ArgumentParser]") -> None:
     event.add_argument("--event", metavar="TEXT", help="the event (default: empty)")
     event.add_argument("--event-file", metavar="FILE", help="file that holds the event, - for standard input")
     invoke.add_argument("--log", action="store_true", help="print the call's log on standard error")
+    invoke.add_argument(
+        "--debug", action="store_true", help="run the call in an instance that a debugger can attach to"
+    )
+    invoke.add_argument(
+        "--debug-port", type=int, default=0, metavar="PORT", help="with --debug: where (default: any free port)"
+    )
+    invoke.add_argument(
+        "--no-wait", dest="wait", action="store_false", help="with --debug: run before a debugger has attached"
+    )
 
 
 def _add_trigger(commands: "_Commands[ArgumentParser]") -> None:

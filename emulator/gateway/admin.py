@@ -23,6 +23,7 @@ CERTIFICATE_PAGE = "mns/signing-cert.pem"
 
 
 _MOST_ROWS = 100_000
+_LAST_PORT = 65_535
 
 
 class Controls(Protocol):
@@ -77,6 +78,13 @@ class Controls(Protocol):
         """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
         ...
 
+    def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
+        """Call a function with a debugger in it and yield what happens, in JSON's terms; closing it ends the call.
+
+        Raises: ServiceError when there is no such function or it cannot be debugged.
+        """
+        ...
+
     def triggers(self) -> list[dict[str, Any]]:
         """Return the triggers of all functions, in JSON's terms."""
         ...
@@ -95,7 +103,7 @@ class AdminFront:
     """The front of ``/_localyun/``."""
 
     name = "admin"
-    max_body = 256 * 1024
+    max_body = 48 * 1024 * 1024  # a debugged call's event is the largest: 32 MiB in base64
 
     def __init__(self, controls: Controls, token: str, ids: Ids) -> None:
         self._controls = controls
@@ -107,6 +115,7 @@ class AdminFront:
             ("GET", "deliveries"): self._deliveries,
             ("GET", "outbox"): self._outbox,
             ("GET", "triggers"): self._triggers,
+            ("POST", "debug"): self._debug,
             ("POST", "fire-trigger"): self._fire_trigger,
             ("POST", "purge-queue"): self._purge_queue,
             ("POST", "reset"): self._reset,
@@ -218,6 +227,19 @@ class AdminFront:
         del context
         return _json(200, {"triggers": self._controls.triggers()})
 
+    def _debug(self, context: RequestContext) -> Response:
+        """Open a debugger and call a function; the answer is a line of JSON for each step."""
+        asked = json.loads(context.request.body or b"{}")
+        if not isinstance(asked, dict):
+            raise AdminBadRequest("the body must be a JSON object")
+        function, event, wait, port = (asked.get(name) for name in ("function", "event", "wait", "port"))
+        if not isinstance(function, str) or not isinstance(event, str | None):
+            raise AdminBadRequest("function and event must be texts")
+        if not isinstance(wait, bool) or type(port) is not int or not 0 <= port <= _LAST_PORT:
+            raise AdminBadRequest(f"wait must be a truth value and port a number up to {_LAST_PORT}")
+        steps = self._controls.debug(function, _from_base64(event or ""), wait=wait, port=port)
+        return Response(200, _lines(steps), [("Content-Type", "application/x-ndjson")])
+
     def _fire_trigger(self, context: RequestContext) -> Awaitable[Response]:
         asked = json.loads(context.request.body or b"{}")
         if not isinstance(asked, dict):
@@ -238,6 +260,11 @@ class AdminFront:
             )
 
         return fire()
+
+
+async def _lines(steps: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
+    async for step in steps:
+        yield json.dumps(step).encode("ascii") + b"\n"
 
 
 def _from_base64(text: str) -> bytes:

@@ -121,16 +121,7 @@ class Invoker:
         if function.problem:
             result = _broken(function.problem, call.request_id)
             return Invoked(result=result, version=target.version, checksum=checksum)
-        invocation = Invocation(
-            request_id=call.request_id,
-            event=call.event,
-            qualifier=call.qualifier or LATEST,
-            retry_count=call.retry_count,
-            credentials=self.credentials(world, target, call.now),
-            tracing=call.tracing,
-            http=call.http,
-            stream=call.stream,
-        )
+        invocation = self.invocation(world, call, target)
         admission = self._admission
         ticket = admission.enter(world, call.service, call.function, call.qualifier, function.config)
         stream = None
@@ -151,6 +142,19 @@ class Invoker:
             else:
                 stream.at_end(lambda _: leave())
         return Invoked(result=result, version=target.version, checksum=checksum)
+
+    def invocation(self, world: World, call: Call, target: Target) -> Invocation:
+        """Return *call* as an instance of *target* gets it."""
+        return Invocation(
+            request_id=call.request_id,
+            event=call.event,
+            qualifier=call.qualifier or LATEST,
+            retry_count=call.retry_count,
+            credentials=self.credentials(world, target, call.now),
+            tracing=call.tracing,
+            http=call.http,
+            stream=call.stream,
+        )
 
     def credentials(self, world: World, target: Target, now: Millis) -> Credentials | None:
         """Return temporary keys of the role *target* has, None when it gets none."""

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from emulator.kernel.identity import AccountId, World
+from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.instance import (
     Credentials,
     FunctionImage,
@@ -17,6 +18,13 @@ class Instances(Protocol):
 
     async def invoke(self, image: FunctionImage, invocation: Invocation) -> InvocationResult:
         """Run one call in a warm instance of *image*, or in a new one.
+
+        Raises: RuntimeFailure.
+        """
+        ...
+
+    async def debug(self, image: FunctionImage, invocation: Invocation, session: DebugSession) -> InvocationResult:
+        """Run one call in an instance of its own with a debugger in it.
 
         Raises: RuntimeFailure.
         """

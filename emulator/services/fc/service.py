@@ -6,6 +6,7 @@ The operations live in collaborators, one per kind of resource; here they are jo
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, Region, World
@@ -25,6 +26,7 @@ from emulator.services.fc.capacity.settings import Settings
 from emulator.services.fc.capacity.sqlite import SqliteCapacityStore
 from emulator.services.fc.catalog import Catalog
 from emulator.services.fc.code import CodeStore
+from emulator.services.fc.debugging import Debugging
 from emulator.services.fc.effects import Effects, family
 from emulator.services.fc.errors import FunctionNotFound
 from emulator.services.fc.event_sources import EventSources
@@ -117,6 +119,7 @@ class FunctionCompute:
         self._capacity_store = SqliteCapacityStore(database)
         admission = Admission(self._capacity_store, self.resolver, lambda place: self.provisioner.kept_ready(place))
         self.invoker = Invoker(self.resolver, instances, ids, credentials, admission)
+        self.debugging = Debugging(self.invoker, instances)
         self.provisioner = Provisioner(
             settings=self._capacity_store,
             store=self.store,
@@ -277,6 +280,24 @@ class FunctionCompute:
             tracing=tracing or {},
         )
         return await self.invoker.invoke(world, call)
+
+    def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
+        """Call ``[service[.qualifier]/]function`` of the installation's world with a debugger in it; `Debugging.steps`.
+
+        Raises: FcError.
+        """
+        place, _, name = function.rpartition("/")
+        service, _, qualifier = place.partition(".")
+        now = self._clock.now()
+        call = Call(
+            service=service,
+            function=name,
+            qualifier=qualifier or None,
+            event=event,
+            request_id=self._ids.uuid(),
+            now=now,
+        )
+        return self.debugging.steps(self.world, call, wait=wait, port=port)
 
     def enqueue(
         self,

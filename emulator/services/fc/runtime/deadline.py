@@ -7,29 +7,68 @@ from emulator.services.fc.runtime.launcher import InstanceProcess
 _WATCH_AFTER_S = 0.1
 
 
+class Hold:
+    """Stops the clock of all deadlines of an instance while it is on, as a debugger needs it."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self.deadlines: set[Deadline] = set()
+
+    def set(self, on: bool) -> None:
+        """Stop the clock or let it go on."""
+        if on == self.on:
+            return
+        self.on = on
+        for deadline in self.deadlines:
+            deadline.held(on)
+
+
 class Deadline:
     """Asks the process to end when *timeout_s* is over, and kills it *grace_s* later unless cancelled.
 
-    Time counts from the construction on. A call that is not over at once is also watched for what it uses.
+    Time counts from the construction on, except while *hold* is on. A call that is not over at once is also watched for
+    what it uses.
     """
 
-    def __init__(self, process: InstanceProcess, timeout_s: float, grace_s: float) -> None:
+    def __init__(self, process: InstanceProcess, timeout_s: float, grace_s: float, hold: Hold) -> None:
         self._loop = asyncio.get_running_loop()
         self._process = process
         self._grace_s = grace_s
+        self._hold = hold
         self._watching = False
         self._began = self._loop.time()
         self._at = self._began + timeout_s
+        self._left_s = timeout_s
         self.passed = False
         self._handle = self._loop.call_at(min(self._began + _WATCH_AFTER_S, self._at), self._watch)
+        hold.deadlines.add(self)
+        if hold.on:
+            self.held(True)
 
     def elapsed_ms(self) -> float:
-        """Return how long the call has taken so far."""
+        """Return how long the call has taken so far, stops of the clock included."""
         return (self._loop.time() - self._began) * 1000
 
     def cancel(self) -> None:
         """Let the process run on."""
+        self._hold.deadlines.discard(self)
         self._handle.cancel()
+        self._unwatch()
+
+    def held(self, on: bool) -> None:
+        """Stop the clock or let it go on; a deadline that has passed stays passed."""
+        if self.passed:
+            return
+        now = self._loop.time()
+        self._handle.cancel()
+        if on:
+            self._left_s = self._at - now
+            self._unwatch()
+        else:
+            self._at = now + self._left_s
+            self._handle = self._loop.call_at(min(now + _WATCH_AFTER_S, self._at), self._watch)
+
+    def _unwatch(self) -> None:
         if self._watching:
             self._watching = False
             self._process.unwatch()

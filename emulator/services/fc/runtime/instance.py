@@ -17,6 +17,9 @@ ErrorType = Literal["HandledInvocationError", "UnhandledInvocationError", "Initi
 
 InstanceState = Literal["starting", "idle", "busy", "stopping"]
 
+DebugMode = Literal["", "wait", "run"]
+"""Whether an instance has a debugger in it, and whether its first call waits until somebody has attached to that."""
+
 
 @frozen
 class HealthCheck:
@@ -48,7 +51,8 @@ class FunctionImage:
     a new key. ``family`` (world/service/function/``LATEST`` or version) is what `InstancePool.retire_family` names.
     ``version`` is ``LATEST`` or a number; ``service`` is None for functions without one (3.0). Handlers of hooks are
     None when not configured. ``code_dir`` is used in place; ``layers`` are unpacked folders, first one first. ``port``,
-    ``command`` and ``health_check`` are those of custom runtimes, ``container`` that of a custom container.
+    ``command`` and ``health_check`` are those of custom runtimes, ``container`` that of a custom container. With
+    ``debug`` the instance has a debugger in it and its memory has no limit.
     """
 
     key: str
@@ -80,6 +84,7 @@ class FunctionImage:
     command: tuple[str, ...] = ()
     health_check: HealthCheck | None = None
     container: Container | None = None
+    debug: DebugMode = ""
 
 
 @frozen

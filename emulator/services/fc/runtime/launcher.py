@@ -7,6 +7,8 @@ and pool stay as they are.
 
 import asyncio
 from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from emulator.kernel.frozen import frozen
@@ -64,6 +66,10 @@ class Listener(Protocol):
 
     def output(self, data: bytes, request_id: str | None) -> None:
         """The process wrote to its log; the request is None when only the time tells whose output it is."""
+        ...
+
+    def listening(self, port: int) -> None:
+        """A debugger in the process listens on that port of the loopback interface."""
         ...
 
     def ended(self, memory_kb: int) -> None:
@@ -144,7 +150,15 @@ def boot_frame(image: FunctionImage, environment: dict[str, str], log_level: str
         "environment": environment,
         "log_level": log_level,
         "concurrency": image.instance_concurrency,
+        "debug": image.debug,
+        "debug_folder": debugpy_folder() if image.debug else "",
     }
+
+
+def debugpy_folder() -> str:
+    """Return the folder in which debugpy is installed, empty when it is not."""
+    found = find_spec("debugpy")
+    return str(Path(found.origin).parent.parent) if found is not None and found.origin else ""
 
 
 def _version_of(runtime: str) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ rest is reaped after an idle time. Time spent idle follows the emulator's clock;
 import asyncio
 import logging
 import os
+from dataclasses import replace
 from functools import partial
 
 from emulator.kernel.clock import Clock, Millis
@@ -17,6 +18,7 @@ from emulator.kernel.timers import LoopTimers
 from emulator.services.fc.runtime import container, polling
 from emulator.services.fc.runtime.container import ContainerLauncher
 from emulator.services.fc.runtime.custom import CustomLauncher
+from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.instance import (
     Credentials,
     FunctionImage,
@@ -131,6 +133,31 @@ class InstancePool:
                 else:
                     self._release(worker)
         raise InstanceStartFailed("the process ended before it was ready")
+
+    async def debug(self, image: FunctionImage, invocation: Invocation, session: DebugSession) -> InvocationResult:
+        """Run *image*'s handler in an instance for this call alone, with a debugger in it that *session* leads to.
+
+        Cancelling ends the instance.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed; InstancesExhausted; ResponseTooLarge.
+        """
+        if not image.runtime.startswith(("python", "nodejs")):
+            raise RuntimeUnavailable(image.runtime, "a debugger can be attached to Python and Node.js functions only")
+        alone = replace(
+            image,
+            key=f"{image.key}#debug#{invocation.request_id}",
+            instance_concurrency=1,
+            debug="wait" if session.waits else "run",
+        )
+        worker = await self._start(alone, invocation.credentials)
+        session.serve(worker.hold, worker.debugger)
+        try:
+            return await worker.invoke(invocation, cold=True)
+        except CallNotRead:
+            raise InstanceStartFailed("the process ended before it was ready") from None
+        finally:
+            worker.retired = True
+            self._release(worker)
 
     async def _worker(self, image: FunctionImage, credentials: Credentials | None) -> tuple[Worker, bool]:
         """Return an instance with one call counted in, and whether it was started for that call."""

@@ -176,6 +176,8 @@ class PythonProcess:
             elif "log" in header:
                 self._listener.output(payload, str(header["log"]))
                 self._hold_back(len(payload))
+            elif "debugger" in header:
+                self._listener.listening(int(header["debugger"]))
             elif "fatal" in header:
                 self._fatal = str(header["fatal"])
         except (KeyError, TypeError, ValueError):  # only user code that took over the agent's socket sends such a thing

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from emulator.http.client_errors import ClientError
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime import failures, logs
-from emulator.services.fc.runtime.deadline import Deadline
+from emulator.services.fc.runtime.deadline import Deadline, Hold
 from emulator.services.fc.runtime.instance import (
     Credentials,
     ErrorType,
@@ -68,7 +68,7 @@ class Worker:
 
     *on_log* gets every piece of log with the request it belongs to; *spawn* runs what goes on after a caller has left;
     *greeting* begins the log of the first call. ``provisioned``, ``started_at`` and ``idle_since`` belong to the
-    pool.
+    pool. ``hold`` stops the deadlines of its calls; ``debugger`` is resolved with the port of the debugger in it.
     """
 
     def __init__(
@@ -89,6 +89,8 @@ class Worker:
         self.started_at = 0
         self.idle_since = 0
         self.calls = 0
+        self.hold = Hold()
+        self.debugger: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._settings = settings
         self._on_log = on_log
         self._on_end = on_end
@@ -208,12 +210,18 @@ class Worker:
         else:
             self._on_log(self.image, "", data)
 
+    def listening(self, port: int) -> None:
+        """Take note of the port that the debugger in the process listens on."""
+        if not self.debugger.done():
+            self.debugger.set_result(port)
+
     def ended(self, memory_kb: int) -> None:
         """Take note that the process is gone."""
         if not self.alive:
             return
         self._note_memory(memory_kb)
         self.alive = False
+        self.debugger.cancel()
         self._ended.set()
         self._on_end(self)
 
@@ -254,7 +262,7 @@ class Worker:
         assert self._process is not None
         marker, request_id = _MARKERS[kind], invocation.request_id
         log.add_line(logs.start_marker(marker, request_id))
-        deadline = Deadline(self._process, timeout_s, self._settings.kill_grace_s)
+        deadline = Deadline(self._process, timeout_s, self._settings.kill_grace_s, self.hold)
         try:
             reply = await self._process.begin(_call(kind, invocation))
         except asyncio.CancelledError:

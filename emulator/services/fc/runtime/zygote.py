@@ -31,6 +31,7 @@ from emulator.services.fc.runtime.settings import RuntimeSettings
 _log = logging.getLogger(__name__)
 
 _END_S = 2.0
+_UNLIMITED_MB = 2**31
 
 
 class _ZygoteLost(InstanceStartFailed):
@@ -262,7 +263,8 @@ class Zygote:
         self._last_number += 1
         number = self._last_number
         name = instance_id.encode("ascii")
-        order = orders.ORDER.pack(orders.LAUNCH, number, image.memory_mb, max_processes, name)
+        memory_mb = _UNLIMITED_MB if image.debug else image.memory_mb
+        order = orders.ORDER.pack(orders.LAUNCH, number, memory_mb, max_processes, name)
         try:
             socket.send_fds(self._control, [order], [channel.fileno(), log])
         except BlockingIOError as error:

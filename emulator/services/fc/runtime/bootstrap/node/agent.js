@@ -6,6 +6,8 @@
  * An error that nobody catches fails the calls that are running and ends the process, whose state is unknown then.
  */
 
+const inspector = require('inspector');
+
 const { contextOf } = require('./context');
 const { Handled, LoadFailure, describe, describeUncaught } = require('./errors');
 const { FrameBuffer, encode } = require('./frames');
@@ -66,6 +68,10 @@ class Agent {
     this.logs = new Logs(boot, (header, payload) => this.send(header, payload));
     this.handlers = new Handlers(boot.code_dir, (text) => this.logs.write(text));
     this.logs.install();
+    if (boot.debug) {
+      inspector.open(0, '127.0.0.1');
+      this.send({ debugger: Number(new URL(inspector.url()).port) });
+    }
     try {
       process.chdir(boot.code_dir);
     } catch (error) {
@@ -78,9 +84,9 @@ class Agent {
       this.send({ began: call.seq });
     }
     publishKeys(call.keys);
-    if (this.boot.debug) {
-      require('inspector').waitForDebugger(); // loaded for a debugged instance only
-      this.boot.debug = false;
+    if (this.boot.debug === 'wait' && !this.awaited) {
+      this.awaited = true;
+      inspector.waitForDebugger();
     }
     this.running.set(call.seq, { call, began: now() });
     this.logs.within(call.rid, () => {
@@ -122,7 +128,7 @@ class Agent {
     this.running.delete(call.seq);
     const peak = memory.peakKb();
     const answer = Object.assign({ done: call.seq, ms: Number(now() - running.began) / 1e6, mem: peak }, header);
-    if (peak > this.boot.memory * 1024) {
+    if (peak > this.boot.memory * 1024 && !this.boot.debug) {
       answer.over = memory.exceeds(peak, this.boot.memory);
     }
     let payload = body;

@@ -1,0 +1,152 @@
+"""Attaching a debugger to one instance: a port that stays open before, and a clock that stands still while, one is on.
+
+The instance's own debugger listens on a port that nobody knows beforehand and that is not there before the instance is.
+So the emulator listens itself, passes bytes on in both directions, and sees from its connections whether a debugger is
+attached.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from emulator.services.fc.runtime.deadline import Hold
+
+_LOOPBACK = "127.0.0.1"
+_WAITING_BYTES = 64 * 1024
+
+
+class DebugSession:
+    """The way of debuggers to one instance. *waits* says that the function does not run before one is attached."""
+
+    def __init__(self, *, waits: bool) -> None:
+        self.waits = waits
+        self._hold = Hold()
+        self._server: asyncio.Server | None = None
+        self._target: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._visits: set[_Visit] = set()
+        self._visited = False
+
+    async def listen(self, port: int) -> int:
+        """Listen on *port* of the loopback interface, any free one when it is 0; return which it is.
+
+        Raises: OSError when the port is taken.
+        """
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: _Visit(self), _LOOPBACK, port)
+        found: int = self._server.sockets[0].getsockname()[1]
+        return found
+
+    def serve(self, hold: Hold, listening: "asyncio.Future[int]") -> None:
+        """Lead to the instance whose deadlines are *hold*'s and which *listening* tells the port of."""
+        self._hold = hold
+        self._update()
+        listening.add_done_callback(self._reached)
+
+    async def aclose(self) -> None:
+        """Take no more debuggers and cut off those that are attached."""
+        self._target.cancel()
+        if self._server is not None:
+            self._server.close()
+        for visit in list(self._visits):
+            visit.end()
+
+    async def connect(self, visit: "_Visit") -> None:
+        """Connect a debugger to the instance once that listens."""
+        try:
+            port = await asyncio.shield(self._target)
+            await asyncio.get_running_loop().create_connection(lambda: visit.other, _LOOPBACK, port)
+        except (OSError, asyncio.CancelledError):
+            visit.end()
+
+    def came(self, visit: "_Visit") -> None:
+        """Count a debugger in."""
+        self._visits.add(visit)
+        self._visited = True
+        self._update()
+
+    def went(self, visit: "_Visit") -> None:
+        """Count a debugger out."""
+        self._visits.discard(visit)
+        self._update()
+
+    def _reached(self, listening: "asyncio.Future[int]") -> None:
+        if listening.cancelled():
+            self._target.cancel()
+        elif not self._target.done():
+            self._target.set_result(listening.result())
+
+    def _update(self) -> None:
+        self._hold.set(bool(self._visits) or (self.waits and not self._visited))
+
+
+class _End(asyncio.Protocol):
+    """One end of a relayed connection; what comes in goes out at ``other``."""
+
+    def __init__(self, on_lost: Callable[[], None]) -> None:
+        self._on_lost = on_lost
+        self._transport: asyncio.Transport | None = None
+        self._early: list[bytes] = []
+        self.other: _End
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Send what has come for this end meanwhile."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.writelines(self._early)
+        self._early.clear()
+
+    def data_received(self, data: bytes) -> None:
+        """Pass *data* on."""
+        self.other.send(data)
+
+    def send(self, data: bytes) -> None:
+        """Send *data*, at the latest when this end is connected."""
+        if self._transport is not None:
+            self._transport.write(data)
+            return
+        self._early.append(data)
+        if sum(map(len, self._early)) > _WAITING_BYTES:
+            self._on_lost()
+
+    def pause_writing(self) -> None:
+        """Let the other end wait: this one does not keep up."""
+        if self.other._transport is not None:
+            self.other._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Let the other end go on."""
+        if self.other._transport is not None and not self.other._transport.is_closing():
+            self.other._transport.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End both ends."""
+        self._on_lost()
+
+    def close(self) -> None:
+        """Close once everything has been sent."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+class _Visit(_End):
+    """A debugger's connection, and in ``other`` the one to the instance."""
+
+    def __init__(self, session: DebugSession) -> None:
+        super().__init__(self.end)
+        self._session = session
+        self._work: asyncio.Task[None] | None = None
+        self.other = _End(self.end)
+        self.other.other = self
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Look for the instance."""
+        super().connection_made(transport)
+        self._session.came(self)
+        self._work = asyncio.get_running_loop().create_task(self._session.connect(self), name="debugger")
+
+    def end(self) -> None:
+        """Close both ends."""
+        self.close()
+        self.other.close()
+        if self._work is not None:
+            self._work.cancel()
+        self._session.went(self)
