@@ -27,6 +27,7 @@ from emulator.gateway.names import FunctionNames
 from emulator.gateway.pipeline import Pipeline
 from emulator.gateway.server import LOOPBACK, Server
 from emulator.http.certificates import CertificateAuthority, MintingFailed
+from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.identity import AccountId, Region, World
 from emulator.kernel.ids import Ids, RandomIds
@@ -51,11 +52,11 @@ STOP_GRACE_S = 5.0
 FIRST_ANSWERS_S = 0.05
 """How long certificates wait after the start: the child that makes them takes a core, and first calls need it more."""
 
-SERVICES = ("fc", "fnf", "mns", "sts")
+SERVICES = ("fc", "fnf", "mns", "ram", "sts")
 """What the health page lists."""
 
 _SCHEMAS = [
-    Schema(name, Path(__file__).parent / "services" / name / "schema") for name in ("sts", "fc", "mns", "workflow")
+    Schema(name, Path(__file__).parent / "services" / name / "schema") for name in ("ram", "sts", "fc", "mns", "workflow")
 ]
 
 
@@ -111,7 +112,9 @@ class Emulator:
             folder / "ca", accepts=policy.allows, clock=self._clock, domains=self.config.allowed_hosts
         )
         self._closing.push_async_callback(self._close_services)  # after the server's end: calls still need them
-        await self._listen(self._pipeline(fronts, loaded, keyring, policy, database), authority)
+        self._proxy_secret = self._ids.secret(24).hex()
+        proxy = ProxyDesk(self._proxy_secret, emulates=policy.emulates)
+        await self._listen(self._pipeline(fronts, loaded, keyring, policy, database), authority, proxy)
 
         def renew() -> None:
             self._background.spawn(self._prepare_certificates(authority, _bundle(folder)), "certificates")
@@ -120,6 +123,7 @@ class Emulator:
         services = await self._load_services(database, timers, work, folder, names)
         await services.start()
         keyring.add(services.temporary_keys)
+        keyring.add(services.user_keys)
         fronts.update(services.fronts())
         loaded.set_result(None)
         self._tend_file(database, work, timers)
@@ -165,7 +169,7 @@ class Emulator:
             region=self.world.region,
         )
 
-    async def _listen(self, pipeline: Pipeline, authority: CertificateAuthority) -> None:
+    async def _listen(self, pipeline: Pipeline, authority: CertificateAuthority, proxy: ProxyDesk) -> None:
         """Take the ports and serve: health at once, everything else once the services are loaded."""
         self._server = Server(
             pipeline,
@@ -174,6 +178,7 @@ class Emulator:
             port=self.config.port,
             https_port=self.config.https_port,
             authority=authority,
+            proxy=proxy,
             on_stopping=lambda: self._services.end_polls() if self._services is not None else None,
         )
         self._closing.push_async_callback(self._server.stop, STOP_GRACE_S)
@@ -219,7 +224,9 @@ class Emulator:
             "LOCALYUN_ENDPOINT": self.http_url,
             "LOCALYUN_REGION": self.world.region,
             "LOCALYUN_ACCOUNT_ID": self.world.account,
-            **hook_environment(self._server.port, self._server.https_port, _bundle(folder)),
+            **hook_environment(
+                self._server.port, self._server.https_port, _bundle(folder), self._proxy_url(FORWARDING)
+            ),
         }
 
     # --- what it tells (gateway.admin.Controls) --------------------------------------------------------------------
@@ -263,6 +270,13 @@ class Emulator:
             "auth": self.config.auth,
             **self.services.status(),
         }
+
+    def _proxy_url(self, user: str) -> str:
+        return f"http://{user}:{self._proxy_secret}@127.0.0.1:{self._server.https_port}"
+
+    def proxy(self) -> dict[str, Any]:
+        """Return the addresses of the proxy: for calls to the emulator alone, and for calls to any public host."""
+        return {"served": self._proxy_url(SERVED_ONLY), "forwarding": self._proxy_url(FORWARDING)}
 
     async def reset(self) -> None:
         """Forget everything the services know; functions of the folder stay."""

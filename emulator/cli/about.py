@@ -79,6 +79,8 @@ def env(arguments: Namespace, settings: Settings) -> int:
     account = str(health.get("account") or keys.account_id)
     region = str(health.get("region") or keys.region or DEFAULT_REGION)
     told = variables(client.endpoint.http, keys, account, region)
+    if health and (proxy := client.proxy("served")) is not None:
+        told["LOCALYUN_PROXY_URL"] = proxy
     if wants_json(arguments):
         say_json(told)
         return 0

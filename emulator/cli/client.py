@@ -73,6 +73,13 @@ class Client:
 
     # --- admin ---------------------------------------------------------------------------------------------------
 
+    def proxy(self, use: str) -> str | None:
+        """Return the address of the proxy, ``served`` or ``forwarding``; None when this emulator does not tell it."""
+        try:
+            return str(self.admin("GET", "proxy")[use])
+        except (CommandFailed, KeyError):  # no token for it: the emulator is not the one of this state folder
+            return None
+
     def health(self, timeout_s: float = 5.0) -> dict[str, Any]:
         """Return status, version, services, account and region.
 

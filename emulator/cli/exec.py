@@ -21,6 +21,7 @@ from emulator.cli.waiting import until
 from emulator.config import Settings
 from emulator.redirect import hook_environment, node_hook
 from emulator.redirect.environment import identity, with_hooks, without_proxies, without_real_keys
+from emulator.redirect.java import with_java
 from emulator.redirect.trust import VARIABLES as CA_VARIABLES
 from emulator.redirect.trust import write_bundle
 
@@ -74,7 +75,7 @@ def _environment(client: Client, state: Path, keep_proxy: bool) -> Mapping[str, 
     environ.update(identity(keys.access_key_id, keys.access_key_secret, account, region))
     environ.update(variables(client.endpoint.http, keys, account, region))
     environ["LOCALYUN_STATE"] = str(state.absolute())
-    return with_hooks(environ, _address(client, state), node_hook())
+    return with_java(with_hooks(environ, _address(client, state), node_hook()))
 
 
 def _address(client: Client, state: Path) -> dict[str, str]:
@@ -90,7 +91,7 @@ def _address(client: Client, state: Path) -> dict[str, str]:
     if https is None or bundle is None:
         complain(f"there is no certificate authority in {state}, so the command's https calls to the cloud will fail")
     port = urlsplit(https).port if https is not None else None
-    return hook_environment(http.port or 80, port, bundle)
+    return hook_environment(http.port or 80, port, bundle, client.proxy("forwarding"))
 
 
 def _https_of(client: Client) -> str | None:

@@ -37,6 +37,10 @@ class Controls(Protocol):
         """Return health and more: process, ports, functions, counts."""
         ...
 
+    def proxy(self) -> dict[str, Any]:
+        """Return the addresses of the proxy, which hold the secret of this run."""
+        ...
+
     async def reset(self) -> None:
         """Forget everything the services know; functions of the folder stay."""
         ...
@@ -111,6 +115,7 @@ class AdminFront:
         self._ids = ids
         self._pages: Mapping[tuple[str, str], Callable[[RequestContext], Answer]] = {
             ("GET", "status"): self._status,
+            ("GET", "proxy"): self._proxy,
             ("GET", "logs"): self._logs,
             ("GET", "deliveries"): self._deliveries,
             ("GET", "outbox"): self._outbox,
@@ -183,6 +188,10 @@ class AdminFront:
     def _status(self, context: RequestContext) -> Response:
         del context
         return _json(200, self._controls.status())
+
+    def _proxy(self, context: RequestContext) -> Response:
+        del context
+        return _json(200, self._controls.proxy())
 
     def _reset(self, context: RequestContext) -> Awaitable[Response]:
         del context

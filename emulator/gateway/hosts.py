@@ -113,16 +113,14 @@ class HostPolicy:
                 self._known[host] = known
         return known
 
+    def emulates(self, host: str) -> bool:
+        """Tell whether the emulator stands in for *host* (normalised): a name, and not one of this machine."""
+        return self.allows(host) and not is_loopback(host) and not _is_address(host)
+
     def _judge(self, host: str) -> bool:
         if host in self._extra or is_loopback(host) or host.endswith(EMULATED_SUFFIXES):
             return True
-        if not self._wide:
-            return False
-        try:
-            ipaddress.ip_address(host)
-        except ValueError:
-            return False
-        return True
+        return self._wide and _is_address(host)
 
 
 @lru_cache(maxsize=256)
@@ -134,6 +132,14 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def browser_trace(request: Request) -> str | None:

@@ -28,8 +28,10 @@ LARGEST_BODY = 140 * 1024 * 1024
 SMALL_BODY = 16 * 1024
 
 _REASON_CODES = {
-    400: "BadRequest", 408: "RequestTimeout", 413: "EntityTooLarge", 414: "UriTooLong", 417: "ExpectationFailed",
-    431: "HeadersTooLarge", 500: "InternalError", 501: "NotImplemented", 505: "HttpVersionNotSupported",
+    400: "BadRequest", 403: "Forbidden", 407: "ProxyAuthenticationRequired", 408: "RequestTimeout",
+    413: "EntityTooLarge", 414: "UriTooLong", 417: "ExpectationFailed", 431: "HeadersTooLarge",
+    500: "InternalError", 501: "NotImplemented", 502: "BadGateway", 503: "ServiceUnavailable",
+    505: "HttpVersionNotSupported",
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from emulator.http.connections import Connections
 from emulator.http.limits import HttpLimits
 from emulator.http.message import Application
 from emulator.http.protocol import HttpProtocol
+from emulator.http.proxy import ProxyDesk
 from emulator.http.tls_listener import TlsListener
 from emulator.kernel.clock import Clock
 
@@ -35,7 +36,8 @@ class PortInUse(OSError):
 class Server:
     """Serves one application.
 
-    *port* and *https_port* may be 0 for any free one. Without an *authority* there is no HTTPS port. *on_stopping* is
+    *port* and *https_port* may be 0 for any free one. Without an *authority* there is no HTTPS port; with *proxy* that
+    port is also a proxy. *on_stopping* is
     called when the server begins to stop, so that the application can end what would keep requests waiting. A host
     that this machine does not have is skipped as long as another one is left.
     """
@@ -49,6 +51,7 @@ class Server:
         port: int = 0,
         https_port: int = 0,
         authority: CertificateAuthority | None = None,
+        proxy: ProxyDesk | None = None,
         limits: HttpLimits | None = None,
         on_stopping: Callable[[], None] | None = None,
     ) -> None:
@@ -56,6 +59,7 @@ class Server:
         self._wanted = port
         self._wanted_https = https_port
         self._authority = authority
+        self._proxy = proxy
         self._on_stopping = on_stopping
         self._connections = Connections(application, clock=clock, limits=limits or HttpLimits())
         self._listeners: list[asyncio.Server] = []
@@ -111,7 +115,9 @@ class Server:
             )
         self._sockets = []
         if self._authority is not None:
-            self._tls = TlsListener(self._secure, connections=self._connections, authority=self._authority)
+            self._tls = TlsListener(
+                self._secure, connections=self._connections, authority=self._authority, proxy=self._proxy
+            )
             self._tls.start()
             self._secure = []
 

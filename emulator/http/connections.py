@@ -21,6 +21,8 @@ _log = logging.getLogger(__name__)
 
 NEVER: Final = sys.maxsize
 
+_PROXY_AUTHENTICATION: Final = 407
+
 
 class Connection(Protocol):
     """What the sweep and the end of the server ask of a connection."""
@@ -87,7 +89,10 @@ class Connections:
     def malformed(self, status: int, reason: str) -> Response:
         """Return the application's answer to input that is no request; a bare 500 if it fails even at that."""
         try:
-            return self.application.malformed(status, reason)
+            response = self.application.malformed(status, reason)
+            if status == _PROXY_AUTHENTICATION:
+                response.headers.append(("Proxy-Authenticate", 'Basic realm="localyun"'))
+            return response
         except Exception:
             _log.exception("rendering the refusal %d failed", status)
             return Response(500)

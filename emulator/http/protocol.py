@@ -38,7 +38,8 @@ class Phase(IntEnum):
 class HttpProtocol(asyncio.Protocol):
     """Serves one connection.
 
-    With *refusal*, a (status, reason) pair, nothing is served: whatever comes in is answered with that.
+    With *refusal*, a (status, reason) pair, nothing is served: whatever comes in is answered with that. A connection
+    that is *proxied* is that of a proxy's client: its next request may be for another host, so it carries one only.
     """
 
     __slots__ = (
@@ -53,6 +54,7 @@ class HttpProtocol(asyncio.Protocol):
         "_origin",
         "_paused",
         "_phase",
+        "_proxied",
         "_reader",
         "_refusal",
         "_scheduled",
@@ -73,10 +75,12 @@ class HttpProtocol(asyncio.Protocol):
         scheme: str = "http",
         server_name: str | None = None,
         refusal: tuple[int, str] | None = None,
+        proxied: bool = False,
     ) -> None:
         self._connections = connections
         self._origin = (scheme, server_name)
         self._refusal = refusal
+        self._proxied = proxied
         self._phase = Phase.IDLE
         self._incoming: Incoming | None = None
         self._limit = 0
@@ -245,6 +249,8 @@ class HttpProtocol(asyncio.Protocol):
             if incoming is None:
                 self._await_input()
                 return False
+            if self._proxied:
+                incoming.belongs_to_proxy()
             if not self._admit(incoming):
                 return True
             self._incoming = incoming

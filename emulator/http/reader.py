@@ -54,6 +54,12 @@ class Incoming:
         self.http_1_0 = http_1_0
         self.expects_continue = expects_continue
 
+    def belongs_to_proxy(self) -> None:
+        """Make it the only request of its connection, and forget what was said to the proxy alone."""
+        self.keep_alive = False
+        kept = [pair for pair in self.request.headers.pairs if not pair[0].lower().startswith("proxy-")]
+        self.request.headers = Headers(kept)
+
 
 class RequestReader:
     """Cuts the bytes of one connection into requests. Use in turn: `feed`, `head`, `body` until it gives the body.

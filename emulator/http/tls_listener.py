@@ -1,7 +1,8 @@
 """The HTTPS port: looks at each connection's first bytes, fetches the certificate for the name, then lets TLS begin.
 
-The bytes are only peeked at, so the handshake that follows sees all of them. Plain HTTP on this port is answered in
-plain HTTP, a name that is not served with the alert ``unrecognized_name``.
+The bytes are only peeked at, so the handshake that follows sees all of them. Plain HTTP on this port is that of a
+client which takes it for its proxy (`emulator.http.proxy`); any other is answered with a hint in plain HTTP. A name
+that is not served gets the alert ``unrecognized_name``.
 """
 
 import asyncio
@@ -9,12 +10,24 @@ import errno
 import logging
 import socket
 import ssl
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from emulator.http.certificates import CertificateAuthority, MintingFailed, NameRefused
 from emulator.http.client_hello import MAX_BYTES, NotClientHello, read_client_hello
 from emulator.http.connections import Connections
 from emulator.http.protocol import HttpProtocol
+from emulator.http.proxy import (
+    MAX_HEAD_BYTES,
+    Forward,
+    NotProxyRequest,
+    ProxyDesk,
+    ProxyRequest,
+    Refuse,
+    Serve,
+    read_proxy_request,
+)
+from emulator.http.tunnel import ESTABLISHED, NoWayThere, dial, splice
 from emulator.kernel.tasks import TaskGroup
 
 _log = logging.getLogger(__name__)
@@ -23,7 +36,10 @@ _HELLO_S: Final = 10
 _HANDSHAKE_S: Final = 20
 _POLL_S: Final = 0.005
 _EXHAUSTED_S: Final = 1
+_MOST_TUNNELS: Final = 256
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+_Found = TypeVar("_Found")
 
 _PLAIN_HTTP: Final = (400, "this port speaks HTTPS; use https:// or the HTTP port")
 _UNRECOGNIZED_NAME: Final = b"\x15\x03\x01\x00\x02\x02\x70"
@@ -31,7 +47,10 @@ _INTERNAL_ERROR: Final = b"\x15\x03\x01\x00\x02\x02\x50"
 
 
 class TlsListener:
-    """Accepts connections on listening sockets and serves them over TLS. The sockets become its own."""
+    """Accepts connections on listening sockets and serves them over TLS. The sockets become its own.
+
+    With a *proxy* the port is one too, for clients that tell its secret.
+    """
 
     def __init__(
         self,
@@ -39,14 +58,17 @@ class TlsListener:
         *,
         connections: Connections,
         authority: CertificateAuthority,
+        proxy: ProxyDesk | None = None,
         most: int = 1000,
     ) -> None:
         self._sockets = sockets
         self._connections = connections
         self._authority = authority
+        self._proxy = proxy
         self._handshakes = asyncio.Semaphore(most)
         self._accepting = TaskGroup("https")
         self._shaking = TaskGroup("tls")
+        self._tunnels = TaskGroup("tunnel")
 
     def start(self) -> None:
         """Begin to accept connections."""
@@ -60,6 +82,7 @@ class TlsListener:
         for listening in self._sockets:
             listening.close()
         await self._shaking.close()
+        await self._tunnels.close()
 
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -91,49 +114,121 @@ class TlsListener:
             self._handshakes.release()
 
     async def _hand_over(self, sock: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(_HELLO_S):
-                name = await _peek_server_name(sock)
+                name = await _peeked_name(sock)
         except NotClientHello:
-            await loop.connect_accepted_socket(lambda: HttpProtocol(self._connections, refusal=_PLAIN_HTTP), sock)
-            return
+            await self._hand_over_plain(sock)
         except EOFError:
             sock.close()
-            return
+        else:
+            await self._shake_hands(sock, name)
+
+    async def _shake_hands(self, sock: socket.socket, name: str | None) -> None:
+        """Serve a connection that begins with TLS for the host *name*."""
         try:
             context = await self._authority.context_for(name)
         except (NameRefused, MintingFailed) as error:
             _log.warning("a TLS handshake is refused: %s", error)
             sock.recv(MAX_BYTES)  # closing with unread input would send a reset after the alert
-            await loop.sock_sendall(sock, _UNRECOGNIZED_NAME if isinstance(error, NameRefused) else _INTERNAL_ERROR)
+            alert = _UNRECOGNIZED_NAME if isinstance(error, NameRefused) else _INTERNAL_ERROR
+            await asyncio.get_running_loop().sock_sendall(sock, alert)
             sock.close()
             return
-        await loop.connect_accepted_socket(
+        await asyncio.get_running_loop().connect_accepted_socket(
             lambda: HttpProtocol(self._connections, scheme="https", server_name=name),
             sock,
             ssl=context,
             ssl_handshake_timeout=_HANDSHAKE_S,
         )
 
+    async def _hand_over_plain(self, sock: socket.socket) -> None:
+        """Serve a connection that begins with plain HTTP: a proxy's client, or somebody at the wrong port."""
+        if self._proxy is None:
+            await self._refuse(sock, _PLAIN_HTTP)
+            return
+        try:
+            async with asyncio.timeout(_HELLO_S):
+                asked = await _peeked(sock, read_proxy_request, MAX_HEAD_BYTES)
+        except NotProxyRequest:
+            await self._refuse(sock, _PLAIN_HTTP)
+            return
+        except EOFError:
+            sock.close()
+            return
+        match self._proxy.judge(asked):
+            case Refuse(status=status, reason=reason):
+                await self._refuse(sock, (status, reason))
+            case Serve() if asked.is_connect:
+                await self._serve_connected(sock, asked)
+            case Serve():
+                await self._begin(sock, HttpProtocol(self._connections, proxied=True))
+            case Forward() if len(self._tunnels) >= _MOST_TUNNELS:
+                await self._refuse(sock, (503, "the proxy has too many connections open"))
+            case Forward():
+                self._tunnels.spawn(self._tunnel(sock, asked), asked.host)
 
-async def _peek_server_name(sock: socket.socket) -> str | None:
+    async def _serve_connected(self, sock: socket.socket, asked: ProxyRequest) -> None:
+        """Let the client have the connection it wanted with an emulated host; it may speak TLS or plain HTTP on it."""
+        sock.recv(asked.size)
+        await asyncio.get_running_loop().sock_sendall(sock, ESTABLISHED)
+        try:
+            async with asyncio.timeout(_HELLO_S):
+                name = await _peeked_name(sock)
+        except NotClientHello:
+            await self._begin(sock, HttpProtocol(self._connections))
+        except EOFError:
+            sock.close()
+        else:
+            await self._shake_hands(sock, name or asked.host)
+
+    async def _tunnel(self, sock: socket.socket, asked: ProxyRequest) -> None:
+        try:
+            upstream = await dial(asked)
+        except NoWayThere as error:
+            _log.info("the proxy cannot pass on a call: %s", error)
+            await self._refuse(sock, (error.status, error.reason))
+            return
+        except BaseException:
+            sock.close()
+            raise
+        sock.recv(asked.size)
+        if asked.is_connect:
+            await asyncio.get_running_loop().sock_sendall(sock, ESTABLISHED)
+        await splice(sock, upstream, b"" if asked.is_connect else asked.onward_head())
+
+    async def _refuse(self, sock: socket.socket, refusal: tuple[int, str]) -> None:
+        await self._begin(sock, HttpProtocol(self._connections, refusal=refusal))
+
+    async def _begin(self, sock: socket.socket, protocol: HttpProtocol) -> None:
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: protocol, sock)
+
+
+async def _peeked_name(sock: socket.socket) -> str | None:
     """Wait for a whole ClientHello and return the name in it, leaving every byte where it is.
 
     Raises: NotClientHello; EOFError when the client closes first; OSError.
     """
+    return (await _peeked(sock, read_client_hello, MAX_BYTES)).server_name
+
+
+async def _peeked(sock: socket.socket, read: Callable[[bytes], _Found | None], most: int) -> _Found:
+    """Wait until *read* makes something of the bytes that have come, and leave all of them where they are.
+
+    Raises: what *read* raises; EOFError when the client closes first; OSError.
+    """
     await _readable(sock)
     while True:
         try:
-            data = sock.recv(MAX_BYTES, socket.MSG_PEEK)
+            data = sock.recv(most, socket.MSG_PEEK)
         except BlockingIOError:
             pass
         else:
             if not data:
                 raise EOFError
-            hello = read_client_hello(data)
-            if hello is not None:
-                return hello.server_name
+            found = read(data)
+            if found is not None:
+                return found
         await asyncio.sleep(_POLL_S)  # a part of the message keeps the socket readable, so there is nothing to wait on
 
 

@@ -30,14 +30,19 @@ def node_hook() -> Path:
     return _NODE / "localyun_redirect.js"
 
 
-def hook_environment(http_port: int, https_port: int | None, ca_bundle: Path | None) -> dict[str, str]:
+def hook_environment(
+    http_port: int, https_port: int | None, ca_bundle: Path | None, proxy: str | None = None
+) -> dict[str, str]:
     """Return the variables that tell a hook where the emulator is.
 
     *ca_bundle* must hold the usual authorities besides the emulator's own, or other https calls of the process fail.
+    *proxy* is the address for programs that no hook reaches; it holds the secret of the emulator's run.
     """
     environment = {"LOCALYUN_HTTP_PORT": str(http_port)}
     if https_port is not None:
         environment["LOCALYUN_HTTPS_PORT"] = str(https_port)
     if ca_bundle is not None:
         environment["LOCALYUN_CA_BUNDLE"] = str(ca_bundle)
+    if proxy is not None:
+        environment["LOCALYUN_PROXY_URL"] = proxy
     return environment

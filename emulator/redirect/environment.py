@@ -14,6 +14,14 @@ PROXY_VARIABLES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"})
 """Read in capitals and in small letters. Several official clients ignore ``NO_PROXY``, so nothing less than taking
 these away keeps their calls on this machine."""
 
+OWN_PROXY_VARIABLES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy")
+"""Set to the emulator's proxy for programs without a hook. The hooks hide them from the programs they are in."""
+
+DIRECT = ("localhost", ".localhost", "127.0.0.1", "::1", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
+"""What ``NO_PROXY`` names besides the user's own entries: addresses the emulator's proxy would refuse to call."""
+
+_EMULATED = ("aliyuncs.com", "fcapp.run")
+
 OTHER_IDENTITIES = (
     "ALIBABA_CLOUD_SECURITY_TOKEN",
     "ALIBABA_CLOUD_PROFILE",
@@ -66,10 +74,29 @@ def identity(key_id: str, secret: str, account: str, region: str) -> dict[str, s
     }
 
 
+def without_the_cloud(no_proxy: str) -> str:
+    """Return *no_proxy* without entries that would keep calls to the cloud's names from the proxy."""
+    kept = (entry.strip() for entry in no_proxy.split(","))
+    return ",".join(entry for entry in kept if entry and not _covers_the_cloud(entry))
+
+
+def _covers_the_cloud(entry: str) -> bool:
+    name = entry.lower().partition(":")[0].lstrip("*.")
+    return any(f".{own}".endswith(f".{name}") or f".{name}".endswith(f".{own}") or not name for own in _EMULATED)
+
+
+def proxy_environment(environ: Mapping[str, str], proxy: str) -> dict[str, str]:
+    """Return the variables that lead programs without a hook to *proxy*, and past it to machines nearby."""
+    users = without_the_cloud(environ.get("NO_PROXY") or environ.get("no_proxy") or "")
+    direct = ",".join(filter(None, (users, *DIRECT)))
+    return {**dict.fromkeys(OWN_PROXY_VARIABLES, proxy), "NO_PROXY": direct, "no_proxy": direct}
+
+
 def with_hooks(environ: Mapping[str, str], address: Mapping[str, str], node_hook: Path | None) -> dict[str, str]:
     """Return *environ* with the hooks in front of what ``PYTHONPATH`` and ``NODE_OPTIONS`` hold.
 
-    *address* is what `hook_environment` returns; its bundle becomes that of every TLS library.
+    *address* is what `hook_environment` returns; its bundle becomes that of every TLS library, and its proxy is for
+    programs that take no hook, unless *environ* has one.
     """
     found = {**environ, **address}
     found["PYTHONPATH"] = os.pathsep.join(filter(None, (str(python_site()), environ.get("PYTHONPATH"))))
@@ -77,6 +104,8 @@ def with_hooks(environ: Mapping[str, str], address: Mapping[str, str], node_hook
         found["NODE_OPTIONS"] = " ".join(filter(None, (f"--require {_quoted(node_hook)}", environ.get("NODE_OPTIONS"))))
     if bundle := address.get("LOCALYUN_CA_BUNDLE"):
         found.update(dict.fromkeys(CA_VARIABLES, bundle))
+    if (proxy := address.get("LOCALYUN_PROXY_URL")) and not any(environ.get(name) for name in OWN_PROXY_VARIABLES):
+        found.update(proxy_environment(environ, proxy))
     return found
 
 

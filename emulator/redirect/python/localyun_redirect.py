@@ -2,14 +2,17 @@
 
 Names under ``aliyuncs.com`` and ``fcapp.run`` resolve to the loopback address, and the ports 80 and 443 become the
 emulator's: a resolved address carries the port, and clients connect to what was resolved. The emulator's certificate
-authority is made known to the TLS libraries in use. Nothing else changes, and without the variables nothing at all.
+authority is made known to the TLS libraries in use. A proxy that is there for programs without a hook is hidden from
+this one, whose calls to other hosts go the way they always went, and kept for the programs it starts. Nothing else
+changes, and without the variables nothing at all.
 
 This file stands alone: it runs inside users' programs under any Python from 3.9 on. Variables read:
-``LOCALYUN_HTTP_PORT``, ``LOCALYUN_HTTPS_PORT``, ``LOCALYUN_CA_BUNDLE``.
+``LOCALYUN_HTTP_PORT``, ``LOCALYUN_HTTPS_PORT``, ``LOCALYUN_CA_BUNDLE``, ``LOCALYUN_PROXY_URL``.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import sys
@@ -22,6 +25,8 @@ SUFFIXES = (".aliyuncs.com", ".fcapp.run")
 
 CA_VARIABLES = ("ALIBABA_CLOUD_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """Between them these are read by the official SDKs' own bundle, the `ssl` module, requests and curl."""
+
+PROXY_VARIABLES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy")
 
 
 def install() -> bool:
@@ -40,6 +45,7 @@ def install() -> bool:
         socket.getaddrinfo = _redirected(original, ports)
     if bundle:
         _trust(bundle)
+    _hide_proxy(os.environ.get("LOCALYUN_PROXY_URL"))
     return bool(ports)
 
 
@@ -71,11 +77,38 @@ def _is_cloud(host: Any) -> bool:
 def _trust(bundle: str) -> None:
     """Make *bundle* the authorities of every TLS client: by variables, and in place of certifi's own file."""
     os.environ.update(dict.fromkeys(CA_VARIABLES, bundle))
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _CertifiFinder)]
-    sys.meta_path.insert(0, _CertifiFinder(bundle))
+    _patch("certifi.core", lambda module: _replace_bundle(module, bundle))
     for name, module in list(sys.modules.items()):
         if name.rpartition(".")[2] == "certifi" or name.endswith("certifi.core"):
             _replace_bundle(module, bundle)
+
+
+def _hide_proxy(proxy: str | None) -> None:
+    """Take *proxy* out of ``os.environ`` but not out of the process's environment, which its children inherit."""
+    hidden = [name for name in PROXY_VARIABLES if proxy and os.environ.get(name) == proxy]
+    if not proxy or not hidden:
+        return
+    for name in hidden:
+        os.environ._data.pop(os.environ.encodekey(name), None)  # type: ignore[attr-defined]  # del would unset it
+    proxies = dict.fromkeys(hidden, proxy)
+    if "subprocess" in sys.modules:
+        _pass_on_proxy(sys.modules["subprocess"], proxies)
+    else:
+        _patch("subprocess", lambda module: _pass_on_proxy(module, proxies))
+
+
+def _pass_on_proxy(subprocess: ModuleType, proxies: dict[str, str]) -> None:
+    """Give programs started with a copy of ``os.environ`` what the copy lacks."""
+    original = subprocess.Popen.__init__
+
+    @functools.wraps(original)
+    def start(self: Any, *arguments: Any, **options: Any) -> None:
+        env = options.get("env")
+        if env is not None and "LOCALYUN_PROXY_URL" in env:
+            options["env"] = {**proxies, **env}
+        original(self, *arguments, **options)
+
+    subprocess.Popen.__init__ = start
 
 
 def _replace_bundle(module: ModuleType, bundle: str) -> None:
@@ -91,27 +124,34 @@ def _replace_bundle(module: ModuleType, bundle: str) -> None:
             setattr(module, function.__name__, function)
 
 
-class _CertifiFinder:
-    """Changes ``certifi.core`` as it is imported, whichever copy that is: importing it early would cost every start."""
+def _patch(wanted: str, patch: Callable[[ModuleType], None]) -> None:
+    """Have *patch* change the module *wanted* when it is imported, instead of what an earlier call asked for."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "wanted", None) != wanted]
+    sys.meta_path.insert(0, _PatchingFinder(wanted, patch))
 
-    def __init__(self, bundle: str) -> None:
-        self._bundle = bundle
+
+class _PatchingFinder:
+    """Changes a module as it is imported, whichever copy that is: importing it early would cost every start."""
+
+    def __init__(self, wanted: str, patch: Callable[[ModuleType], None]) -> None:
+        self.wanted = wanted
+        self._patch = patch
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        if not name.endswith("certifi.core"):
+        if name != self.wanted and not name.endswith("." + self.wanted):
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None and spec.loader is not None:
-                spec.loader = _CertifiLoader(spec.loader, self._bundle)  # type: ignore[assignment]  # has what is used
+                spec.loader = _PatchingLoader(spec.loader, self._patch)  # type: ignore[assignment]  # has what is used
                 return spec
         return None
 
 
-class _CertifiLoader:
-    def __init__(self, loader: Any, bundle: str) -> None:
+class _PatchingLoader:
+    def __init__(self, loader: Any, patch: Callable[[ModuleType], None]) -> None:
         self._loader = loader
-        self._bundle = bundle
+        self._patch = patch
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         module: ModuleType | None = self._loader.create_module(spec)
@@ -119,7 +159,7 @@ class _CertifiLoader:
 
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)
-        _replace_bundle(module, self._bundle)
+        self._patch(module)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from emulator.redirect import python_site
-from emulator.redirect.environment import with_hooks, without_proxies, without_real_keys
+from emulator.redirect.environment import with_hooks, without_proxies, without_real_keys, without_the_cloud
 
 
 def test_proxies_are_taken_away_in_either_case():
@@ -55,3 +55,37 @@ def test_hooks_stand_in_front_and_nothing_empty_is_added():
     assert used["PYTHONPATH"] == f"{python_site()}{os.pathsep}/a"
     assert used["NODE_OPTIONS"].endswith('hook.js" --no-warnings')
     assert used["SSL_CERT_FILE"] == used["NODE_EXTRA_CA_CERTS"] == "/b.pem"
+
+
+def test_programs_without_a_hook_are_led_to_the_proxy():
+    """All four names lead there; machines nearby and the user's exceptions are called directly."""
+    address = {"LOCALYUN_PROXY_URL": "http://forward:s@127.0.0.1:1"}
+
+    found = with_hooks({"NO_PROXY": "corp.example,.aliyuncs.com"}, address, None)
+
+    assert {found[name] for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy")} == {
+        "http://forward:s@127.0.0.1:1"
+    }
+    assert found["NO_PROXY"] == found["no_proxy"]
+    assert found["NO_PROXY"].split(",")[:3] == ["corp.example", "localhost", ".localhost"]
+
+
+def test_a_proxy_the_user_keeps_is_not_replaced():
+    """With --keep-proxy every program goes the user's way."""
+    found = with_hooks({"https_proxy": "http://p:1"}, {"LOCALYUN_PROXY_URL": "http://l:2"}, None)
+
+    assert found["https_proxy"] == "http://p:1"
+    assert "HTTP_PROXY" not in found
+
+
+@pytest.mark.parametrize(
+    ("entry", "kept"),
+    [
+        ("*", False), ("aliyuncs.com", False), (".com", False), ("com", False), ("*.aliyuncs.com:443", False),
+        ("sts.aliyuncs.com", False), (".fcapp.run", False), ("10.0.0.0/8", True), ("myaliyuncs.com", True),
+        ("corp.example:8443", True),
+    ],
+)  # fmt: skip
+def test_exceptions_for_the_cloud_are_dropped(entry, kept):
+    """An exception that covers a name of the cloud would let a client call the cloud."""
+    assert without_the_cloud(f" {entry} ,") == (entry if kept else "")

@@ -148,3 +148,22 @@ def test_other_names_and_ports_stay_what_they_are(answering):
         net.connect({port}, 'x.aliyuncs.com', done);"""
 
     assert run(code, LOCALYUN_HTTP_PORT=1) == [port, port]
+
+
+def test_emulator_s_proxy_is_hidden_and_inherited():
+    """This program's calls to other hosts stay direct; programs it starts, in whatever way, find the proxy."""
+    proxy = "http://forward:s3cret@127.0.0.1:8869"
+    code = """
+const c = require('child_process');
+const found = [process.env.HTTPS_PROXY === undefined];
+const script = 'printf "%s" "$HTTPS_PROXY"';
+found.push(c.execSync(script).toString(), c.execFileSync('sh', ['-c', script], {encoding: 'utf8'}));
+found.push(c.spawnSync('sh', ['-c', script]).stdout.toString());
+found.push(c.spawnSync('sh', ['-c', script], {env: {PATH: '/bin:/usr/bin'}}).stdout.toString());
+found.push(c.execSync(script, {env: Object.assign({}, process.env)}).toString());
+c.exec(script, (error, output) => { found.push(output); console.log(JSON.stringify(found)); });
+"""
+
+    found = run(code, LOCALYUN_PROXY_URL=proxy, HTTPS_PROXY=proxy)
+
+    assert found == [True, proxy, proxy, proxy, "", proxy, proxy]

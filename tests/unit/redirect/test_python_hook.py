@@ -158,3 +158,29 @@ print(json.dumps([before != certifi.where(), certifi.where(), certifi.contents()
 """
 
     assert json.loads(run(code, BUNDLE=str(bundle))) == [True, str(bundle), "pem"]
+
+
+PROXY = "http://forward:s3cret@127.0.0.1:8869"
+CHILD = "import os; print(os.environ.get('HTTPS_PROXY'))"
+
+
+@pytest.mark.parametrize("first", ["import subprocess", "import os"], ids=["imported before", "imported later"])
+def test_emulator_s_proxy_is_hidden_and_inherited(first):
+    """This program's calls to other hosts stay direct; programs it starts, in whatever way, find the proxy."""
+    code = f"""
+{first}
+import os, sys, urllib.request, localyun_redirect
+localyun_redirect.install()
+import subprocess
+child = [sys.executable, "-S", "-c", {CHILD!r}]
+print("HTTPS_PROXY" in os.environ, urllib.request.getproxies())
+for options in ({{}}, {{"env": {{**os.environ}}}}, {{"env": {{"PATH": "/bin"}}}}):
+    print(subprocess.run(child, capture_output=True, text=True, **options).stdout, end="")
+"""
+
+    assert run(code, LOCALYUN_PROXY_URL=PROXY, HTTPS_PROXY=PROXY).splitlines() == ["False {}", PROXY, PROXY, "None"]
+
+
+def test_proxy_of_the_user_s_stays():
+    """Only what is the emulator's is hidden."""
+    assert run(CHILD, LOCALYUN_PROXY_URL=PROXY, HTTPS_PROXY="http://other:1") == "http://other:1\n"

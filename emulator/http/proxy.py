@@ -1,0 +1,151 @@
+"""What the HTTPS port does for clients that take it for a proxy: whom it serves, whom it passes on, whom it refuses.
+
+Clients of languages without a hook find the emulator through ``HTTPS_PROXY``. They speak plain HTTP to the HTTPS port:
+``CONNECT name:443`` before TLS, or a whole URL as the target of a plain request. The emulated names are answered here
+and never looked up. Everything else is refused, unless the user name `FORWARDING` asks for it to be passed on; then a
+public address is called, and nothing inside this machine or its networks.
+
+Every request has to carry the secret of this run, so that neither web pages nor other programs get a way through. Pure
+but for `ProxyDesk.judge`'s constant-time comparison; `emulator.http.tunnel` does what is decided here.
+
+Source: RFC 9110 sections 7.2, 9.3.6, 11.7 (absolute form, CONNECT, Proxy-Authorization); RFC 7617 (Basic).
+"""
+
+import hmac
+import ipaddress
+import re
+from binascii import Error as NotBase64
+from binascii import a2b_base64
+from collections.abc import Callable
+from typing import Final
+
+from emulator.http.limits import HttpLimits
+from emulator.http.message import Request
+from emulator.http.reader import Malformed, RequestReader
+from emulator.kernel.frozen import frozen
+
+MAX_HEAD_BYTES: Final = 16 * 1024
+"""A longer head is refused; those of proxy requests carry little more than the client's own fields."""
+
+SERVED_ONLY: Final = "localyun"
+"""The user name of clients that call the emulator alone."""
+
+FORWARDING: Final = "forward"
+"""The user name of clients whose calls to other hosts are to be passed on."""
+
+_HOP_FIELDS: Final = frozenset({"proxy-authorization", "proxy-connection", "connection", "keep-alive", "host"})
+_TARGET: Final = re.compile(r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^:]+))(?::(?P<port>[0-9]+))?")
+_EMBEDDING: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("2002::/16"))
+
+
+class NotProxyRequest(Exception):
+    """The bytes are no request to a proxy."""
+
+
+@frozen
+class ProxyRequest:
+    """A request to a proxy. ``host`` is in lower case and without brackets, ``size`` that of the head in bytes."""
+
+    request: Request
+    host: str
+    port: int
+    size: int
+
+    @property
+    def is_connect(self) -> bool:
+        """Whether the client wants the connection itself."""
+        return self.request.method == "CONNECT"
+
+    def onward_head(self) -> bytes:
+        """Return the head as the origin server is to get it, ending the connection after the answer."""
+        request = self.request
+        lines = [f"{request.method} {request.target} HTTP/1.1", f"Host: {request.authority}", "Connection: close"]
+        lines += [f"{name}: {value}" for name, value in request.headers.pairs if name.lower() not in _HOP_FIELDS]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")
+
+
+@frozen
+class Serve:
+    """The emulator itself is asked for."""
+
+
+@frozen
+class Forward:
+    """Another host is asked for, and the client may have it."""
+
+
+@frozen(kw_only=False)
+class Refuse:
+    """The request goes nowhere."""
+
+    status: int
+    reason: str
+
+
+Verdict = Serve | Forward | Refuse
+
+
+def read_proxy_request(data: bytes) -> ProxyRequest | None:
+    """Read the head at the beginning of *data*; None when more bytes are needed.
+
+    Raises: NotProxyRequest.
+    """
+    reader = RequestReader(HttpLimits())
+    reader.feed(data)
+    try:
+        incoming = reader.head()
+    except Malformed as error:
+        raise NotProxyRequest(error.reason) from error
+    if incoming is None:
+        if len(data) >= MAX_HEAD_BYTES:
+            raise NotProxyRequest("the head is too long")
+        return None
+    request = incoming.request
+    target = _TARGET.fullmatch(request.authority or "")
+    if target is None:
+        raise NotProxyRequest("the target names no host")
+    return ProxyRequest(
+        request=request,
+        host=(target["literal"] or target["name"]).lower().rstrip("."),
+        port=int(target["port"] or (443 if request.method == "CONNECT" else 80)),
+        size=data.index(b"\r\n\r\n") + 4,
+    )
+
+
+class ProxyDesk:
+    """Decides about requests to the proxy. *emulates* tells whether a host name is one of the emulator's own."""
+
+    def __init__(self, secret: str, *, emulates: Callable[[str], bool]) -> None:
+        self._secret = secret.encode()
+        self._emulates = emulates
+
+    def judge(self, asked: ProxyRequest) -> Verdict:
+        """Return what is to become of a request."""
+        user, secret = _credentials(asked.request)
+        if not hmac.compare_digest(secret, self._secret) or user not in {SERVED_ONLY, FORWARDING}:
+            return Refuse(407, "the proxy wants the user name and the secret that localyun env prints")
+        if self._emulates(asked.host):
+            return Serve()
+        if user == FORWARDING:
+            return Forward()
+        return Refuse(403, f"{asked.host} is not emulated, and this proxy passes nothing on")
+
+
+def is_public(address: str) -> bool:
+    """Tell whether *address* (in text form) is one that everybody on the internet can call."""
+    parsed = ipaddress.ip_address(address)
+    if isinstance(parsed, ipaddress.IPv6Address) and any(parsed in network for network in _EMBEDDING):
+        return False  # an IPv4 address in disguise, which may be a private one
+    return parsed.is_global and not parsed.is_multicast
+
+
+def _credentials(request: Request) -> tuple[str, bytes]:
+    """Return (user name, secret), both empty when there are none that can be read."""
+    scheme, _, encoded = request.headers.get("proxy-authorization").partition(" ")
+    if scheme.lower() != "basic":
+        return "", b""
+    try:
+        user, _, secret = a2b_base64(encoded.strip()).partition(b":")
+    except (NotBase64, ValueError):
+        return "", b""
+    return user.decode("ascii", "replace"), secret

@@ -1,0 +1,107 @@
+"""What a Java virtual machine is told."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from emulator.http.certificates import CertificateAuthority
+from emulator.kernel.clock import SystemClock
+from emulator.redirect.java import VARIABLE, with_java, write_trust_store
+
+PROXY = "http://forward:s3cret@127.0.0.1:8869"
+
+
+def properties(environ):
+    words = with_java({"JAVA_HOME": "/java", **environ})[VARIABLE].split()
+    return dict(word.removeprefix("-D").split("=", 1) for word in words if word.startswith("-D"))
+
+
+def test_proxy_is_told_with_its_secret_and_tunnels_may_use_it():
+    """Host, port, user and password for both schemes; Basic is allowed in tunnels."""
+    told = properties({"LOCALYUN_PROXY_URL": PROXY, "HTTPS_PROXY": PROXY})
+
+    for scheme in ("http", "https"):
+        assert told[f"{scheme}.proxyHost"] == "127.0.0.1"
+        assert told[f"{scheme}.proxyPort"] == "8869"
+        assert told[f"{scheme}.proxyPassword"] == "s3cret"
+    assert told["jdk.http.auth.tunneling.disabledSchemes"] == ""
+    assert "172.31.*" in told["http.nonProxyHosts"].split("|")
+
+
+def test_user_s_options_come_last_and_win():
+    """Of a property that is given twice Java takes the last."""
+    found = with_java({"JAVA_HOME": "/java", "LOCALYUN_PROXY_URL": PROXY, "HTTPS_PROXY": PROXY, VARIABLE: "-Xmx1g"})
+
+    assert found[VARIABLE].endswith(" -Xmx1g")
+
+
+def test_without_java_nothing_is_told(tmp_path):
+    """The trust store is not made for nothing."""
+    environ = {"PATH": str(tmp_path), "LOCALYUN_CA_BUNDLE": str(tmp_path / "none.pem")}
+
+    assert with_java(environ) == environ
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    """The certificate of an authority."""
+    folder = tmp_path_factory.mktemp("authority")
+    made = CertificateAuthority(folder, accepts=lambda host: True, clock=SystemClock())
+
+    async def make():
+        content = (await made.ensure_ca()).read_bytes()
+        await made.close()
+        return content
+
+    return asyncio.run(make())
+
+
+@pytest.fixture
+def bundle(tmp_path, authority):
+    """A bundle with an authority, twice, and a certificate that cannot be read."""
+    folder = tmp_path / "my ca"
+    folder.mkdir()
+    path = folder / "bundle.pem"
+    broken = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    path.write_bytes(b"# first\n" + broken + authority + b"# again\n" + authority)
+    return path
+
+
+@pytest.mark.skipif(shutil.which("keytool") is None, reason="needs Java's keytool")
+def test_java_reads_the_trust_store(bundle):
+    """The authority is in it once, as one that is trusted."""
+    store = write_trust_store(bundle)
+
+    listed = subprocess.run(
+        ["keytool", "-list", "-keystore", str(store), "-storepass", "changeit"],
+        capture_output=True, text=True, timeout=60, check=True,
+    ).stdout  # fmt: skip
+
+    assert listed.count("trustedCertEntry") == 1
+
+
+def test_trust_store_follows_the_bundle(bundle):
+    """The same bundle gives the same file without work, a changed one another; old ones go."""
+    first = write_trust_store(bundle)
+    made = first.stat().st_mtime_ns
+    assert write_trust_store(bundle) == first
+    assert first.stat().st_mtime_ns == made
+
+    for number in range(6):
+        bundle.write_bytes(bundle.read_bytes() + b"# %d\n" % number)
+        os.utime(write_trust_store(bundle), (number, made // 10**9 + number + 1))
+
+    assert len(list(bundle.parent.glob("java-*.p12"))) == 4
+    assert not first.exists()
+
+
+def test_path_with_spaces_is_quoted(bundle):
+    """Java splits its options at blanks outside quotes."""
+    found = with_java({"JAVA_HOME": "/java", "LOCALYUN_CA_BUNDLE": str(bundle)})
+
+    assert f"'-Djavax.net.ssl.trustStore={write_trust_store(bundle)}'" in found[VARIABLE]
+    assert " " in str(Path(bundle))
