@@ -59,9 +59,10 @@ class Run:
                 await load.prepare()
             while self.record.kill < self.kills and not self.record.findings:
                 await self._stretch()
-            if not self.record.findings and await self.subject.stop() != 0:
-                self.record.find("a SIGTERM did not end it with exit code 0")
-            await self._check_remains()
+            if not self.record.findings:
+                if await self.subject.stop() != 0:
+                    self.record.find("a SIGTERM did not end it with exit code 0")
+                await self._check_remains()
             self._read_log()
         except (NotStarted, Unanswered) as error:
             self.record.find(f"the emulator is not there: {error}", log=self._log()[-3000:])
