@@ -10,7 +10,10 @@ from benchmarks.harness import machine, run, table, write_json
 from benchmarks.mns import Queues
 from benchmarks.mns_http import QueuesOverHttp
 from benchmarks.mns_push import Pushes
+from benchmarks.peers import Peers
 from benchmarks.workflow import Workflows
+
+PARTS = (Foundation, Functions, Workflows, Queues, QueuesOverHttp, Pushes)
 
 
 def main() -> None:
@@ -18,12 +21,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="samples of every figure (default: 5)")
     parser.add_argument("--json", type=Path, help="also write every sample to this file")
+    parser.add_argument("--peers", action="store_true", help="measure other emulators instead; installs them in .bench")
     arguments = parser.parse_args()
+    measured = (Peers,) if arguments.peers else PARTS
     with ExitStack() as stack:
-        parts = [
-            stack.enter_context(closing(part()))
-            for part in (Foundation, Functions, Workflows, Queues, QueuesOverHttp, Pushes)
-        ]
+        parts = [stack.enter_context(closing(part())) for part in measured]
         rows = [row for part in parts for row in part.rows()]
         run(rows, arguments.rounds)
     told = machine()

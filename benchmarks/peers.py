@@ -1,0 +1,379 @@
+"""Other emulators doing the nearest thing they have, in the same run: ministack (AWS) and serverless-offline.
+
+They are installed on first use into ``.bench`` beside the benchmarks, and only when the peers are asked for. None of
+them verifies signatures or keeps what it acknowledges across a crash, so they have less to do for each request.
+"""
+
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+import zipfile
+from base64 import b64encode
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from urllib.parse import urlencode
+
+from benchmarks.functions import ECHO
+from benchmarks.harness import Row
+from benchmarks.load import answered, requests_per_s
+from benchmarks.mns import BODY
+from benchmarks.server import SERVICE, Connection, Server, free_port, ordinary_environment
+
+INSTALLED = Path(__file__).resolve().parent.parent / ".bench"
+MINISTACK = "ministack==1.5.33"
+SERVERLESS = ("serverless@3.40.0", "serverless-offline@13.9.0")
+
+SENDS = 1500
+CALLS = 30
+FLOWS = 10
+STEPS = 10
+
+NODE_FUNCTION = "exports.handler = async () => ({ statusCode: 200, body: 'ok' });\n"
+OFFLINE = """
+service: bench
+frameworkVersion: '3'
+provider: {{name: aws, runtime: nodejs20.x}}
+plugins: [serverless-offline]
+custom:
+  serverless-offline: {{noPrependStageInUrl: true, httpPort: {port}, lambdaPort: {inner}}}
+functions:
+  web: {{handler: index.handler, events: [{{httpApi: 'GET /web'}}]}}
+"""
+FLOW = "version: v1\ntype: flow\nsteps:\n" + "".join(
+    f"  - type: pass\n    name: s{number}\n    outputMappings:\n      - {{target: n{number}, source: {number}}}\n"
+    for number in range(STEPS)
+)
+MACHINE = {
+    "StartAt": "s0",
+    "States": {
+        f"s{number}": {
+            "Type": "Pass",
+            "Result": number,
+            "ResultPath": f"$.n{number}",
+            **({"End": True} if number == STEPS - 1 else {"Next": f"s{number + 1}"}),
+        }
+        for number in range(STEPS)
+    },
+}
+SCOPE = "AWS4-HMAC-SHA256 Credential=key/20260101/us-east-1/{}/aws4_request, SignedHeaders=host, Signature=0"
+ROLE = "arn:aws:iam::000000000000:role/r"
+
+
+class Peers:
+    """The rows, around one emulator and one ministack; serverless-offline needs Node.js and is left out without it."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="localyun-bench-peers-"))
+        self._functions = self._folder / "functions"
+        self._write_functions()
+        self._ministack = _installed_ministack()
+        self._offline = _installed_offline()
+        self._server = Server(self._functions)
+        self._port = free_port()
+        self._children = [self._start_ministack(self._port)]
+        answered(self._port, self._prepare_ministack)
+        if self._offline is not None:
+            self._web = free_port()
+            self._children.append(self._start_offline(self._web))
+            answered(self._web, lambda: _get(self._web, "/web"))
+        self._flows = 0
+        with Connection(self._server.port) as connection:
+            _checked(connection.ask(self._server.mns("PUT", "/queues/peers")), 201)
+            request = self._server.rpc("CreateFlow", Name="ten", Definition=FLOW, Description="", Type="FDL")
+            _checked(connection.ask(request), 200)
+
+    def close(self) -> None:
+        """End the children, each by its own id, and remove the folder."""
+        self._server.stop()
+        for child in self._children:
+            _end(child)
+        shutil.rmtree(self._folder)
+
+    def rows(self) -> list[Row]:
+        """Return the rows in the order they are taken; the reference is the peer."""
+        rows = [
+            Row(
+                name="SendMessage, 16 connections",
+                unit="requests/s",
+                measure=self._sends_per_s,
+                reference=self._peer_sends_per_s,
+                reference_name="ministack's SQS SendMessage",
+            ),
+            Row(
+                name="warm Python function, p50",
+                unit="ms",
+                measure=lambda: self._calls_ms(self._invocation()),
+                reference=self._peer_calls_ms,
+                reference_name="ministack's Lambda Invoke",
+            ),
+            Row(
+                name="flow of ten pass steps, start to end",
+                unit="ms",
+                measure=self._flow_ms,
+                reference=self._peer_flow_ms,
+                reference_name="ministack's Step Functions",
+            ),
+            Row(
+                name="start to first answered service call",
+                unit="ms",
+                measure=self._start_ms,
+                reference=self._ministack_start_ms,
+                reference_name="ministack",
+            ),
+        ]
+        if self._offline is not None:
+            rows += [
+                Row(
+                    name="warm Node.js function behind an HTTP trigger, p50",
+                    unit="ms",
+                    measure=lambda: _gets_ms(self._server.port, "/2016-08-15/proxy/bench/web/"),
+                    reference=lambda: _gets_ms(self._web, "/web"),
+                    reference_name="serverless-offline",
+                ),
+                Row(
+                    name="start to first answered service call",
+                    unit="ms",
+                    measure=self._start_ms,
+                    reference=self._offline_start_ms,
+                    reference_name="serverless-offline",
+                ),
+            ]
+        return rows
+
+    # --- this emulator -------------------------------------------------------------------------------------------
+
+    def _write_functions(self) -> None:
+        python, web = self._functions / "bench" / "echo", self._functions / "bench" / "web"
+        for folder in (python, web):
+            folder.mkdir(parents=True)
+        (python / "index.py").write_text(ECHO, encoding="ascii")
+        (web / "index.js").write_text(
+            "exports.handler = (request, response) => { response.setStatusCode(200); response.send('ok'); };\n",
+            encoding="ascii",
+        )
+        (web / "function.yml").write_text(
+            "runtime: nodejs20\ntriggers:\n"
+            "  - {triggerName: web, triggerType: http, triggerConfig: {authType: anonymous, methods: [GET]}}\n",
+            encoding="ascii",
+        )
+
+    def _sends_per_s(self) -> float:
+        request = self._server.mns("POST", "/queues/peers/messages", BODY)
+        return requests_per_s(self._server.port, request, connections=16, calls=SENDS)
+
+    def _invocation(self) -> bytes:
+        return self._server.fc("POST", "/2016-08-15/services/bench/functions/echo/invocations", b'{"a":1}')
+
+    def _calls_ms(self, request: bytes) -> float:
+        return _p50_ms(self._server.port, request)
+
+    def _flow_ms(self) -> float:
+        spent = []
+        with Connection(self._server.port) as connection:
+            for _ in range(FLOWS):
+                self._flows += 1
+                name = f"peer{self._flows}"
+                start = self._server.rpc("StartExecution", FlowName="ten", ExecutionName=name, Input="{}")
+                watch = self._server.rpc("DescribeExecution", FlowName="ten", ExecutionName=name, WaitTimeSeconds="60")
+                began = time.perf_counter()
+                _checked(connection.ask(start), 200)
+                reply = json.loads(_checked(connection.ask(watch), 200))
+                spent.append(time.perf_counter() - began)
+                if reply["Status"] != "Succeeded":
+                    raise RuntimeError(reply)
+        return statistics.median(spent) * 1000
+
+    def _start_ms(self) -> float:
+        with Server(self._functions, ask=SERVICE) as server:
+            return server.start_s * 1000
+
+    # --- ministack -----------------------------------------------------------------------------------------------
+
+    def _start_ministack(self, port: int) -> "subprocess.Popen[bytes]":
+        environment = ordinary_environment() | {"GATEWAY_PORT": str(port), "MINISTACK_HOST": "127.0.0.1"}
+        return _child([str(self._ministack)], self._folder, environment)
+
+    def _prepare_ministack(self) -> None:
+        package = BytesIO()
+        with zipfile.ZipFile(package, "w") as archive:
+            archive.writestr("index.py", ECHO)
+        function = {
+            "FunctionName": "echo",
+            "Runtime": "python3.11",
+            "Role": ROLE,
+            "Handler": "index.handler",
+            "Code": {"ZipFile": b64encode(package.getvalue()).decode("ascii")},
+        }
+        machine = {"name": "ten", "definition": json.dumps(MACHINE), "roleArn": ROLE}
+        with Connection(self._port) as connection:
+            _checked(connection.ask(_sqs("CreateQueue", QueueName="q")), 200)
+            _checked(connection.ask(_aws("lambda", "/2015-03-31/functions", json.dumps(function))), 201)
+            self._machine = json.loads(_checked(connection.ask(_states("CreateStateMachine", machine)), 200))
+
+    def _peer_sends_per_s(self) -> float:
+        url = f"http://127.0.0.1:{self._port}/000000000000/q"
+        request = _sqs("SendMessage", QueueUrl=url, MessageBody="x" * 100)
+        return requests_per_s(self._port, request, connections=16, calls=SENDS // 5)
+
+    def _peer_calls_ms(self) -> float:
+        return _p50_ms(self._port, _aws("lambda", "/2015-03-31/functions/echo/invocations", '{"a":1}'))
+
+    def _peer_flow_ms(self) -> float:
+        spent = []
+        arn = self._machine["stateMachineArn"]
+        with Connection(self._port) as connection:
+            for _ in range(FLOWS):
+                began = time.perf_counter()
+                started = connection.ask(_states("StartExecution", {"stateMachineArn": arn, "input": "{}"}))
+                execution = json.loads(_checked(started, 200))["executionArn"]
+                watch = _states("DescribeExecution", {"executionArn": execution})
+                while json.loads(_checked(connection.ask(watch), 200))["status"] == "RUNNING":
+                    time.sleep(0.001)
+                spent.append(time.perf_counter() - began)
+        return statistics.median(spent) * 1000
+
+    def _ministack_start_ms(self) -> float:
+        port = free_port()
+        return _start_ms(lambda: self._start_ministack(port), port, lambda: _ask(port, _sqs("ListQueues")))
+
+    # --- serverless-offline --------------------------------------------------------------------------------------
+
+    def _start_offline(self, port: int) -> "subprocess.Popen[bytes]":
+        project = Path(tempfile.mkdtemp(dir=self._folder))
+        (project / "serverless.yml").write_text(OFFLINE.format(port=port, inner=free_port()), encoding="ascii")
+        (project / "index.js").write_text(NODE_FUNCTION, encoding="ascii")
+        (project / "node_modules").symlink_to(INSTALLED / "node_modules")
+        environment = ordinary_environment() | {
+            "SLS_TELEMETRY_DISABLED": "1",
+            "SLS_NOTIFICATIONS_MODE": "off",
+            "SLS_INTERACTIVE_SETUP_ENABLE": "false",
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+        }
+        return _child([str(self._offline), "offline"], project, environment)
+
+    def _offline_start_ms(self) -> float:
+        port = free_port()
+        return _start_ms(lambda: self._start_offline(port), port, lambda: _get(port, "/web"))
+
+
+# --- installing ---------------------------------------------------------------------------------------------------
+
+
+def _installed_ministack() -> Path:
+    program = INSTALLED / "venv" / ("Scripts/ministack.exe" if os.name == "nt" else "bin/ministack")
+    if not program.exists():
+        venv.create(INSTALLED / "venv", with_pip=True)
+        python = str(program.with_name("python.exe" if os.name == "nt" else "python"))
+        subprocess.run([python, "-m", "pip", "install", "--quiet", MINISTACK], check=True)
+    return program
+
+
+def _installed_offline() -> Path | None:
+    npm = shutil.which("npm")
+    if npm is None:
+        print("benchmarks: no npm here, serverless-offline is left out", file=sys.stderr)
+        return None
+    program = INSTALLED / "node_modules" / ".bin" / "serverless"
+    if not program.exists():
+        command = [npm, "install", "--prefix", str(INSTALLED), "--no-audit", "--no-fund", "--silent", *SERVERLESS]
+        subprocess.run(command, check=True)
+    return program
+
+
+# --- requests -----------------------------------------------------------------------------------------------------
+
+
+def _sqs(action: str, **parameters: str) -> bytes:
+    body = urlencode({"Action": action, "Version": "2012-11-05", **parameters})
+    return _aws("sqs", "/", body, "Content-Type: application/x-www-form-urlencoded\r\n")
+
+
+def _states(operation: str, parameters: dict[str, str]) -> bytes:
+    target = f"Content-Type: application/x-amz-json-1.0\r\nX-Amz-Target: AWSStepFunctions.{operation}\r\n"
+    return _aws("states", "/", json.dumps(parameters), target)
+
+
+def _aws(service: str, path: str, body: str, headers: str = "Content-Type: application/json\r\n") -> bytes:
+    """Return a request as bytes; ministack reads the service out of the scope and checks no signature."""
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}Authorization: {SCOPE.format(service)}\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    return (head + body).encode("ascii")
+
+
+def _get_request(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode("ascii")
+
+
+def _get(port: int, path: str) -> bytes:
+    return _ask(port, _get_request(path))
+
+
+def _ask(port: int, request: bytes) -> bytes:
+    with Connection(port) as connection:
+        return _checked(connection.ask(request), 200)
+
+
+def _checked(answer: tuple[int, bytes], wanted: int) -> bytes:
+    if answer[0] != wanted:
+        raise RuntimeError(answer)
+    return answer[1]
+
+
+def _gets_ms(port: int, path: str) -> float:
+    return _p50_ms(port, _get_request(path))
+
+
+def _p50_ms(port: int, request: bytes) -> float:
+    """Return the median time of warm calls over one connection, in ms."""
+    spent = []
+    with Connection(port) as connection:
+        for number in range(CALLS + 3):
+            began = time.perf_counter()
+            _checked(connection.ask(request), 200)
+            if number >= 3:
+                spent.append(time.perf_counter() - began)
+    return statistics.median(spent) * 1000
+
+
+# --- processes ----------------------------------------------------------------------------------------------------
+
+
+def _child(command: list[str], folder: Path, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _start_ms(start: "Callable[[], subprocess.Popen[bytes]]", port: int, ask: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    child = start()
+    try:
+        answered(port, ask)
+        return (time.perf_counter() - began) * 1000
+    finally:
+        _end(child)
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    child.send_signal(signal.SIGTERM)
+    try:
+        child.wait(15)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
