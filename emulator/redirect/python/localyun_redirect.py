@@ -77,7 +77,7 @@ def _is_cloud(host: Any) -> bool:
 def _trust(bundle: str) -> None:
     """Make *bundle* the authorities of every TLS client: by variables, and in place of certifi's own file."""
     os.environ.update(dict.fromkeys(CA_VARIABLES, bundle))
-    _patch("certifi.core", lambda module: _replace_bundle(module, bundle))
+    _patch("certifi.core", lambda module: _replace_bundle(module, bundle), copies=True)
     for name, module in list(sys.modules.items()):
         if name.rpartition(".")[2] == "certifi" or name.endswith("certifi.core"):
             _replace_bundle(module, bundle)
@@ -124,21 +124,25 @@ def _replace_bundle(module: ModuleType, bundle: str) -> None:
             setattr(module, function.__name__, function)
 
 
-def _patch(wanted: str, patch: Callable[[ModuleType], None]) -> None:
-    """Have *patch* change the module *wanted* when it is imported, instead of what an earlier call asked for."""
+def _patch(wanted: str, patch: Callable[[ModuleType], None], *, copies: bool = False) -> None:
+    """Have *patch* change the module *wanted* when it is imported, instead of what an earlier call asked for.
+
+    With *copies* those that other packages carry within them are changed as well.
+    """
     sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "wanted", None) != wanted]
-    sys.meta_path.insert(0, _PatchingFinder(wanted, patch))
+    sys.meta_path.insert(0, _PatchingFinder(wanted, patch, copies))
 
 
 class _PatchingFinder:
-    """Changes a module as it is imported, whichever copy that is: importing it early would cost every start."""
+    """Changes a module as it is imported: importing it early would cost every start."""
 
-    def __init__(self, wanted: str, patch: Callable[[ModuleType], None]) -> None:
+    def __init__(self, wanted: str, patch: Callable[[ModuleType], None], copies: bool) -> None:
         self.wanted = wanted
         self._patch = patch
+        self._copies = copies
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        if name != self.wanted and not name.endswith("." + self.wanted):
+        if name != self.wanted and not (self._copies and name.endswith("." + self.wanted)):
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)

@@ -171,7 +171,7 @@ def test_emulator_s_proxy_is_hidden_and_inherited(first):
 {first}
 import os, sys, urllib.request, localyun_redirect
 localyun_redirect.install()
-import subprocess
+import asyncio, subprocess
 child = [sys.executable, "-S", "-c", {CHILD!r}]
 print("HTTPS_PROXY" in os.environ, urllib.request.getproxies())
 for options in ({{}}, {{"env": {{**os.environ}}}}, {{"env": {{"PATH": "/bin"}}}}):
