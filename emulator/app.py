@@ -56,7 +56,8 @@ SERVICES = ("fc", "fnf", "mns", "ram", "sts")
 """What the health page lists."""
 
 _SCHEMAS = [
-    Schema(name, Path(__file__).parent / "services" / name / "schema") for name in ("ram", "sts", "fc", "mns", "workflow")
+    Schema(name, Path(__file__).parent / "services" / name / "schema")
+    for name in ("ram", "sts", "fc", "mns", "workflow")
 ]
 
 

@@ -38,6 +38,8 @@ from emulator.services.mns.open_api import MnsOpenFront
 from emulator.services.mns.reports import delivery_object, outbox_object
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topic_service import TopicService
+from emulator.services.ram.api import RamFront
+from emulator.services.ram.service import AccessManagement
 from emulator.services.sts.api import StsFront
 from emulator.services.sts.service import TemporaryKeys
 from emulator.services.workflow.api import WorkflowFront
@@ -77,6 +79,8 @@ class Assembly:
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource
         self._temporary = self.temporary_keys = TemporaryKeys(database, timers, clock, ids)
+        self._access = AccessManagement(database, ids)
+        self.user_keys: KeySource = self._access.keys
         logbook = LogBook(work / "logs" / "functions")
         settings = RuntimeSettings(
             interpreters={name: str(path) for name, path in config.runtimes.items()},
@@ -156,6 +160,7 @@ class Assembly:
         await self._topics.reset()
         self._queues.reset()
         self._declared.apply(self._queues, self._topics)
+        self._access.reset()
         await self._functions.reset()  # last: triggers of the folder subscribe to declared topics
 
     def fronts(self) -> dict[str, Front]:
@@ -167,6 +172,7 @@ class Assembly:
             "mns": MnsFront(self._queues, ids, self._topics),
             "mns-open": MnsOpenFront(self._queues, self._topics, ids),
             "oss": OssFront(ids),
+            "ram": RamFront(self._access, ids),
             "sts": StsFront(self._temporary, ids),
             "rpc": UnknownVersionFront(ids),
             **unavailable_fronts(ids),

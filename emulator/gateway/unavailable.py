@@ -27,10 +27,9 @@ class UnavailableFront(RpcFront):
 
 
 def unavailable_fronts(ids: Ids) -> dict[str, RpcFront]:
-    """Return the fronts of the neighbours that SDKs know: resource orchestration, RAM, endpoint location."""
+    """Return the fronts of the neighbours that SDKs know: resource orchestration, endpoint location."""
     return {
         "ros": UnavailableFront("ros", "Resource Orchestration", ids),
-        "ram": UnavailableFront("ram", "Resource Access Management", ids),
         "location": UnavailableFront("location", "endpoint location", ids),
     }
 

@@ -138,6 +138,16 @@ def test_fidelity_lists_every_operation_of_an_rpc_service(section):
     assert {status for _, status, _ in rows} <= {"served", "refused"}
 
 
+def test_fidelity_lists_every_operation_of_resource_access_management():
+    """What is listed as served is what the tables of operations hold."""
+    sources = (ROOT / "emulator" / "services" / "ram").glob("*_api.py")
+    tables = {
+        name for path in sources for name in re.findall(r'^ +"(\w+)": self\._', path.read_text(encoding="utf-8"), re.M)
+    }
+
+    assert {operation for operation, _, _ in table_rows("Resource Access Management")} == tables
+
+
 def test_fidelity_lists_every_operation_of_the_message_service():
     """What is listed as served is what the table of operations holds."""
     sources = (ROOT / "emulator" / "services" / "mns").glob("*_api.py")

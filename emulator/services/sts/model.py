@@ -1,7 +1,5 @@
 """Roles, sessions and the keys made for them."""
 
-import hashlib
-
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId
@@ -31,9 +29,3 @@ class AssumeRole:
 def session_arn(account: AccountId, role: str, session_name: str) -> str:
     """Return the identity of somebody who has assumed *role*."""
     return f"acs:ram::{account}:assumed-role/{role}/{session_name}"
-
-
-def stable_id(kind: str, account: str, name: str) -> str:
-    """Return the id of a role or user: eighteen digits, the same whenever it is asked for."""
-    digest = hashlib.sha256(f"{kind}\n{account}\n{name}".encode("utf-8", "replace")).digest()
-    return f"3{int.from_bytes(digest[:8], 'big') % 10**17:017d}"

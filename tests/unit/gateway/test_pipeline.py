@@ -133,7 +133,7 @@ def test_a_bug_of_ours_is_logged_whole_and_told_as_internal_error(awaited, caplo
         ("/favicon.ico", {}, 404, "NotFound"),
         (f"/?Action=Nothing&Version=2019-03-15{SIGNED}", {}, 404, "InvalidAction.NotFound"),
         (f"/?Action=Nothing&Version=1999-01-01{SIGNED}", {}, 404, "InvalidVersion"),
-        (f"/?Action=GetUser&Version=2015-05-01{SIGNED}", {}, 404, "InvalidAction.NotFound"),
+        (f"/?Action=DescribeEndpoints&Version=2015-06-12{SIGNED}", {}, 404, "InvalidAction.NotFound"),
     ],
 )
 def test_refusals_come_in_the_form_the_caller_reads(target, headers, status, code):

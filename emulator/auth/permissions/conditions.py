@@ -1,0 +1,182 @@
+"""The conditions of a statement: operators over values that are known of the request.
+
+All operators of a statement and all keys of an operator must hold; of several values of one key one is enough, and for
+a negated operator none may match. A key that is not known of the request fulfils negated operators only.
+
+Source: RAM, "Condition" and "Conditional operators"; that a missing key fulfils a negated operator is assumed.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any
+
+from emulator.auth.permissions.glob import glob_matches
+from emulator.dialect.dates import parse_iso
+from emulator.kernel.frozen import frozen
+
+Facts = Mapping[str, Sequence[str]]
+"""What is known of a request, by condition key: ``{"acs:SourceIp": ("127.0.0.1",)}``."""
+
+_Test = Callable[[Any, Any], bool]
+
+
+class MalformedCondition(Exception):
+    """A condition that cannot be read; the text says what is wrong."""
+
+
+@frozen(kw_only=False)
+class _Operator:
+    """How values are read, how the request's value is compared with one of the policy's, and whether that is negated.
+
+    ``read`` raises ValueError for a text that is no value of the operator's type.
+    """
+
+    read: Callable[[str], Any]
+    test: _Test
+    negated: bool = False
+
+
+@frozen(kw_only=False)
+class Condition:
+    """One operator on one key with the policy's values, already read."""
+
+    operator: _Operator
+    key: str
+    values: tuple[Any, ...]
+    every: bool = False
+
+    def holds(self, facts: Facts) -> bool:
+        """Tell whether the request fulfils the condition; a value of it that cannot be read matches nothing."""
+        given = facts.get(self.key, ())
+        if not given:
+            return self.operator.negated or self.every
+        found = [self._matches(text) for text in given]
+        if self.every:
+            return all(match is not self.operator.negated for match in found)
+        return any(found) is not self.operator.negated
+
+    def _matches(self, text: str) -> bool:
+        try:
+            value = self.operator.read(text)
+        except ValueError:
+            return False
+        return any(self.operator.test(value, wanted) for wanted in self.values)
+
+
+def parse_conditions(block: Any) -> tuple[Condition, ...]:
+    """Read the element ``Condition`` of a statement: ``{operator: {key: value or list of values}}``.
+
+    Raises: MalformedCondition.
+    """
+    if not isinstance(block, dict):
+        raise MalformedCondition("Condition must be an object")
+    conditions = []
+    for name, keys in block.items():
+        prefix, _, plain = name.rpartition(":")
+        operator = OPERATORS.get(plain)
+        if operator is None or prefix not in {"", "ForAnyValue", "ForAllValues"}:
+            raise MalformedCondition(f"the condition operator {name} is not known")
+        if not isinstance(keys, dict) or not keys:
+            raise MalformedCondition(f"{name} must hold at least one condition key")
+        for key, values in keys.items():
+            read = tuple(_read(operator, name, key, value) for value in _listed(values))
+            if not key or not read:
+                raise MalformedCondition(f"{name} {key} needs at least one value")
+            conditions.append(Condition(operator, key, read, prefix == "ForAllValues"))
+    return tuple(conditions)
+
+
+def _listed(values: Any) -> Sequence[Any]:
+    return values if isinstance(values, list) else [values]
+
+
+def _read(operator: _Operator, name: str, key: str, value: Any) -> Any:
+    if isinstance(value, bool):
+        value = "true" if value else "false"
+    elif isinstance(value, int | float):
+        value = str(value)
+    if not isinstance(value, str):
+        raise MalformedCondition(f"the value of {name} {key} must be a text, a number or a truth value")
+    try:
+        return operator.pattern(value) if isinstance(operator, _Address) else operator.read(value)
+    except ValueError:
+        raise MalformedCondition(f"{value!r} is no value for {name} {key}") from None
+
+
+# --- the operators -----------------------------------------------------------------------------------------------
+
+
+class _Address(_Operator):
+    """IP addresses of the request against addresses and networks of the policy."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def pattern(text: str) -> IPv4Network | IPv6Network:
+        """Read an address or a network."""
+        return ip_network(text, strict=False)
+
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+
+
+def _number(text: str) -> float:
+    if len(text) > 64 or _NUMBER.fullmatch(text) is None:
+        raise ValueError(text)
+    return float(text)
+
+
+def _truth(text: str) -> bool:
+    found = {"true": True, "false": False}.get(text.lower())
+    if found is None:
+        raise ValueError(text)
+    return found
+
+
+def _text(text: str) -> str:
+    return text
+
+
+def _folded(text: str) -> str:
+    return text.casefold()
+
+
+def _equal(value: Any, wanted: Any) -> bool:
+    return bool(value == wanted)
+
+
+def _ordered(name: str, read: Callable[[str], Any]) -> dict[str, _Operator]:
+    """Return the six comparisons of a type that has an order."""
+    return {
+        f"{name}Equals": _Operator(read, _equal),
+        f"{name}NotEquals": _Operator(read, _equal, True),
+        f"{name}LessThan": _Operator(read, lambda value, wanted: value < wanted),
+        f"{name}LessThanEquals": _Operator(read, lambda value, wanted: value <= wanted),
+        f"{name}GreaterThan": _Operator(read, lambda value, wanted: value > wanted),
+        f"{name}GreaterThanEquals": _Operator(read, lambda value, wanted: value >= wanted),
+    }
+
+
+def _like(value: str, wanted: str) -> bool:
+    return glob_matches(wanted, value)
+
+
+def _within(value: Any, wanted: Any) -> bool:
+    return value.version == wanted.version and value in wanted
+
+
+OPERATORS: Mapping[str, _Operator] = {
+    "StringEquals": _Operator(_text, _equal),
+    "StringNotEquals": _Operator(_text, _equal, True),
+    "StringEqualsIgnoreCase": _Operator(_folded, _equal),
+    "StringNotEqualsIgnoreCase": _Operator(_folded, _equal, True),
+    "StringLike": _Operator(_text, _like),
+    "StringNotLike": _Operator(_text, _like, True),
+    **_ordered("Numeric", _number),
+    **_ordered("Date", parse_iso),
+    "Bool": _Operator(_truth, _equal),
+    "IpAddress": _Address(ip_address, _within),
+    "NotIpAddress": _Address(ip_address, _within, True),
+}
+"""By name, as policies spell them."""

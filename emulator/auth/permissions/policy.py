@@ -1,0 +1,168 @@
+"""Policies as texts and as values: who (trust policies only), what, on what, when, and whether it is allowed.
+
+Source: RAM, "Policy structure and syntax" and "Policy elements". Assumed: an empty region or account in the name of a
+resource stands for any, as in the policies that the workflow guide prints; unknown elements are refused but ``Sid``.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from emulator.auth.permissions.conditions import Condition, Facts, MalformedCondition, parse_conditions
+from emulator.auth.permissions.glob import glob_matches
+from emulator.kernel.frozen import frozen
+
+VERSION = "1"
+
+
+class MalformedPolicy(Exception):
+    """A policy document that cannot be read; the text says what is wrong."""
+
+
+@frozen
+class Statement:
+    """One rule of a policy.
+
+    ``actions`` are patterns in lower case, ``resources`` patterns with nothing left empty; with ``not_actions`` or
+    ``not_resources`` the rule is about everything else. A rule of a trust policy has ``principals`` by kind (``RAM``,
+    ``Service``, ``Federated``) and speaks of every resource.
+    """
+
+    allow: bool
+    actions: tuple[str, ...]
+    not_actions: bool = False
+    resources: tuple[str, ...] = ("*",)
+    not_resources: bool = False
+    conditions: tuple[Condition, ...] = ()
+    principals: Mapping[str, tuple[str, ...]] | None = None
+
+    def is_about(self, action: str, resources: tuple[str, ...], facts: Facts) -> bool:
+        """Tell whether the rule concerns *action* on a thing that goes by the names *resources*."""
+        action = action.lower()
+        if any(glob_matches(pattern, action) for pattern in self.actions) is self.not_actions:
+            return False
+        named = any(glob_matches(pattern, name) for pattern in self.resources for name in resources)
+        return named is not self.not_resources and all(condition.holds(facts) for condition in self.conditions)
+
+
+@frozen(kw_only=False)
+class Policy:
+    """A policy document that has been read."""
+
+    statements: tuple[Statement, ...]
+
+
+@lru_cache(maxsize=512)
+def parse_policy(text: str) -> Policy:
+    """Read the document of a permission policy.
+
+    Raises: MalformedPolicy.
+    """
+    return Policy(tuple(_statement(each, trust=False) for each in _statements(text)))
+
+
+@lru_cache(maxsize=512)
+def parse_trust_policy(text: str) -> Policy:
+    """Read the document that says who may assume a role.
+
+    Raises: MalformedPolicy.
+    """
+    return Policy(tuple(_statement(each, trust=True) for each in _statements(text)))
+
+
+def _statements(text: str) -> list[dict[str, Any]]:
+    try:
+        document = json.loads(text, object_pairs_hook=_without_repetition)
+    except (ValueError, RecursionError) as error:
+        raise MalformedPolicy(f"The policy is not valid JSON: {error}.") from None
+    if not isinstance(document, dict):
+        raise MalformedPolicy("The policy must be a JSON object.")
+    if unknown := document.keys() - {"Version", "Statement"}:
+        raise MalformedPolicy(f"The element {min(unknown)} is not known.")
+    if document.get("Version") != VERSION:
+        raise MalformedPolicy('The Version must be "1".')
+    statements = document.get("Statement")
+    if isinstance(statements, dict):
+        statements = [statements]
+    if not isinstance(statements, list) or not statements or not all(isinstance(each, dict) for each in statements):
+        raise MalformedPolicy("The Statement must be a list of one or more objects.")
+    return statements
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key comes twice in an object")
+    return found
+
+
+_ELEMENTS = {"Sid", "Effect", "Action", "NotAction", "Resource", "NotResource", "Condition"}
+_TRUST_ELEMENTS = {"Sid", "Effect", "Action", "Principal", "Condition"}
+
+
+def _statement(given: dict[str, Any], *, trust: bool) -> Statement:
+    if unknown := given.keys() - (_TRUST_ELEMENTS if trust else _ELEMENTS):
+        raise MalformedPolicy(f"The element {min(unknown)} is not known in a statement.")
+    if given.get("Effect") not in {"Allow", "Deny"}:
+        raise MalformedPolicy("The Effect must be Allow or Deny.")
+    actions, not_actions = _either(given, "Action")
+    if not all(_is_action(action) for action in actions):
+        raise MalformedPolicy("An Action must be * or of the form service:operation.")
+    resources, not_resources = (("*",), False) if trust else _either(given, "Resource")
+    if not all(_is_resource(name) for name in resources):
+        raise MalformedPolicy("A Resource must be * or of the form acs:service:region:account:name.")
+    try:
+        conditions = parse_conditions(given["Condition"]) if "Condition" in given else ()
+    except MalformedCondition as error:
+        raise MalformedPolicy(f"The Condition cannot be read: {error}.") from None
+    return Statement(
+        allow=given["Effect"] == "Allow",
+        actions=tuple(action.lower() for action in actions),
+        not_actions=not_actions,
+        resources=tuple(_filled(name) for name in resources),
+        not_resources=not_resources,
+        conditions=conditions,
+        principals=_principals(given.get("Principal")) if trust else None,
+    )
+
+
+def _either(given: dict[str, Any], name: str) -> tuple[tuple[str, ...], bool]:
+    """Return the texts of the element *name* or of its opposite, and whether it was the opposite."""
+    opposite = f"Not{name}"
+    if (name in given) == (opposite in given):
+        raise MalformedPolicy(f"A statement must have either {name} or {opposite}.")
+    negated = opposite in given
+    return _texts(given[opposite if negated else name], opposite if negated else name), negated
+
+
+def _texts(value: Any, name: str) -> tuple[str, ...]:
+    values = value if isinstance(value, list) else [value]
+    if not values or not all(isinstance(each, str) and each for each in values):
+        raise MalformedPolicy(f"The {name} must be a text or a list of texts.")
+    return tuple(values)
+
+
+def _is_action(text: str) -> bool:
+    service, colon, operation = text.partition(":")
+    return text == "*" or bool(service and colon and operation and ":" not in operation)
+
+
+def _is_resource(text: str) -> bool:
+    return text == "*" or text.startswith("acs:")
+
+
+def _filled(resource: str) -> str:
+    """Return the pattern with a star for an empty region and an empty account."""
+    parts = resource.split(":", 4)
+    if len(parts) < 5:
+        return resource
+    return ":".join([*parts[:2], parts[2] or "*", parts[3] or "*", parts[4]])
+
+
+def _principals(value: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, dict) or not value:
+        raise MalformedPolicy("A statement of a trust policy must have a Principal object.")
+    if unknown := value.keys() - {"RAM", "Service", "Federated"}:
+        raise MalformedPolicy(f"The Principal {min(unknown)} is not known.")
+    return {kind: _texts(names, f"Principal {kind}") for kind, names in value.items()}

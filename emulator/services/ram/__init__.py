@@ -1,0 +1,1 @@
+"""Resource access management: users, roles, policies, and what they may do."""

@@ -1,0 +1,119 @@
+"""Users, groups, roles, policies, and which policy is attached to whom."""
+
+from enum import StrEnum
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import AccountId
+
+
+class HolderKind(StrEnum):
+    """Who can have policies attached."""
+
+    USER = "User"
+    GROUP = "Group"
+    ROLE = "Role"
+
+
+class PolicyType(StrEnum):
+    """Who made a policy."""
+
+    SYSTEM = "System"
+    CUSTOM = "Custom"
+
+
+@frozen
+class Holder:
+    """A user, a group or a role of an account."""
+
+    account: AccountId
+    kind: HolderKind
+    name: str
+
+
+@frozen
+class Role:
+    """A role; ``trust`` is the document that says who may assume it, as it was given."""
+
+    name: str
+    description: str
+    trust: str
+    max_session_s: int
+    created_at: Millis
+    updated_at: Millis
+
+
+@frozen
+class User:
+    """A user of the account."""
+
+    name: str
+    display_name: str
+    mobile_phone: str
+    email: str
+    comments: str
+    created_at: Millis
+    updated_at: Millis
+
+
+@frozen
+class UserKey:
+    """A lasting access key of a user."""
+
+    key_id: str
+    user: str
+    secret: str
+    active: bool
+    created_at: Millis
+
+
+@frozen
+class Group:
+    """Users who have policies in common."""
+
+    name: str
+    comments: str
+    created_at: Millis
+    updated_at: Millis
+
+
+@frozen
+class PolicyInfo:
+    """A policy without its documents; ``default_version`` is the number of the one in force."""
+
+    type: PolicyType
+    name: str
+    description: str
+    default_version: int
+    created_at: Millis
+    updated_at: Millis
+
+
+@frozen
+class PolicyVersion:
+    """One document of a policy, as it was given."""
+
+    number: int
+    document: str
+    created_at: Millis
+
+
+@frozen
+class Attachment:
+    """A policy attached to a user, a group or a role."""
+
+    kind: HolderKind
+    holder: str
+    type: PolicyType
+    policy: str
+    attached_at: Millis
+
+
+def role_arn(account: AccountId, name: str) -> str:
+    """Return ``acs:ram::{account}:role/{name}``."""
+    return f"acs:ram::{account}:role/{name}"
+
+
+def user_arn(account: AccountId, name: str) -> str:
+    """Return ``acs:ram::{account}:user/{name}``."""
+    return f"acs:ram::{account}:user/{name}"

@@ -1,0 +1,92 @@
+"""The policies that are there from the beginning: those of the services served here, and the general ones.
+
+Source: the vendor's pages on the policies of each service; where a page prints no document, the name says what it
+allows (assumed).
+"""
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from emulator.kernel.frozen import frozen
+
+
+@frozen
+class SystemPolicy:
+    """A policy nobody can change; it has the one version 1."""
+
+    name: str
+    description: str
+    document: str
+
+
+def _allow(*actions: str, **condition: Any) -> dict[str, Any]:
+    statement: dict[str, Any] = {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
+    return {**statement, "Condition": condition} if condition else statement
+
+
+def _pass_role(service: str) -> dict[str, Any]:
+    return _allow("ram:PassRole", StringEquals={"acs:Service": service})
+
+
+_READ = ("Get*", "List*", "Describe*")
+
+_POLICIES: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "AdministratorAccess": ("Provides full access to Alibaba Cloud services and resources.", [_allow("*")]),
+    "ReadOnlyAccess": (
+        "Provides read-only access to Alibaba Cloud services and resources.",
+        [_allow(*(f"*:{verb}" for verb in _READ), "mns:PeekMessage")],
+    ),
+    "AliyunFCFullAccess": (
+        "Provides full access to Function Compute.",
+        [_allow("fc:*"), _pass_role("fc.aliyuncs.com")],
+    ),
+    "AliyunFCReadOnlyAccess": ("Provides read-only access to Function Compute.", [_allow("fc:Get*", "fc:List*")]),
+    "AliyunFCInvocationAccess": ("Provides the right to invoke functions.", [_allow("fc:InvokeFunction")]),
+    "AliyunFnFFullAccess": (
+        "Provides full access to Serverless Workflow.",
+        [_allow("fnf:*"), _pass_role("fnf.aliyuncs.com")],
+    ),
+    "AliyunFnFReadOnlyAccess": (
+        "Provides read-only access to Serverless Workflow.",
+        [_allow(*(f"fnf:{verb}" for verb in _READ))],
+    ),
+    "AliyunMNSFullAccess": ("Provides full access to Message Service.", [_allow("mns:*")]),
+    "AliyunMNSReadOnlyAccess": (
+        "Provides read-only access to Message Service.",
+        [_allow("mns:Get*", "mns:List*", "mns:PeekMessage")],
+    ),
+    "AliyunOSSFullAccess": ("Provides full access to Object Storage Service.", [_allow("oss:*")]),
+    "AliyunOSSReadOnlyAccess": (
+        "Provides read-only access to Object Storage Service.",
+        [_allow("oss:Get*", "oss:List*")],
+    ),
+    "AliyunSTSAssumeRoleAccess": ("Provides the right to assume roles.", [_allow("sts:AssumeRole")]),
+    "AliyunRAMFullAccess": ("Provides full access to Resource Access Management.", [_allow("ram:*")]),
+    "AliyunRAMReadOnlyAccess": (
+        "Provides read-only access to Resource Access Management.",
+        [_allow("ram:Get*", "ram:List*")],
+    ),
+    "AliyunLogFullAccess": ("Provides full access to Log Service.", [_allow("log:*")]),
+    "AliyunROSFullAccess": ("Provides full access to Resource Orchestration Service.", [_allow("ros:*")]),
+}
+
+_SPELLINGS = {"aliyunfnfreadonlyaccess": "AliyunFnFReadOnlyAccess", "aliyunfnffullaccess": "AliyunFnFFullAccess"}
+"""The guide of Serverless Workflow spells its policies in more than one way."""
+
+
+@lru_cache(maxsize=64)
+def system_policy(name: str) -> SystemPolicy | None:
+    """Return the policy of that name; None when the system has none."""
+    name = _SPELLINGS.get(name.lower(), name)
+    found = _POLICIES.get(name)
+    if found is None:
+        return None
+    description, statements = found
+    document = json.dumps({"Version": "1", "Statement": statements}, indent=2)
+    return SystemPolicy(name=name, description=description, document=document)
+
+
+def system_policy_names() -> list[str]:
+    """Return the names of all of them, in order."""
+    return sorted(_POLICIES)
