@@ -6,7 +6,7 @@ woken; and, should the policy have changed meanwhile, at the latest when a recei
 
 from functools import partial
 
-from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.services.mns.contents import Contents
@@ -17,6 +17,9 @@ from emulator.services.mns.properties import appended
 from emulator.services.mns.queue import dead_letter_properties, is_last_receive
 from emulator.services.mns.registry import LiveQueue, Registry
 from emulator.services.mns.store import Store, Trace
+
+_REST_MS = 5 * SECOND
+"""How long moves that failed wait for the next try."""
 
 
 class DeadLetters:
@@ -78,7 +81,6 @@ class DeadLetters:
             message.seq, message.priority, message.visible_from, message.dequeue_count, message.revision,
             message.group_id,
         )  # fmt: skip
-        self._contents.remove(live, trace, now)
         moved = message._replace(
             seq=self._contents.next_seq(),
             queue_id=target.queue.queue_id,
@@ -89,7 +91,8 @@ class DeadLetters:
             message_id=self._ids.hex(32).upper(),
             system_properties=appended(message.system_properties, dead_letter_properties(live.queue, message)),
         )
-        self._contents.add(target, moved, now)
+        self._contents.add(target, moved, now)  # first: should it fail, the message is where it was
+        self._contents.remove(live, trace, now)
         return True
 
     def _fire(self, queue_id: QueueId) -> None:
@@ -98,6 +101,8 @@ class DeadLetters:
         if live is None:
             return
         now = self._clock.now()
+        self._armed[queue_id] = Millis(now + _REST_MS)  # tried again, should anything below fail
+        self._timers.call_at(Millis(now + _REST_MS), _key(queue_id), partial(self._fire, queue_id))
         self._contents.sweeper.sweep(live, now)
         due = self._store.dying(queue_id, now, SWEEP_ROWS)
         for message in due:

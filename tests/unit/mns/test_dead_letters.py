@@ -1,10 +1,13 @@
 """Dead letters: moved at the instant they would be visible once more, with their history."""
 
 import asyncio
+from unittest.mock import Mock
 
 import pytest
 
 from emulator.services.mns.model import DeadLetterPolicy
+from emulator.services.mns.sqlite import SqliteStore
+from emulator.services.mns.store import NotStored
 
 START = 1_700_000_000_000
 
@@ -269,3 +272,18 @@ def test_a_deleted_source_forgets_its_moves(dlq):
     dlq.advance(100)
 
     assert dlq.counters("dead") == (0, 0, 0)
+
+
+def test_a_move_that_cannot_be_stored_loses_nothing_and_is_tried_again(dlq, monkeypatch):
+    """A full disk leaves the message where it was; it moves once there is room."""
+    dlq.send("x")
+    receive_times(dlq, 1)
+    dlq.receive()
+    with monkeypatch.context() as full:
+        full.setattr(SqliteStore, "add", Mock(side_effect=NotStored("full")))
+        dlq.advance(10)
+        assert (dlq.counters(), dlq.counters("dead")) == ((1, 0, 0), (0, 0, 0))
+
+    dlq.advance(5)
+
+    assert (dlq.counters(), dlq.counters("dead")) == ((0, 0, 0), (1, 0, 0))
