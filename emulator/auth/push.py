@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from emulator.kernel.clock import Clock
+from emulator.kernel.processes import kill
 from emulator.kernel.tasks import TaskGroup
 
 _log = logging.getLogger(__name__)
@@ -172,8 +173,7 @@ class _Child:
 
     def kill(self) -> None:
         """End the child at once; `serve` notices."""
-        if self._process.returncode is None:
-            self._process.kill()
+        kill(self._process)
 
     async def close(self) -> None:
         """Let the child end by itself, as it does without input."""

@@ -21,6 +21,7 @@ from typing import Final
 
 from emulator.http import certificate_files as files
 from emulator.kernel.clock import DAY, Clock, Millis
+from emulator.kernel.processes import kill
 from emulator.kernel.tasks import TaskGroup
 
 _log = logging.getLogger(__name__)
@@ -205,9 +206,8 @@ class CertificateAuthority:
         except TimeoutError:
             return f"no certificate was made within {_CHILD_S} s"
         finally:
-            if child.returncode is None:
-                child.kill()
-                await child.wait()
+            kill(child)
+            await child.wait()
         if child.returncode == 0:
             return None
         text = complaint.decode("utf-8", "replace").strip()
