@@ -29,6 +29,8 @@ class RunningEmulator:
         self.state = folder / "state"
         self.functions = functions
         self.options = list(options)
+        self.environment: dict[str, str] = {}
+        self.before_exec = None
         self.port = 0
         self.https_port = 0
         self.process: subprocess.Popen | None = None
@@ -45,12 +47,14 @@ class RunningEmulator:
             command += ["--functions", str(self.functions)]
         environment = {key: value for key, value in os.environ.items() if not key.startswith("LOCALYUN_")}
         environment["PYTHONPATH"] = str(ROOT)
+        environment |= self.environment
         endpoint_file = self.state / "endpoint.json"
         endpoint_file.unlink(missing_ok=True)
         self.log = (self.folder / "server.log").open("ab")
         self.process = subprocess.Popen(
-            command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log
-        )
+            command, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+            preexec_fn=self.before_exec,
+        )  # fmt: skip
         deadline = time.monotonic() + wait_s
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
