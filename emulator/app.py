@@ -59,6 +59,7 @@ _SCHEMAS = [
     Schema(name, Path(__file__).parent / "services" / name / "schema")
     for name in ("ram", "sts", "fc", "mns", "workflow")
 ]
+_SCHEMAS.append(Schema("oss", Path(__file__).parent / "oss" / "schema"))
 
 
 class Emulator:

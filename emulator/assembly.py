@@ -19,12 +19,14 @@ from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
 from emulator.joints.flows import FlowMessages, FunctionCalls
 from emulator.joints.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
+from emulator.joints.objects import CodeObjects, ObjectTriggers
 from emulator.joints.roles import RoleKeys
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import World
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
+from emulator.oss.opening import LazyStorage
 from emulator.redirect import node_hook, python_hook
 from emulator.redirect.environment import with_hooks
 from emulator.services.fc.front import FcFront
@@ -104,6 +106,14 @@ class Assembly:
             trusted=authority,
             allow_push_to=config.allow_push_to,
         )
+        self._objects = LazyStorage(
+            database,
+            work / "objects",
+            ids,
+            ObjectTriggers(lambda: self._functions),
+            home=world.region,
+            sync=config.durability == "full",
+        )
         self._functions = FunctionCompute(
             database=database,
             clock=clock,
@@ -116,6 +126,7 @@ class Assembly:
             region=world.region,
             endpoint=lambda: address,
             credentials=RoleKeys(self._temporary, clock),
+            objects=CodeObjects(self._objects, clock, ids),
             host_names=names,
             topics=TriggerSubscriptions(self._topics),
             queue_destinations=(results := ResultMessages(self._queues, self._topics)),
@@ -136,6 +147,7 @@ class Assembly:
         self._closing.callback(self._queues.close)
         self._closing.push_async_callback(self._signer.close)
         self._closing.push_async_callback(self._topics.close)
+        self._closing.push_async_callback(self._objects.close)
         self._topics.start()
         self._declared.apply(self._queues, self._topics)
         await self._pool.start()
@@ -161,6 +173,7 @@ class Assembly:
         self._queues.reset()
         self._declared.apply(self._queues, self._topics)
         self._access.reset()
+        await self._objects.reset()
         await self._functions.reset()  # last: triggers of the folder subscribe to declared topics
 
     def fronts(self) -> dict[str, Front]:
@@ -171,7 +184,7 @@ class Assembly:
             "fnf": WorkflowFront(self._workflow, ids),
             "mns": MnsFront(self._queues, ids, self._topics),
             "mns-open": MnsOpenFront(self._queues, self._topics, ids),
-            "oss": OssFront(ids),
+            "oss": OssFront(ids, self._objects),
             "ram": RamFront(self._access, ids),
             "sts": StsFront(self._temporary, ids),
             "rpc": UnknownVersionFront(ids),

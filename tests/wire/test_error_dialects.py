@@ -1,6 +1,8 @@
 """A refused request is answered in the form of the service it was meant for."""
 
+import asyncio
 import re
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +12,12 @@ from emulator.dialect.xml import parse
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis, VirtualClock
 from emulator.kernel.errors import ServiceError
+from emulator.kernel.identity import Region
 from emulator.kernel.ids import CountingIds, RandomIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.oss.front import OssFront
+from emulator.oss.opening import SCHEMA as OSS_SCHEMA
+from emulator.oss.opening import LazyStorage
 from emulator.services.mns.api import MnsFront
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database
@@ -29,6 +34,13 @@ def closed_databases():
     yield
     while _databases:
         _databases.pop().close()
+
+
+def oss_front(ids):
+    database = Database(None)
+    _databases.append(database)
+    migrate(database, [OSS_SCHEMA])
+    return OssFront(ids, LazyStorage(database, Path("nowhere"), ids, home=Region("cn-hangzhou"), sync=False))
 
 
 def mns_front(ids):
@@ -97,7 +109,7 @@ def test_mns_codes(reason, status, code):
 
 
 @pytest.mark.parametrize("reason", list(Reason), ids=lambda reason: reason.name)
-@pytest.mark.parametrize("make", [mns_front, OssFront], ids=["mns", "oss"])
+@pytest.mark.parametrize("make", [mns_front, oss_front], ids=["mns", "oss"])
 def test_every_reason_is_answered(make, reason):
     """No reason ends in an error of the emulator's own, or without text."""
     front = make(RandomIds())
@@ -145,7 +157,7 @@ def test_mns_host_id_of_a_client_that_sends_a_scheme():
 
 def test_oss_wrong_signature_shows_what_was_signed():
     """Key id, signature, string and its bytes stand in the answer, as the real service does it."""
-    front = OssFront(CountingIds())
+    front = oss_front(CountingIds())
     context = a_context(front, target="/b/k", headers=[("Authorization", "OSS key-id:abc=")])
     failure = AuthFailure(Reason.SIGNATURE_DIFFERS, string_to_sign="GET\n<é>", canonical_request="GET\n/b/k")
 
@@ -176,7 +188,7 @@ def test_oss_wrong_signature_shows_what_was_signed():
 )
 def test_oss_shows_the_signature_of_every_form(target, authorization, expected):
     """Key id and signature are found wherever the scheme puts them."""
-    front = OssFront(CountingIds())
+    front = oss_front(CountingIds())
     context = a_context(front, target=target, headers=[("Authorization", authorization)] if authorization else [])
 
     error = front.auth_error(AuthFailure(Reason.SIGNATURE_DIFFERS), context)
@@ -199,20 +211,25 @@ def test_oss_shows_the_signature_of_every_form(target, authorization, expected):
 )
 def test_oss_codes(reason, status, code):
     """Each reason has the code of the service's table."""
-    front = OssFront(CountingIds())
+    front = oss_front(CountingIds())
 
     error = front.auth_error(AuthFailure(reason), a_context(front))
 
     assert (error.http_status, error.code) == (status, code)
 
 
-def test_oss_tells_that_objects_are_not_served():
+def test_oss_tells_which_operation_is_not_served():
     """A signed request gets a clear answer, with a status that no client retries."""
-    front = OssFront(CountingIds())
+    front = oss_front(CountingIds())
 
-    with pytest.raises(ServiceError) as caught:
-        front.handle(a_context(front, "PUT", "/b/k"))
+    async def refused():
+        with pytest.raises(ServiceError) as caught:
+            await front.handle(a_context(front, "PUT", "/b?lifecycle"))
+        return caught.value
 
-    assert (caught.value.code, caught.value.http_status) == ("OperationNotSupported", 400)
+    error = asyncio.run(refused())
+
+    assert (error.code, error.http_status) == ("OperationNotSupported", 400)
+    assert "PUT ?lifecycle" in error.message
     assert not front.allows_anonymous(a_context(front))
     assert front.too_large(5).code == "EntityTooLarge"

@@ -44,7 +44,7 @@ def decode_zip(text: str) -> bytes:
 
     It goes in pieces: one call over megabytes would keep the interpreter from the loop's thread all the while.
 
-    Raises: InvalidArgument.
+    Raises: InvalidArgument, also for a package that is too large.
     """
     if "\n" in text or "\r" in text:
         text = "".join(text.split())
@@ -58,7 +58,10 @@ def decode_zip(text: str) -> bytes:
         ]
     except ValueError as error:
         raise InvalidArgument(f"code.zipFile is not valid base64 ({error})") from error
-    return b"".join(pieces)
+    package = b"".join(pieces)
+    if len(package) > limits.CODE_PACKAGE_BYTES:
+        raise InvalidArgument(f"code package exceeds maximum allowed size ({limits.CODE_PACKAGE_BYTES} bytes)")
+    return package
 
 
 class CodeStore:
@@ -87,8 +90,8 @@ class CodeStore:
 
         Until the context ends the package counts as used, though no function names it yet.
 
-        Raises: UnsafeArchive; InvalidArgument when the package is too large or has another checksum than
-        *expected_checksum*, or what *read* raises; OSError when the disk fails.
+        Raises: UnsafeArchive; InvalidArgument when the package has another checksum than *expected_checksum*, or what
+        *read* raises; OSError when the disk fails.
         """
         self._being_added += 1
         try:
@@ -127,8 +130,6 @@ class CodeStore:
     # --- in the thread -------------------------------------------------------------------------------------------
 
     def _store(self, package: bytes, expected_checksum: str) -> Code:
-        if len(package) > limits.CODE_PACKAGE_BYTES:
-            raise InvalidArgument(f"code package exceeds maximum allowed size ({limits.CODE_PACKAGE_BYTES} bytes)")
         computed = checksum(package)
         if expected_checksum and expected_checksum != computed:
             raise InvalidArgument(f"code checksum is {computed}, the request says '{expected_checksum[:40]}'")

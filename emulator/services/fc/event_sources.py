@@ -1,5 +1,6 @@
 """All that calls functions besides InvokeFunction: triggers of every kind and custom domains, joined."""
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.services.fc.domain_sqlite import DomainStore
 from emulator.services.fc.domains import Domains
+from emulator.services.fc.errors import FcError
 from emulator.services.fc.http_invoke import HttpInvoker
 from emulator.services.fc.http_routing import HttpRouting
 from emulator.services.fc.invoking import Invoker
@@ -27,6 +29,8 @@ from emulator.storage.database import Database
 
 if TYPE_CHECKING:
     from emulator.services.fc.firing import Fired
+
+_log = logging.getLogger(__name__)
 
 
 class EventSources:
@@ -106,7 +110,8 @@ class EventSources:
     def object_changed(self, world: World, change: ObjectChange) -> list[str]:
         """Queue a call for every object trigger that *change* fires, in the transaction of this moment.
 
-        Returns the request ids. Raises: FcError when a trigger's function cannot be called.
+        Returns the request ids. A trigger whose function cannot be called is logged and does not keep others from
+        firing, nor the change from happening.
         """
         started = []
         for owner, trigger in self._store.of_kind("oss"):
@@ -114,9 +119,12 @@ class EventSources:
                 event = object_event(world, trigger.trigger_id, change)
                 key = f"object/{trigger.trigger_id}/{change.request_id}/{change.key}"
                 service = trigger.service or None
-                started.append(
-                    self._enqueue(world, service, trigger.function, trigger.qualifier, event, key=key)
-                )  # fmt: skip
+                try:
+                    started.append(
+                        self._enqueue(world, service, trigger.function, trigger.qualifier, event, key=key)
+                    )  # fmt: skip
+                except FcError as error:
+                    _log.warning("trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
         return started
 
     async def fire(

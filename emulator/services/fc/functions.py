@@ -21,7 +21,7 @@ from emulator.services.fc.errors import (
 )
 from emulator.services.fc.fields import check_together
 from emulator.services.fc.model import CUSTOM_CONTAINER, Code, Function, FunctionConfig, scope_of
-from emulator.services.fc.ports import ObjectMissing, ObjectReader
+from emulator.services.fc.ports import ObjectMissing, ObjectReader, ObjectsUnavailable, ObjectTooLarge
 from emulator.services.fc.resolving import Resolver
 from emulator.services.fc.store import Slice, Store
 from emulator.services.fc.versions import check_if_match
@@ -278,11 +278,13 @@ class Functions:
                 f"code from the bucket '{source.bucket}' cannot be read: this emulator runs without object storage"
             )
         try:
-            package = await self._objects.read(world, source.bucket, source.object_name)
-        except ObjectMissing:
+            package = await self._objects.read(world, source.bucket, source.object_name, limits.CODE_OBJECT_BYTES)
+        except ObjectTooLarge:
             raise InvalidArgument(
-                f"the object '{source.object_name}' in the bucket '{source.bucket}' does not exist"
+                f"code package exceeds maximum allowed size ({limits.CODE_OBJECT_BYTES} bytes)"
             ) from None
+        except (ObjectMissing, ObjectsUnavailable) as error:
+            raise InvalidArgument(f"code from the bucket '{source.bucket}' cannot be read: {error}") from None
         return lambda: package
 
     def _check_free(self, world: World, service: str, name: str) -> None:

@@ -70,6 +70,8 @@ RESPONSE_BYTES = 32 * MIB
 LOG_TAIL_BYTES = 4 * KIB
 
 CODE_PACKAGE_BYTES = 100 * MIB
+CODE_OBJECT_BYTES = 500 * MIB
+"""The largest package in a bucket; the former is for packages that come with the request."""
 REQUEST_BYTES = 140 * MIB  # a package at its limit in base64, and the rest of the JSON
 CODE_UNPACKED_BYTES = 1024 * MIB
 CODE_ENTRIES = 50_000

@@ -81,16 +81,24 @@ class CredentialIssuer(Protocol):
 
 
 class ObjectMissing(Exception):
-    """There is no such bucket or object."""
+    """There is no such bucket or object; the text says which of them."""
+
+
+class ObjectTooLarge(Exception):
+    """The object has more bytes than are wanted."""
+
+
+class ObjectsUnavailable(Exception):
+    """There is no object storage; the text says how to have it."""
 
 
 class ObjectReader(Protocol):
     """Reads code packages out of object storage."""
 
-    async def read(self, world: World, bucket: str, name: str) -> bytes:
-        """Return the content of an object.
+    async def read(self, world: World, bucket: str, name: str, limit: int) -> bytes:
+        """Return the content of an object of at most *limit* bytes.
 
-        Raises: ObjectMissing.
+        Raises: ObjectMissing, ObjectTooLarge, ObjectsUnavailable.
         """
         ...
 

@@ -1,0 +1,220 @@
+"""Buckets, objects and multipart uploads, and the rules about them. Pure.
+
+Source: OSS API reference; "assumed" marks the rest.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import md5
+from typing import Literal
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.crc64 import combine
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import AccountId, Region
+from emulator.oss import limits
+from emulator.oss.errors import InvalidBucketName, InvalidObjectName, InvalidRange
+
+Kind = Literal["Normal", "Multipart", "Appendable", "Symlink"]
+
+BUCKET_ACLS = ("private", "public-read", "public-read-write")
+OBJECT_ACLS = ("default", *BUCKET_ACLS)
+EMPTY_ETAG = "D41D8CD98F00B204E9800998ECF8427E"
+STORAGE_CLASSES = ("Standard", "IA", "Archive", "ColdArchive", "DeepColdArchive")
+
+
+@frozen
+class Bucket:
+    """A bucket. Its name is unique among all accounts and regions."""
+
+    name: str
+    account: AccountId
+    region: Region
+    created_at: Millis
+    acl: str = "private"
+    storage_class: str = "Standard"
+
+
+@frozen
+class Piece:
+    """A stretch of content as it is kept: its id and its length in bytes."""
+
+    content: str
+    size: int
+
+
+@frozen
+class Attributes:
+    """What a writer says about an object besides its content.
+
+    ``headers`` are those that readers get back (``Content-Type``, ``Cache-Control`` ...), ``metadata`` the user's own
+    by name without ``x-oss-meta-``.
+    """
+
+    headers: Mapping[str, str]
+    metadata: Mapping[str, str]
+    tags: Mapping[str, str]
+    acl: str = "default"
+    storage_class: str = "Standard"
+
+
+@frozen
+class StoredObject:
+    """An object. ``etag`` has no quotes, ``crc`` is the CRC-64 of the content, ``target`` a symbolic link's."""
+
+    key: str
+    kind: Kind = "Normal"
+    pieces: tuple[Piece, ...]
+    etag: str
+    crc: int
+    modified_at: Millis
+    attributes: Attributes
+    target: str = ""
+
+    @property
+    def size(self) -> int:
+        """Return the length of the content in bytes."""
+        return sum(piece.size for piece in self.pieces)
+
+
+@frozen
+class Content:
+    """Bytes that have been taken in: where they are kept and what was computed over them."""
+
+    piece: Piece
+    md5: bytes
+    crc: int
+
+    @property
+    def etag(self) -> str:
+        """Return the MD5 as objects carry it."""
+        return self.md5.hex().upper()
+
+
+@frozen
+class Part:
+    """A part of a multipart upload."""
+
+    number: int
+    piece: Piece
+    etag: str
+    crc: int
+    modified_at: Millis
+
+
+@frozen
+class Upload:
+    """A multipart upload that is neither completed nor aborted."""
+
+    id: str
+    key: str
+    started_at: Millis
+    attributes: Attributes
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def check_bucket_name(name: str) -> None:
+    """Check the name of a new bucket.
+
+    Raises: InvalidBucketName.
+    """
+    shortest, longest = limits.BUCKET_NAME_LENGTHS
+    if not shortest <= len(name) <= longest or not re.fullmatch(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?", name):
+        raise InvalidBucketName(bucket=name)
+
+
+def check_object_name(key: str) -> None:
+    r"""Check the name of a new object: 1 to 1023 bytes of UTF-8, neither ``/`` nor ``\`` in front.
+
+    Raises: InvalidObjectName.
+    """
+    try:
+        length = len(key.encode())
+    except UnicodeEncodeError:
+        raise InvalidObjectName(key=key) from None
+    if not 0 < length <= limits.OBJECT_NAME_BYTES or key[0] in "/\\":
+        raise InvalidObjectName(key=key)
+
+
+# --- objects made of others ------------------------------------------------------------------------------------------
+
+
+def joined(parts: Sequence[Part]) -> tuple[tuple[Piece, ...], str, int]:
+    """Return pieces, ETag and CRC of the object that *parts* make.
+
+    The ETag is the MD5 of the parts' MD5s, with their number. Source: measured by others; its form is not documented.
+    """
+    crc = 0
+    for part in parts:
+        crc = combine(crc, part.crc, part.piece.size)
+    digest = md5(b"".join(bytes.fromhex(part.etag) for part in parts), usedforsecurity=False).hexdigest().upper()
+    return tuple(part.piece for part in parts), f"{digest}-{len(parts)}", crc
+
+
+def appended(old: StoredObject | None, more: Content) -> tuple[tuple[Piece, ...], str, int]:
+    """Return pieces, ETag and CRC of *old* with *more* behind it.
+
+    Source: that the ETag is drawn from the pieces, not from the whole content, is assumed; it is not its MD5.
+    """
+    pieces = (*(old.pieces if old else ()), more.piece)
+    crc = combine(old.crc, more.crc, more.piece.size) if old else more.crc
+    digest = md5(f"{old.etag if old else ''}{more.etag}".encode(), usedforsecurity=False).hexdigest().upper()
+    return pieces, digest, crc
+
+
+# --- ranges ----------------------------------------------------------------------------------------------------------
+
+
+@frozen(kw_only=False)
+class Span:
+    """Bytes from *start* up to, not including, *end*."""
+
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+def span_of(text: str, size: int, *, standard: bool) -> Span | None:
+    """Read a ``Range`` header over content of *size* bytes; None when all of it is to be sent.
+
+    A range that cannot be read, or that reaches beyond the end, asks for everything; under the *standard* behaviour
+    (``x-oss-range-behavior``) the latter is cut at the end, or refused when it begins there.
+
+    Raises: InvalidRange. Source: OSS "GetObject", notes on Range.
+    """
+    match = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", text.strip(), re.ASCII)
+    if match is None or match[0].strip() == "bytes=-":
+        return None
+    if not match[1]:
+        return _last(int(match[2]), size, standard=standard)
+    start, end = int(match[1]), int(match[2]) + 1 if match[2] else size
+    if start < size and start < end <= size:
+        return Span(start, end)
+    if not standard or (match[2] and end <= start):
+        return None
+    if start >= size:
+        raise InvalidRange(size=size)
+    return Span(start, size)
+
+
+def _last(count: int, size: int, *, standard: bool) -> Span | None:
+    if 0 < count <= size:
+        return Span(size - count, size)
+    if standard and (not count or not size):
+        raise InvalidRange(size=size)
+    return None
+
+
+def slices(pieces: Sequence[Piece], span: Span) -> list[tuple[Piece, Span]]:
+    """Return which stretch of which piece makes up *span*."""
+    found, at = [], 0
+    for piece in pieces:
+        start, end = max(span.start - at, 0), min(span.end - at, piece.size)
+        if start < end:
+            found.append((piece, Span(start, end)))
+        at += piece.size
+    return found

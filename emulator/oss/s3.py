@@ -1,0 +1,202 @@
+"""Buckets, objects and uploads in moto's S3 back end: what is there, in order, and what a list of it shows.
+
+This module imports moto, which takes half a second and forty megabytes: `emulator.oss.storage` imports it in a thread
+when the first call comes. moto keeps everything in memory and forgets it with the process, so here it holds the model
+and neither bytes nor the truth about them: content stays in files (`contents`), and every change is a row (`journal`)
+before it is made here. A start with earlier state builds the model anew from the rows.
+
+moto's registry of all bucket names belongs to the process; an emulator's buckets are its own, so they are taken out.
+"""
+
+from bisect import insort
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from moto.s3.models import FakeBucket, FakeKey, FakeMultipart, S3Backend, s3_backends
+from requests.structures import CaseInsensitiveDict
+
+from emulator.kernel.clock import SECOND, Millis
+from emulator.kernel.identity import AccountId
+from emulator.oss.model import Bucket, Part, StoredObject, Upload
+
+_PARTITION = "aws"
+_EVERYTHING = 1 << 62
+
+
+class _Key(FakeKey):
+    """An S3 key whose bytes are elsewhere."""
+
+    def __new__(cls, *_: Any, **__: Any) -> "_Key":
+        return object.__new__(cls)  # moto's own would keep every key there ever was, for its reset
+
+    def __init__(self, account: str, bucket: str, name: str, size: int, etag: str, modified_at: Millis) -> None:
+        super().__init__(
+            name=name, value=b"", account_id=account, region_name=_PARTITION, etag=etag, bucket_name=bucket,
+            version_id="null",
+        )  # fmt: skip
+        self.contentsize = size
+        self.last_modified = _moment(modified_at)
+
+    def dispose(self, garbage: bool = False) -> None:
+        """Close the empty buffer that stands for the bytes."""
+        del garbage
+        self._value_buffer.close()
+        self.disposed = True
+
+
+class _ObjectKey(_Key):
+    """The key of an object."""
+
+    def __init__(self, account: str, bucket: str, stored: StoredObject) -> None:
+        super().__init__(account, bucket, stored.key, stored.size, stored.etag, stored.modified_at)
+        self.stored = stored
+        self.set_metadata({**stored.attributes.headers, **stored.attributes.metadata})
+
+
+class _PartKey(_Key):
+    """The key of a part."""
+
+    def __init__(self, account: str, bucket: str, part: Part) -> None:
+        super().__init__(account, bucket, str(part.number), part.piece.size, part.etag, part.modified_at)
+        self.part = part
+
+
+class _Multipart(FakeMultipart):
+    """An upload under way."""
+
+    def __new__(cls, *_: Any, **__: Any) -> "_Multipart":
+        return object.__new__(cls)  # as for keys
+
+    def __init__(self, account: str, upload: Upload) -> None:
+        super().__init__(upload.key, CaseInsensitiveDict(upload.attributes.metadata), account, _PARTITION)
+        self.id = upload.id
+        self.upload = upload
+
+
+class S3Model:
+    """The model of every account's buckets."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[AccountId, S3Backend] = {}
+        self._owners: dict[str, S3Backend] = {}
+        self._buckets: dict[str, Bucket] = {}
+
+    # --- buckets -------------------------------------------------------------------------------------------------
+
+    def put_bucket(self, bucket: Bucket) -> None:
+        """Make a bucket, or change it."""
+        if bucket.name not in self._buckets:
+            backend = self._accounts.setdefault(bucket.account, S3Backend(_PARTITION, bucket.account))
+            made = FakeBucket(bucket.name, bucket.account, bucket.region)  # type: ignore[abstract]  # moto does it too
+            made.creation_date = _moment(bucket.created_at)
+            s3_backends.bucket_accounts.pop(bucket.name, None)
+            backend.buckets[bucket.name] = made
+            self._owners[bucket.name] = backend
+        self._buckets[bucket.name] = bucket
+
+    def bucket(self, name: str) -> Bucket | None:
+        """Return the bucket of that name, of whatever account."""
+        return self._buckets.get(name)
+
+    def buckets(self, account: AccountId) -> list[Bucket]:
+        """Return an account's buckets by name."""
+        backend = self._accounts.get(account)
+        found = backend.list_buckets(None, None, None) if backend else []
+        return [self._buckets[name] for name in sorted(each.name for each in found)]
+
+    def is_empty(self, name: str) -> bool:
+        """Tell whether a bucket has neither objects nor uploads."""
+        bucket = self._bucket(name)
+        return not bucket.keys and not bucket.multiparts
+
+    def remove_bucket(self, name: str) -> None:
+        """Remove an empty bucket."""
+        self._owners.pop(name).delete_bucket(name)
+        del self._buckets[name]
+
+    def totals(self, name: str) -> tuple[int, int, int]:
+        """Return how many bytes, objects and uploads a bucket holds."""
+        bucket = self._bucket(name)
+        sizes = [key.contentsize for key in bucket.keys.values()]
+        return sum(sizes), len(sizes), len(bucket.multiparts)
+
+    # --- objects -------------------------------------------------------------------------------------------------
+
+    def put(self, bucket: str, stored: StoredObject) -> None:
+        """Make an object, or replace it."""
+        key = _ObjectKey(self._owners[bucket].account_id, bucket, stored)
+        self._bucket(bucket).keys.setlist(stored.key, [key])
+
+    def get(self, bucket: str, name: str) -> StoredObject | None:
+        """Return an object."""
+        key = self._owners[bucket].get_object(bucket, name)
+        return key.stored if isinstance(key, _ObjectKey) else None
+
+    def remove(self, bucket: str, name: str) -> None:
+        """Remove an object; does nothing when there is none."""
+        self._owners[bucket].delete_object(bucket, name)
+
+    def listed(self, bucket: str, prefix: str, delimiter: str, after: str) -> list[StoredObject | str]:
+        """Return objects and common prefixes (as text) beyond *after*, in order of their names.
+
+        It looks at every key of the bucket, so it runs in a thread; moto works on a copy of its table.
+        """
+        found, _, _ = self._owners[bucket].list_objects_v2(
+            self._bucket(bucket), prefix or None, delimiter or None, None, after, _EVERYTHING
+        )
+        return [each.stored if isinstance(each, _ObjectKey) else str(each) for each in found]
+
+    # --- uploads -------------------------------------------------------------------------------------------------
+
+    def put_upload(self, bucket: str, upload: Upload) -> None:
+        """Begin an upload."""
+        self._bucket(bucket).multiparts[upload.id] = _Multipart(self._owners[bucket].account_id, upload)
+
+    def upload(self, bucket: str, upload: str) -> Upload | None:
+        """Return an upload under way."""
+        found = self._bucket(bucket).multiparts.get(upload)
+        return found.upload if isinstance(found, _Multipart) else None
+
+    def uploads(self, bucket: str) -> list[Upload]:
+        """Return the uploads under way, by key and id."""
+        found = self._owners[bucket].list_multipart_uploads(bucket).values()
+        ordered = [each.upload for each in found if isinstance(each, _Multipart)]
+        return sorted(ordered, key=lambda upload: (upload.key, upload.id))
+
+    def put_part(self, bucket: str, upload: str, part: Part) -> None:
+        """Keep a part, or replace it."""
+        multipart = self._bucket(bucket).multiparts[upload]
+        if part.number in multipart.parts:
+            multipart.parts[part.number].dispose()
+        else:
+            insort(multipart.partlist, part.number)
+        multipart.parts[part.number] = _PartKey(multipart.account_id, bucket, part)
+
+    def part(self, bucket: str, upload: str, number: int) -> Part | None:
+        """Return one part of an upload."""
+        key = self._bucket(bucket).multiparts[upload].parts.get(number)
+        return key.part if isinstance(key, _PartKey) else None
+
+    def parts(self, bucket: str, upload: str) -> dict[int, Part]:
+        """Return the parts of an upload by number, in order."""
+        keys = self._owners[bucket].list_parts(bucket, upload, 0, _EVERYTHING)
+        return {key.part.number: key.part for key in keys if isinstance(key, _PartKey)}
+
+    def remove_upload(self, bucket: str, upload: str) -> None:
+        """End an upload."""
+        self._owners[bucket].abort_multipart_upload(bucket, upload)
+
+    # --- inside --------------------------------------------------------------------------------------------------
+
+    def _bucket(self, name: str) -> FakeBucket:
+        return self._owners[name].get_bucket(name)
+
+    def load(self, objects: Iterable[tuple[str, StoredObject]]) -> None:
+        """Take in (bucket, object) from the journal."""
+        for bucket, stored in objects:
+            self.put(bucket, stored)
+
+
+def _moment(instant: Millis) -> datetime:
+    return datetime.fromtimestamp(instant / SECOND, UTC).replace(tzinfo=None)

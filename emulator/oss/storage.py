@@ -1,0 +1,240 @@
+"""The object store: its buckets, and how model, rows and bytes are kept in step.
+
+A change is checked against the model, written as rows, told to who watches and made in the model, all in one go on the
+loop; it counts once the rows are committed. When a commit fails the model is thrown away and built anew from the rows.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.ids import Ids
+from emulator.oss import limits
+from emulator.oss.contents import Contents
+from emulator.oss.errors import (
+    AccessDenied,
+    BucketAlreadyExists,
+    BucketNotEmpty,
+    ExtraMissing,
+    NoSuchBucket,
+    TooManyBuckets,
+    WrongEndpoint,
+)
+from emulator.oss.journal import Journal
+from emulator.oss.model import Bucket, StoredObject, check_bucket_name
+from emulator.oss.ports import Change, Watcher
+from emulator.storage.database import Database
+
+if TYPE_CHECKING:
+    from emulator.oss.s3 import S3Model
+
+_log = logging.getLogger(__name__)
+
+_SLICE = 500
+"""Objects read from the rows in one go of the loop when the model is built."""
+
+
+@frozen
+class Caller:
+    """Who calls, and about what: every operation's first argument.
+
+    ``region`` is the one the host name tells, empty for a loopback address: that reaches every bucket of the account.
+    """
+
+    account: AccountId
+    region: str
+    principal: str
+    request_id: str
+    source_ip: str
+    now: Millis
+
+
+class ObjectStorage:
+    """Buckets and what the operations on objects and uploads share. One object per emulator, on the loop's thread.
+
+    ``home`` is the region of buckets that are made through a loopback address.
+    """
+
+    def __init__(
+        self, database: Database, contents: Contents, ids: Ids, watcher: Watcher | None = None, *, home: Region
+    ) -> None:
+        self.journal = Journal(database)
+        self.contents = contents
+        self.ids = ids
+        self._database = database
+        self._watcher = watcher
+        self._home = home
+        self._model: S3Model | None = None
+        self._loading: asyncio.Task[None] | None = None
+        self._swept = False
+        database.on_rollback(self._forget)
+
+    # --- life ----------------------------------------------------------------------------------------------------
+
+    async def model(self) -> "S3Model":
+        """Return the model; the first call loads moto in a thread and builds it from the rows.
+
+        Raises: ExtraMissing.
+        """
+        while self._model is None:
+            if self._loading is None:
+                self._loading = asyncio.get_running_loop().create_task(self._load(), name="oss:load")
+            await asyncio.shield(self._loading)
+        return self._model
+
+    async def close(self) -> None:
+        """End what is under way, then the threads."""
+        if self._loading is not None:
+            self._loading.cancel()
+            await asyncio.wait([self._loading])
+        await self.contents.close()
+
+    async def reset(self) -> None:
+        """Forget every bucket and object."""
+        self.journal.clear()
+        self._forget()
+        await self._database.committed()
+        await self.contents.keep_only(())
+
+    async def settle(self, unused: Iterable[str] = ()) -> None:
+        """Wait until what was written is on disk, then let *unused* content go.
+
+        Raises: CommitFailed.
+        """
+        await self._database.committed()
+        self.contents.remove(unused)
+
+    def tell(self, caller: Caller, bucket: Bucket, event: str, stored: StoredObject, *, size_before: int = 0) -> None:
+        """Tell who watches what happened to *stored*; a removed object is the one there was, with no size any more."""
+        if self._watcher is None:
+            return
+        attributes = stored.attributes
+        change = Change(
+            event=event,
+            bucket=bucket.name,
+            key=stored.key,
+            size=0 if event.startswith("ObjectRemoved") else stored.size,
+            size_before=size_before,
+            etag=stored.etag,
+            at=caller.now,
+            request_id=caller.request_id,
+            source_ip=caller.source_ip,
+            principal=caller.principal,
+            content_type=attributes.headers.get("Content-Type", ""),
+            metadata=attributes.metadata,
+        )
+        self._watcher.changed(World(bucket.account, bucket.region), change)
+
+    # --- buckets -------------------------------------------------------------------------------------------------
+
+    async def create_bucket(self, caller: Caller, name: str, acl: str, storage_class: str, region: str = "") -> Bucket:
+        """Make a bucket; making one's own again changes its ACL when *acl* is given.
+
+        Raises: InvalidBucketName, BucketAlreadyExists, TooManyBuckets, ExtraMissing.
+        """
+        check_bucket_name(name)
+        model = await self.model()
+        place = Region(region or caller.region or self._home)
+        bucket = model.bucket(name)
+        if bucket is None:
+            if len(model.buckets(caller.account)) >= limits.BUCKETS:
+                raise TooManyBuckets(limit=limits.BUCKETS)
+            bucket = Bucket(
+                name=name, account=caller.account, region=place, created_at=caller.now, acl=acl or "private",
+                storage_class=storage_class,
+            )  # fmt: skip
+        elif bucket.account != caller.account or (place != bucket.region and (region or caller.region)):
+            raise BucketAlreadyExists(bucket=name)
+        elif acl:
+            bucket = replace(bucket, acl=acl)
+        return await self._put_bucket(model, bucket)
+
+    async def set_bucket_acl(self, caller: Caller, name: str, acl: str) -> Bucket:
+        """Change who may read and write a bucket.
+
+        Raises: as `bucket`.
+        """
+        model, bucket = await self.bucket(caller, name)
+        return await self._put_bucket(model, replace(bucket, acl=acl))
+
+    async def bucket(self, caller: Caller, name: str) -> "tuple[S3Model, Bucket]":
+        """Return the model and a bucket in it that the caller may use.
+
+        Raises: NoSuchBucket, AccessDenied for another account's, WrongEndpoint, ExtraMissing.
+        """
+        model = await self.model()
+        bucket = model.bucket(name)
+        if bucket is None:
+            raise NoSuchBucket(bucket=name)
+        if bucket.account != caller.account:
+            raise AccessDenied("The bucket you access does not belong to you.")
+        if caller.region and caller.region != bucket.region:
+            raise WrongEndpoint(endpoint=f"oss-{bucket.region}.aliyuncs.com")
+        return model, bucket
+
+    async def buckets(self, caller: Caller) -> list[Bucket]:
+        """Return the caller's buckets by name."""
+        return (await self.model()).buckets(caller.account)
+
+    async def totals(self, caller: Caller, name: str) -> tuple[int, int, int]:
+        """Return how many bytes, objects and uploads a bucket holds.
+
+        Raises: as `bucket`.
+        """
+        model, _ = await self.bucket(caller, name)
+        return await self.contents.in_thread(lambda: model.totals(name))
+
+    async def delete_bucket(self, caller: Caller, name: str) -> None:
+        """Remove an empty bucket.
+
+        Raises: as `bucket`; BucketNotEmpty.
+        """
+        model, _ = await self.bucket(caller, name)
+        if not model.is_empty(name):
+            raise BucketNotEmpty(bucket=name)
+        self.journal.remove_bucket(name)
+        model.remove_bucket(name)
+        await self.settle()
+
+    async def _put_bucket(self, model: "S3Model", bucket: Bucket) -> Bucket:
+        self.journal.put_bucket(bucket)
+        model.put_bucket(bucket)
+        await self.settle()
+        return bucket
+
+    # --- the model -----------------------------------------------------------------------------------------------
+
+    async def _load(self) -> None:
+        try:
+            model = await asyncio.to_thread(_new_model)
+            for bucket in self.journal.buckets():
+                model.put_bucket(bucket)
+            for slice_ in self.journal.objects(_SLICE):
+                await self.contents.in_thread(lambda some=slice_: model.load(some))  # type: ignore[misc]
+            for name, upload, parts in self.journal.uploads():
+                model.put_upload(name, upload)
+                for part in parts:
+                    model.put_part(name, upload.id, part)
+            if not self._swept:  # later there is content on its way into the rows
+                await self.contents.keep_only(self.journal.contents())
+                self._swept = True
+            self._model = model
+        finally:
+            self._loading = None
+
+    def _forget(self) -> None:
+        self._model = None
+
+
+def _new_model() -> "S3Model":
+    try:
+        from emulator.oss.s3 import S3Model  # imports moto: slow, and only there with the extra "oss"
+    except ImportError as error:
+        _log.warning("object storage cannot be loaded: %s", error)
+        raise ExtraMissing from error
+    return S3Model()
