@@ -9,12 +9,13 @@
     |        SecurityTokenExpired, InvocationDisabled and InvocationAborted (with the code AccessDenied)
     |-- 404  ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, TriggerNotFound, DomainNameNotFound,
     |        LayerNotFound, LayerVersionNotFound, AsyncConfigNotExists, StatefulAsyncInvocationNotFound,
-    |        OnDemandConfigNotFound, ProvisionConfigNotFound, ScalingConfigNotFound
+    |        OnDemandConfigNotFound, ProvisionConfigNotFound, ScalingConfigNotFound, VpcBindingNotFound,
+    |        EventSourceNotFound, InstanceNotFound, SessionNotFound, SnapshotNotFound
     |-- 409  ServiceAlreadyExists, FunctionAlreadyExists, AliasAlreadyExists, TriggerAlreadyExists,
     |        DomainNameAlreadyExists, ServiceNotEmpty, FunctionNotEmpty, VersionInUse, ConcurrentUpdateError,
     |        StatefulAsyncInvocationAlreadyExists, ProvisionConfigExist, ResidentScalingConfigExists
     |-- 412  PreconditionFailed, CAExited, CAFileNotFound
-    |-- 429  ResourceExhausted
+    |-- 429  ResourceExhausted, OutOfStock (with the code ResourceExhausted)
     |-- 499  ClientClosedRequest
     |-- 500  InternalServerError
     |-- 502  BadResponse
@@ -272,6 +273,46 @@ class ScalingConfigNotFound(FcError):
     template = "scaling config of '{resource}' does not exist"
 
 
+class VpcBindingNotFound(FcError):
+    """The VPC is not bound. Source: assumed."""
+
+    code = "VpcBindingNotFound"
+    http_status = 404
+    template = "VPC binding '{vpc}' does not exist"
+
+
+class EventSourceNotFound(FcError):
+    """The event source is not registered. Source: assumed."""
+
+    code = "EventSourceNotFound"
+    http_status = 404
+    template = "event source '{arn}' does not exist"
+
+
+class InstanceNotFound(FcError):
+    """The function has no such instance, or has it no longer. Source: assumed."""
+
+    code = "InstanceNotFound"
+    http_status = 404
+    template = "instance '{instance}' does not exist"
+
+
+class SessionNotFound(FcError):
+    """The function has no such session. Source: assumed."""
+
+    code = "SessionNotFound"
+    http_status = 404
+    template = "session '{session}' does not exist"
+
+
+class SnapshotNotFound(FcError):
+    """The function has no such snapshot. Source: assumed."""
+
+    code = "SnapshotNotFound"
+    http_status = 404
+    template = "snapshot '{snapshot}' does not exist"
+
+
 class ServiceAlreadyExists(FcError):
     """The name is taken."""
 
@@ -403,6 +444,14 @@ class ResourceExhausted(FcError):
     http_status = 429
     template = "the concurrency limit of the function is reached"
     retryable = True
+
+
+class OutOfStock(FcError):
+    """There is none left of a thing that the service hands out. Source: code assumed."""
+
+    code = "ResourceExhausted"
+    http_status = 429
+    template = "there is no {wanted} available"
 
 
 class ClientClosedRequest(FcError):

@@ -19,6 +19,7 @@ from emulator.services.fc.asynchronous.orders import Order
 from emulator.services.fc.asynchronous.queue import AsyncQueue
 from emulator.services.fc.asynchronous.sqlite import SqliteAsyncStore
 from emulator.services.fc.asynchronous.tasks import Tasks
+from emulator.services.fc.attachments import Attachments
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.capacity.instances import InstanceList
 from emulator.services.fc.capacity.provisioning import Provisioner
@@ -116,6 +117,7 @@ class FunctionCompute:
         )
         self.publishing = Publishing(self.store, ids, self.codes, self.functions, self._effects, self.resolver)
         self.tagging = Tagging(self.store)
+        self.attachments = Attachments(database, self.store, self.resolver)
         self._capacity_store = SqliteCapacityStore(database)
         admission = Admission(self._capacity_store, self.resolver, lambda place: self.provisioner.kept_ready(place))
         self.invoker = Invoker(self.resolver, instances, ids, credentials, admission)
@@ -232,6 +234,7 @@ class FunctionCompute:
         await self.provisioner.close()
         self._capacity_store.clear()
         self.sources.clear()
+        self.attachments.clear()
         self.layers.clear()
         self.store.clear()
         self.invoker.forget_keys()

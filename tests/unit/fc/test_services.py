@@ -96,7 +96,7 @@ def test_change_with_a_stale_etag_is_refused_and_changes_nothing(on_site, method
         ("GET", "/services?limit=101", None, 400, "InvalidArgument"),
         ("GET", "/services?limit=x", None, 400, "InvalidArgument"),
         ("GET", "/services?nextToken=%ff", None, 400, "InvalidArgument"),
-        ("POST", "/services/shop/bindings", {}, 400, "OperationNotServed"),
+        ("POST", "/services/shop/bindings", {}, 400, "InvalidArgument"),
     ],
 )
 def test_refusals_carry_the_documented_code(on_site, method, path, body, status, code):

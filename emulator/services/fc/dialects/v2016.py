@@ -8,7 +8,15 @@ from typing import Any
 from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc import fields
-from emulator.services.fc.dialects import async_api, bodies, capacity_api, domain_api, layer_api, trigger_api
+from emulator.services.fc.dialects import (
+    async_api,
+    attachment_api,
+    bodies,
+    capacity_api,
+    domain_api,
+    layer_api,
+    trigger_api,
+)
 from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
 from emulator.services.fc.dialects.invocations import invoke_function
 from emulator.services.fc.dialects.routing import Route
@@ -328,18 +336,14 @@ SERVED = (
     *capacity_api.ROUTES_2,
     Route("POST", "/tag", "TagResource", tag_resource),
     Route("GET", "/tag", "GetResourceTags", get_resource_tags),
+    *attachment_api.vpc_routes(_S + "/bindings"),
+    Route("POST", _S + "/binding", "CreateVpcBinding", attachment_api.create_vpc_binding),
     *domain_api.ROUTES,
     *layer_api.ROUTES,
 )
 """What this API and the one of 2021-04-06 have in common."""
 
-KNOWN = (
-    Route("POST", _S + "/bindings", "CreateVpcBinding"),
-    Route("POST", _S + "/binding", "CreateVpcBinding"),
-    Route("GET", _S + "/bindings", "ListVpcBindings"),
-    Route("DELETE", _S + "/bindings/{vpc}", "DeleteVpcBinding"),
-    Route("GET", _F + "/instances/{instance}/exec", "InstanceExec"),
-)
+KNOWN = (Route("GET", _F + "/instances/{instance}/exec", "InstanceExec"),)
 """What both APIs have and the emulator has not."""
 
 ROUTES = (

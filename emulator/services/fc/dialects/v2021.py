@@ -7,7 +7,7 @@ from typing import Any
 
 from emulator.http.message import Response
 from emulator.services.fc import fields
-from emulator.services.fc.dialects import bodies, trigger_api, v2016
+from emulator.services.fc.dialects import attachment_api, bodies, trigger_api, unavailable_api, v2016
 from emulator.services.fc.dialects.exchange import Exchange, next_token
 from emulator.services.fc.dialects.routing import Route
 from emulator.services.fc.model import Alias, service_arn
@@ -78,9 +78,6 @@ ROUTES = (
     *trigger_api.routes(_F, trigger_api.render_2021),
     *v2016.SERVED,  # the first route of a path wins, so those above stand in front
     *v2016.KNOWN,
-    Route("POST", _F + "/event-sources", "RegisterEventSource"),
-    Route("GET", _F + "/event-sources", "ListEventSources"),
-    Route("DELETE", _F + "/event-sources/{source}", "DeregisterEventSource"),
-    Route("POST", "/gpuInstances", "ClaimGPUInstance"),
-    Route("DELETE", "/gpuInstances/{instance}", "ReleaseGPUInstance"),
+    *attachment_api.EVENT_SOURCE_ROUTES,
+    *unavailable_api.GPU_ROUTES,
 )

@@ -8,7 +8,17 @@ from typing import Any
 from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc import checks, fields, limits
-from emulator.services.fc.dialects import async_api, bodies, capacity_api, domain_api, layer_api, trigger_api, v2016
+from emulator.services.fc.dialects import (
+    async_api,
+    attachment_api,
+    bodies,
+    capacity_api,
+    domain_api,
+    layer_api,
+    trigger_api,
+    unavailable_api,
+    v2016,
+)
 from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
 from emulator.services.fc.dialects.invocations import invoke_function
 from emulator.services.fc.dialects.routing import Route
@@ -180,6 +190,23 @@ def _resources(exchange: Exchange, kind: str, named: list[Any]) -> list[str]:
     return [exchange.service.tagging.resource(exchange.world, str(name), "functions") for name in named]
 
 
+async def change_resource_group(exchange: Exchange) -> Response:
+    """Move a function to another resource group."""
+    body = exchange.body()
+    [resource] = _resources(exchange, str(body.get("ResourceType") or "function"), [body.get("ResourceId")])
+    group = body.get("NewResourceGroupId")
+    values = fields.read(fields.FUNCTION_3, {"resourceGroupId": group})
+    if not group or not values:
+        raise InvalidArgument("NewResourceGroupId is required")
+    name = resource.partition("/")[2]
+    functions = exchange.service.functions
+    before = functions.get(exchange.world, "", name, None).config.resource_group_id
+    await functions.update(exchange.world, "", name, values, None, "", exchange.now)
+    return exchange.answer(
+        {"NewResourceGroupId": group, "OldResourceGroupId": before or "", "ResourceId": str(body.get("ResourceId"))}
+    )
+
+
 def describe_regions(exchange: Exchange) -> Response:
     """Tell the one region there is."""
     region = exchange.world.region
@@ -215,8 +242,7 @@ ROUTES = (
     Route("POST", "/tags-v2", "TagResources", tag_resources),
     Route("DELETE", "/tags-v2", "UntagResources", untag_resources),
     Route("GET", "/tags-v2", "ListTagResources", list_tag_resources),
-    Route("POST", _F + "/vpc-bindings", "CreateVpcBinding"),
-    Route("GET", _F + "/vpc-bindings", "ListVpcBindings"),
-    Route("DELETE", _F + "/vpc-bindings/{vpc}", "DeleteVpcBinding"),
-    Route("PUT", "/resource-groups", "ChangeResourceGroup"),
+    *attachment_api.vpc_routes(_F + "/vpc-bindings"),
+    Route("PUT", "/resource-groups", "ChangeResourceGroup", change_resource_group),
+    *unavailable_api.SESSION_ROUTES,
 )
