@@ -28,7 +28,7 @@ class ObjectApi:
         standard = call.header("x-oss-range-behavior") == "standard"
         span = span_of(call.header("range"), stored.size, standard=standard) if call.header("range") else None
         whole = Span(0, stored.size)
-        headers = described(stored) + _overrides(call)
+        headers = _overridden(described(stored), call)
         if span is not None:
             headers.append(("Content-Range", f"bytes {span.start}-{span.end - 1}/{stored.size}"))
         wanted = span or whole
@@ -162,10 +162,10 @@ def described(stored: StoredObject) -> Pairs:
     return headers
 
 
-def _overrides(call: Call) -> Pairs:
-    """Return the headers that the query of a read sets."""
-    names = {f"response-{name.lower()}": name for name in KEPT_HEADERS}
-    return [(names[name], value) for name, value in call.query.items() if name in names]
+def _overridden(headers: Pairs, call: Call) -> Pairs:
+    """Return *headers* as the query of a read wants them."""
+    wanted = {name: value for name in KEPT_HEADERS if (value := call.query.get(f"response-{name.lower()}"))}
+    return [(name, value) for name, value in headers if name not in wanted] + list(wanted.items())
 
 
 def _replaces(call: Call, name: str) -> bool:
