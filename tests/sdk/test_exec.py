@@ -166,6 +166,121 @@ def test_node_client_at_the_cloud_s_address_reaches_the_emulator(emulator, clien
     assert expected in done.stdout
 
 
+# --- programs without a hook ---------------------------------------------------------------------------------------
+
+FC_ADDRESS = "1.cn-hangzhou.fc.aliyuncs.com/"
+GO_CLIENTS = {
+    "core-http": "Flows", "core-https": "Flows", "sts-https": "AccountId", "tea-https": "Flows",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def go_program(tmp_path_factory):
+    """Builds Go programs of the scripts folder, with what the module cache has; yields a function."""
+    if shutil.which("go") is None:
+        pytest.skip("needs Go")
+    folder = tmp_path_factory.mktemp("go")
+
+    def build(source):
+        program = folder / Path(source).stem
+        if not program.exists():
+            is_module = (SCRIPTS / source).is_dir()
+            done = subprocess.run(
+                ["go", "build", "-o", str(program), "." if is_module else source],
+                cwd=SCRIPTS / source if is_module else SCRIPTS,
+                env=os.environ | {"GOPROXY": "off", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local"},
+                capture_output=True, text=True, timeout=300, check=False,
+            )  # fmt: skip
+            if done.returncode and "GOPROXY=off" in done.stderr:
+                pytest.skip(f"needs the modules of {source}/go.mod in the module cache")
+            assert done.returncode == 0, done.stderr
+        return str(program)
+
+    return build
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_curl_at_the_cloud_s_address_reaches_the_emulator(emulator, scheme):
+    """It finds the proxy, its secret and the certificate authority in the environment."""
+    done = execute(emulator.state, "--", "curl", "-sS", f"{scheme}://{FC_ADDRESS}")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["ErrorCode"] == "MissingRequiredHeader"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_go_program_at_the_cloud_s_address_reaches_the_emulator(emulator, go_program, scheme):
+    """As curl does."""
+    done = execute(emulator.state, "--", go_program("plain.go"), f"{scheme}://{FC_ADDRESS}")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["ErrorCode"] == "MissingRequiredHeader"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("client", "expected"), GO_CLIENTS.items(), ids=GO_CLIENTS)
+def test_go_client_at_the_cloud_s_address_reaches_the_emulator(emulator, go_program, client, expected):
+    """The SDKs find their way as programs without one do."""
+    done = execute(emulator.state, "--", go_program("go"), client)
+
+    assert done.returncode == 0, done.stderr
+    assert expected in done.stdout
+
+
+def test_programs_started_by_a_hooked_program_find_the_proxy(emulator, go_program):
+    """A script in Python that runs a Go program with a changed copy of its environment."""
+    program = go_program("plain.go")
+    code = (
+        "import os, subprocess; "
+        f"subprocess.run([{program!r}, 'https://{FC_ADDRESS}'], env={{**os.environ, 'MODE': 'x'}}, check=True)"
+    )
+
+    done = execute(emulator.state, "--", sys.executable, "-c", code)
+
+    assert done.returncode == 0, done.stderr
+    assert "MissingRequiredHeader" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
+def test_java_program_trusts_the_emulator_s_certificates(emulator):
+    """The trust store of the options holds the authority."""
+    address = f"https://localhost:{emulator.https_port}/_localyun/health"
+
+    done = execute(emulator.state, "--", "java", str(SCRIPTS / "Plain.java"), address)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith('200 {"status": "ok"')
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
+def test_java_program_that_does_not_tell_the_secret_gets_no_further(emulator):
+    """The virtual machine's own client never reaches the cloud: the proxy stands in its way."""
+    done = execute(emulator.state, "--", "java", str(SCRIPTS / "Plain.java"), f"http://{FC_ADDRESS}")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("407 ")
+
+
+def test_other_hosts_are_refused_by_the_proxy_when_they_are_near(emulator):
+    """A program that insists on the proxy for this machine is told why it does not get through."""
+    code = (
+        "import http.client, os, urllib.parse as p, base64\n"
+        "u = p.urlsplit(os.environ['LOCALYUN_PROXY_URL'])\n"
+        "c = http.client.HTTPConnection(u.hostname, u.port)\n"
+        "token = base64.b64encode(f'{u.username}:{u.password}'.encode()).decode()\n"
+        "c.request('GET', 'http://localhost:1/', headers={'Proxy-Authorization': 'Basic ' + token})\n"
+        "r = c.getresponse(); print(r.status, r.read().decode())"
+    )
+
+    done = execute(emulator.state, "--", sys.executable, "-c", code)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("403 ")
+    assert "NO_PROXY" in done.stdout
+
+
 # --- the guide's scripts -------------------------------------------------------------------------------------------
 
 QUEUE_FLOW = """
