@@ -185,7 +185,11 @@ class Pipeline:
     def _failed(self, error: Exception, context: RequestContext) -> Response:
         if not isinstance(error, ServiceError):
             # not the caller's doing: tell the log everything and the caller nothing
-            _log.error("request %s (%s) failed inside", context.request_id or "-", context.operation, exc_info=error)
+            trace = None if isinstance(error, CommitFailed) else error
+            _log.error(
+                "request %s (%s) failed inside: %s",
+                context.request_id or "-", context.operation, error, exc_info=trace,
+            )  # fmt: skip
             error = ServiceError()
         return self._render(error, context)
 

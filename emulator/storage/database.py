@@ -26,6 +26,12 @@ Row = sqlite3.Row | tuple[Any, ...]
 
 _INCREMENTAL = 2
 
+_OWN_FAULT = (
+    sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError,
+    sqlite3.NotSupportedError,
+)  # fmt: skip
+"""What is wrong with a statement; other errors are about the file."""
+
 
 @frozen
 class FileSizes:
@@ -62,12 +68,15 @@ class Database:
         self._path = path
         self._in_transaction = False
         self._lost = False
+        self._refusing = False
         self._on_commit: Callable[[], None] | None = None
         self.commits = 0
         """How many transactions have been committed."""
         self._waiting: list[Callable[[CommitFailed | None], None]] = []
         self._on_rollback: list[Callable[[], None]] = []
         try:
+            if path is not None and path.stat().st_size <= CHECKED_BYTES:
+                self._check()  # before anything is written: a damaged file is left as it is
             self._connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # only a new file follows; see `shrinking`
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute(f"PRAGMA synchronous={'FULL' if durability == 'full' else 'NORMAL'}")
@@ -75,14 +84,22 @@ class Database:
             self._connection.execute("PRAGMA temp_store=MEMORY")
             self._connection.execute("PRAGMA cache_size=-4096")
             self._connection.execute("PRAGMA journal_size_limit=16777216")
-            if path is not None and path.stat().st_size <= CHECKED_BYTES:
-                self._connection.execute("PRAGMA quick_check(1)")
             self._connection.execute("SELECT count(*) FROM sqlite_master")
         except sqlite3.DatabaseError as error:
             self._connection.close()
             if isinstance(error, sqlite3.OperationalError):
                 raise
             raise StorageDamaged(str(error)) from error
+
+    def _check(self) -> None:
+        """Read the file through.
+
+        Raises: StorageDamaged, sqlite3.DatabaseError.
+        """
+        found = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            self._connection.close()
+            raise StorageDamaged(" ".join(str(found).split()))
 
     # --- reading and writing -------------------------------------------------------------------------------------
 
@@ -93,25 +110,24 @@ class Database:
     def write(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> sqlite3.Cursor:
         """Run one changing statement in the transaction of this tick.
 
-        A statement that fails is undone by SQLite alone; earlier statements of the tick stay. Only where SQLite had to
-        undo the whole transaction (disk full, I/O error) everything of this tick is lost, and `after_commit` says so.
+        A statement that breaks a constraint is undone alone; earlier statements of the tick stay. When the file cannot
+        be written (disk full, I/O error) everything of this tick is undone, because the operation may have written
+        before, and `after_commit` says so.
         """
-        if not self._in_transaction:
-            self._begin()
+        self._enter()
         try:
             return self._connection.execute(sql, parameters)
-        except sqlite3.Error:
-            self._note_loss()
+        except sqlite3.Error as error:
+            self._note_loss(error)
             raise
 
     def write_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run one changing statement for every row, in the transaction of this tick."""
-        if not self._in_transaction:
-            self._begin()
+        self._enter()
         try:
             self._connection.executemany(sql, rows)
-        except sqlite3.Error:
-            self._note_loss()
+        except sqlite3.Error as error:
+            self._note_loss(error)
             raise
 
     @contextmanager
@@ -120,8 +136,7 @@ class Database:
 
         Needed only where a failure can come between two writes; most operations check first and then write.
         """
-        if not self._in_transaction:
-            self._begin()
+        self._enter()
         self._connection.execute("SAVEPOINT unit")
         try:
             yield
@@ -180,16 +195,18 @@ class Database:
         error: CommitFailed | None = None
         try:
             if self._lost:
+                error = CommitFailed("a statement could not be written")
                 self._connection.execute("ROLLBACK")
-                error = CommitFailed("SQLite had to undo the transaction")
             else:
                 self._connection.execute("COMMIT")
                 self.commits += 1
+                self._tell_recovery()
         except sqlite3.Error as cause:
-            _log.error("commit failed, this moment's changes are undone: %s", cause)
+            self._complain(cause)
             error = CommitFailed(str(cause))
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+            with suppress(sqlite3.Error):
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
         self._in_transaction = self._lost = False
         waiting, self._waiting = self._waiting, []
         if error is not None:
@@ -253,12 +270,44 @@ class Database:
         self.commit()
         self._connection.close()
 
-    def _note_loss(self) -> None:
-        """Keep later writes of this tick from being committed one by one after SQLite has undone its transaction."""
-        if not self._connection.in_transaction:
-            _log.error("SQLite undid the transaction of this moment")
-            self._lost = True
+    def _enter(self) -> None:
+        """Be in the transaction of this tick.
+
+        Raises: sqlite3.OperationalError.
+        """
+        if not self._in_transaction:
+            self._begin()
+        elif self._lost and not self._connection.in_transaction:
+            raise sqlite3.OperationalError("this moment's changes are lost")  # outside one, it would be committed alone
+
+    def _note_loss(self, error: sqlite3.Error) -> None:
+        """Undo everything of this tick unless *error* is about the statement alone.
+
+        What comes later in the tick goes into a transaction that is undone too.
+        """
+        if self._lost or (isinstance(error, _OWN_FAULT) and self._connection.in_transaction):
+            return
+        self._complain(error)
+        self._lost = True
+        with suppress(sqlite3.Error):
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
             self._connection.execute("BEGIN IMMEDIATE")
+
+    def _complain(self, error: sqlite3.Error) -> None:
+        """Tell, once until it is over, that nothing can be written."""
+        if not self._refusing:
+            self._refusing = True
+            _log.error("%s cannot be written: %s. Calls that change something fail until it can.", self._name, error)
+
+    def _tell_recovery(self) -> None:
+        if self._refusing:
+            self._refusing = False
+            _log.warning("%s can be written again", self._name)
+
+    @property
+    def _name(self) -> str:
+        return "the database in memory" if self._path is None else str(self._path)
 
     def _begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")

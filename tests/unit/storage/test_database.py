@@ -167,3 +167,54 @@ def test_a_full_disk_inside_a_batch_of_rows(path):
     assert isinstance(seen[0], CommitFailed)
     assert database.read("SELECT count(*) FROM large").fetchone()[0] == 0
     database.close()
+
+
+def test_a_damaged_page_is_found_when_the_file_is_opened(path):
+    """Before anything is served from it."""
+    database = Database(path)
+    database.write_many("INSERT INTO t VALUES (?)", [(number,) for number in range(5000)])
+    database.close()
+    with path.open("r+b") as file:
+        file.seek(4096 * 2 + 8)
+        file.write(b"\xa5" * 2000)
+
+    with pytest.raises(StorageDamaged):
+        Database(path)
+
+
+def test_trouble_with_the_file_is_told_once_and_so_is_its_end(path, caplog):
+    """A full disk fails every call; the log tells when that began and when it was over."""
+    database = Database(path)
+    database.write("CREATE TABLE large (content BLOB)")
+    database.commit()
+    pages = database.read("PRAGMA page_count").fetchone()[0]
+    database.read(f"PRAGMA max_page_count = {pages + 2}").fetchone()
+    for _ in range(3):
+        with pytest.raises(sqlite3.OperationalError):
+            database.write("INSERT INTO large VALUES (zeroblob(100000))")
+        database.commit()
+    database.read("PRAGMA max_page_count = 100000").fetchone()
+    database.write("INSERT INTO large VALUES (zeroblob(100000))")
+    database.close()
+
+    assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]
+    assert f"{path} cannot be written: database or disk is full" in caplog.text
+    assert f"{path} can be written again" in caplog.text
+
+
+def test_a_failing_write_undoes_what_its_operation_wrote_before(path):
+    """Half an operation is none, even where nobody asked for a unit."""
+    database = Database(path)
+    database.write("CREATE TABLE large (content BLOB)")
+    database.commit()
+    pages = database.read("PRAGMA page_count").fetchone()[0]
+    database.read(f"PRAGMA max_page_count = {pages + 2}").fetchone()
+    told = []
+    database.write("INSERT INTO t VALUES (1)")
+    with pytest.raises(sqlite3.OperationalError):
+        database.write("INSERT INTO large VALUES (zeroblob(100000))")
+    database.after_commit(told.append)
+    database.close()
+
+    assert isinstance(told[0], CommitFailed)
+    assert rows_on_disk(path) == []
