@@ -13,6 +13,7 @@ from emulator.auth.failures import AuthFailure
 from emulator.dialect.context import Answer, RequestContext
 from emulator.dialect.pop_errors import (
     InvalidActionNotFound,
+    InvalidParameter,
     InvalidVersion,
     MissingAction,
     PopError,
@@ -164,10 +165,24 @@ def version_of(context: RequestContext) -> str:
 
 
 def parameters_of(context: RequestContext) -> Parameters:
-    """Return the operation's own parameters: query and form merged, the form wins, system parameters left out."""
+    """Return the operation's own parameters: query and form merged, the form wins, system parameters left out.
+
+    Raises: InvalidParameter for bytes that are no UTF-8, which no operation can look up or keep.
+    """
     merged = dict(context.request.query_pairs)
     merged.update(context.request.form_pairs)
+    for name, value in merged.items():
+        if not (name.isascii() and value.isascii()) and not (_is_text(name) and _is_text(value)):
+            raise InvalidParameter(name=name.encode("utf-8", "replace").decode())
     return {name: value for name, value in merged.items() if name not in SYSTEM_PARAMETERS}
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _system(context: RequestContext, name: str) -> str:

@@ -4,6 +4,7 @@ Source: the custom domain pages of the API reference and of the user guide; prec
 rewrite rules are assumed.
 """
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -11,7 +12,10 @@ from typing import Any
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
+from emulator.kernel.patterns import SearchTooLong, search
 from emulator.services.fc.model import LATEST, Struct, etag
+
+_log = logging.getLogger(__name__)
 
 _GROUP = r"\$(\d{1,2})"
 
@@ -97,7 +101,8 @@ def _begins(path: str, prefix: str) -> bool:
 def rewritten(config: Struct, path: str, query: str | None) -> str:
     """Return path and query after the first rule that matches; equal rules come first, then wildcards, then regexes.
 
-    An equal rule compares the path and keeps the query; the others see path and query and replace both.
+    An equal rule compares the path and keeps the query; the others see path and query and replace both. One that takes
+    too long to decide counts as not matching.
     """
     whole = path if query is None else f"{path}?{query}"
     for rule in config.get("equalRules") or ():
@@ -109,7 +114,11 @@ def rewritten(config: Struct, path: str, query: str | None) -> str:
     )
     for name, compiled in kinds:
         for rule in config.get(name) or ():
-            found = compiled(rule["match"]).search(whole)
+            try:
+                found = search(compiled(rule["match"]), whole)
+            except SearchTooLong:
+                _log.warning("the rewrite rule %r takes too long and is passed over", rule["match"][:200])
+                continue
             if found is not None:
                 return _expanded(rule["replacement"], found)
     return whole

@@ -81,4 +81,14 @@ def _account(method: str, query: Query) -> Route | None:
 
 
 def _name(part: str) -> str:
-    return unquote(part, errors="surrogateescape") if "%" in part else part
+    """Decode a segment.
+
+    Raises: InvalidRequestURL when its bytes are no UTF-8, which nothing is called by or looked up by.
+    """
+    name = unquote(part, errors="surrogateescape") if "%" in part else part
+    if not name.isascii():
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise InvalidRequestURL from None
+    return name

@@ -1,5 +1,7 @@
 """Which route a path takes, and what it is rewritten to."""
 
+import signal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,3 +88,15 @@ def test_any_wildcard_rule_is_a_pattern(rule, text):
     found = wildcard(rule).search(text)
 
     assert found is None or found.group() in text
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarms")
+@pytest.mark.parametrize(("kind", "rule"), [("regexRules", "(/?a+)+$"), ("wildcardRules", "*a" * 12)])
+def test_a_rule_that_never_ends_is_passed_over(caplog, kind, rule):
+    """The rules after it still count, and the log names it."""
+    config: dict[str, list] = {"wildcardRules": [], "regexRules": []}
+    config[kind].append({"match": rule, "replacement": "/bomb"})
+    config["regexRules"].append({"match": "!$", "replacement": "/good"})
+
+    assert rewritten(config, "/" + "a" * 60 + "!", None) == "/good"
+    assert "takes too long" in caplog.text

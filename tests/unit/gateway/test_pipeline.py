@@ -80,6 +80,16 @@ def test_an_operation_gets_its_parameters_and_a_request_id_is_added():
     assert reply["RequestId"].startswith("00000000-0000-4000")
 
 
+@pytest.mark.parametrize("pair", ["Name=%ff", "%ff=x", "Name=%ED%A0%80", "Name=\udcff"])
+def test_parameters_that_are_no_text_are_refused(pair):
+    """Bytes that are no UTF-8 cannot be looked up or kept by any operation."""
+    pipeline, _ = pipeline_with({"Echo": lambda context, parameters: {"Given": parameters}})
+
+    status, reply = call(pipeline, f"/?Action=Echo&Version=2019-03-15&Other=%C3%A9&{pair}{SIGNED}")
+
+    assert (status, reply["Code"]) == (400, "InvalidParameter")
+
+
 def test_the_answer_leaves_only_after_the_commit():
     """Acknowledged means durable."""
     order = []

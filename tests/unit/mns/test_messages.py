@@ -829,6 +829,8 @@ def test_one_slash_at_the_end_does_not_matter(q, target):
         ("PATCH", "/queues/q/messages"), ("GET", "/queues//messages"), ("GET", "/queues/q/messages/x"),
         ("GET", "/commonbuy/openservice"), ("DELETE", "/queues"), ("HEAD", "/queues/q"), ("GET", "//"),
         ("POST", "/topics/t/subscriptions/s"), ("GET", "/topics/t/subscriptions/s/x"),
+        ("GET", "/queues/%ff"), ("POST", "/queues/%ED%A0%80/messages"), ("PUT", "/topics/t/subscriptions/%ff"),
+        ("GET", "/topics/\udcff"),
     ],
 )  # fmt: skip
 def test_urls_that_name_nothing(q, method, target):
