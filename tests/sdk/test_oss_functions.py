@@ -1,0 +1,356 @@
+"""Functions and buckets: code from an object in all three APIs, and triggers fired by what happens to objects."""
+
+import io
+import json
+import os
+import time
+import urllib.request
+import zipfile
+from itertools import count
+
+import pytest
+
+oss2 = pytest.importorskip("oss2")
+fc2 = pytest.importorskip("fc2")
+pytest.importorskip("moto.s3.models")
+
+pytestmark = [
+    pytest.mark.sdk,
+    pytest.mark.filterwarnings("ignore:Call to deprecated function"),  # the gateway helper's own note
+]
+
+SESSION = oss2.Session()
+ECHO = "def handler(event, context):\n    print('event', event.decode())\n    return {text!r}\n"
+NOTE = """
+import json
+def handler(event, context):
+    with open({file!r}, "a") as notes:
+        notes.write(json.loads(event)["events"][0]["oss"]["object"]["key"] + " ")
+"""
+ROLE = "acs:ram::1:role/oss"
+_numbers = count()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closed_connections():
+    yield
+    SESSION.session.close()
+
+
+def unique(prefix):
+    return f"{prefix}-{os.getpid()}-{next(_numbers)}"
+
+
+def bucket_in(emulator, name):
+    auth = oss2.Auth(emulator.keys["accessKeyId"], emulator.keys["accessKeySecret"])
+    made = oss2.Bucket(auth, emulator.url, name, session=SESSION)
+    made.create_bucket()
+    return made
+
+
+@pytest.fixture
+def bucket(emulator):
+    return bucket_in(emulator, unique("code"))
+
+
+def zipped(text):
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        archive.writestr("index.py", ECHO.format(text=text))
+    return sink.getvalue()
+
+
+def until(happened, timeout_s=20.0):
+    """Wait until *happened* returns something true, and return it."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if found := happened():
+            return found
+        time.sleep(0.05)
+    return pytest.fail("it did not happen in time")
+
+
+def events(emulator, function):
+    """Return the events that a function has logged."""
+    token = emulator.keys["adminToken"]
+    status, _, body = emulator.get(f"/_localyun/logs?function={function}&lines=1000", X_Localyun_Token=token)
+    lines = body.decode().splitlines() if status == 200 else []
+    found = [line.partition("event ")[2] for line in lines if '"eventSource"' in line]
+    return [json.loads(text)["events"][0] for text in found]
+
+
+# --- code from buckets -----------------------------------------------------------------------------------------------
+
+
+def tea(emulator, package):
+    """The client of a newer API."""
+    from alibabacloud_tea_openapi.models import Config
+
+    module = __import__(f"{package}.client", fromlist=["Client"])
+    keys = emulator.keys
+    return module.Client(
+        Config(
+            endpoint=emulator.address, protocol="http", region_id="cn-hangzhou",
+            access_key_id=keys["accessKeyId"], access_key_secret=keys["accessKeySecret"],
+        )
+    )  # fmt: skip
+
+
+class Of2016:
+    """A function by the classic client."""
+
+    def __init__(self, emulator):
+        self.client, self.service = emulator.fc2(), unique("svc")
+        self.client.create_service(self.service)
+
+    def create(self, bucket, key):
+        self.client.create_function(
+            self.service, "f", "python3.10", "index.handler", codeOSSBucket=bucket, codeOSSObject=key
+        )
+
+    def update(self, bucket, key):
+        self.client.update_function(self.service, "f", codeOSSBucket=bucket, codeOSSObject=key)
+
+    def invoke(self):
+        return self.client.invoke_function(self.service, "f", payload=b"{}").data
+
+    def download_url(self):
+        return self.client.get_function_code(self.service, "f").data["url"]
+
+
+class Of2021(Of2016):
+    """A function by the client of 2021; services are the same."""
+
+    def __init__(self, emulator):
+        super().__init__(emulator)
+        from alibabacloud_fc_open20210406 import models
+
+        self.models, self.newer = models, tea(emulator, "alibabacloud_fc_open20210406")
+
+    def create(self, bucket, key):
+        code = self.models.Code(oss_bucket_name=bucket, oss_object_name=key)
+        self.newer.create_function(
+            self.service,
+            self.models.CreateFunctionRequest(
+                function_name="f", runtime="python3.10", handler="index.handler", code=code
+            ),
+        )
+
+    def update(self, bucket, key):
+        code = self.models.Code(oss_bucket_name=bucket, oss_object_name=key)
+        self.newer.update_function(self.service, "f", self.models.UpdateFunctionRequest(code=code))
+
+    def download_url(self):
+        return self.newer.get_function_code(self.service, "f", self.models.GetFunctionCodeRequest()).body.url
+
+
+class Of2023:
+    """A function by the client of 2023."""
+
+    def __init__(self, emulator):
+        from alibabacloud_fc20230330 import models
+
+        self.models, self.client, self.name = models, tea(emulator, "alibabacloud_fc20230330"), unique("f")
+
+    def code(self, bucket, key):
+        return self.models.InputCodeLocation(oss_bucket_name=bucket, oss_object_name=key)
+
+    def create(self, bucket, key):
+        asked = self.models.CreateFunctionInput(
+            function_name=self.name, runtime="python3.12", handler="index.handler", code=self.code(bucket, key)
+        )
+        self.client.create_function(self.models.CreateFunctionRequest(body=asked))
+
+    def update(self, bucket, key):
+        asked = self.models.UpdateFunctionInput(code=self.code(bucket, key))
+        self.client.update_function(self.name, self.models.UpdateFunctionRequest(body=asked))
+
+    def invoke(self):
+        return self.client.invoke_function(self.name, self.models.InvokeFunctionRequest(body=b"{}")).body.read()
+
+    def download_url(self):
+        return self.client.get_function_code(self.name, self.models.GetFunctionCodeRequest()).body.url
+
+
+@pytest.mark.parametrize("api", [Of2016, Of2021, Of2023])
+def test_code_comes_from_a_bucket(emulator, bucket, api):
+    """Created from one object and updated from another; the code stays when the object goes."""
+    function = api(emulator)
+    bucket.put_object("one.zip", zipped("one"))
+    bucket.put_object("dir/two.zip", zipped("two"))
+
+    function.create(bucket.bucket_name, "one.zip")
+    first = function.invoke()
+    function.update(bucket.bucket_name, "dir/two.zip")
+    second = function.invoke()
+    bucket.batch_delete_objects(["one.zip", "dir/two.zip"])
+    with urllib.request.urlopen(function.download_url()) as answer:
+        downloaded = answer.read()
+
+    assert (first, second, function.invoke()) == (b"one", b"two", b"two")
+    assert downloaded == zipped("two")
+
+
+@pytest.mark.parametrize("api", [Of2016, Of2021, Of2023])
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        (("no-such-bucket-anywhere", "one.zip"), "bucket no-such-bucket-anywhere does not exist"),
+        ((None, "none.zip"), "object none.zip in the bucket"),
+        ((None, "text"), "zip"),
+    ],
+    ids=["bucket", "object", "content"],
+)
+def test_code_that_cannot_be_had_is_refused(emulator, bucket, api, where, says):
+    """The answer names what is missing; no function is made."""
+    function = api(emulator)
+    bucket.put_object("text", b"this is no archive")
+
+    with pytest.raises(Exception) as refused:
+        function.create(where[0] or bucket.bucket_name, where[1])
+
+    assert "InvalidArgument" in str(refused.value)
+    assert says in str(refused.value).replace("\\", "").replace("'", "")
+    with pytest.raises(Exception, match="NotFound"):
+        function.invoke()
+
+
+def test_layers_come_from_a_bucket(emulator, bucket):
+    """As for functions."""
+    third = Of2023(emulator)
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        archive.writestr("python/shared.py", "NAME = 'from the layer'\n")
+    bucket.put_object("layer.zip", sink.getvalue())
+    models = third.models
+
+    made = third.client.create_layer_version(
+        unique("layer"),
+        models.CreateLayerVersionRequest(
+            body=models.CreateLayerVersionInput(
+                code=third.code(bucket.bucket_name, "layer.zip"), compatible_runtime=["python3.12"]
+            )
+        ),
+    ).body
+
+    assert made.code_size == len(sink.getvalue())
+
+
+def test_multipart_objects_are_code_too(emulator, bucket):
+    """A package in parts is read as one."""
+    upload = bucket.init_multipart_upload("p.zip").upload_id
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("padding", os.urandom(100 * 1024))
+        archive.writestr("index.py", ECHO.format(text="parts"))
+    package = sink.getvalue()
+    parts = []
+    for number, piece in enumerate((package[: 100 * 1024], package[100 * 1024 :]), 1):
+        parts.append(oss2.models.PartInfo(number, bucket.upload_part("p.zip", upload, number, piece).etag))
+    bucket.complete_multipart_upload("p.zip", upload, parts, headers=None)
+    function = Of2016(emulator)
+
+    function.create(bucket.bucket_name, "p.zip")
+
+    assert function.invoke() == b"parts"
+
+
+# --- triggers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def listener(emulator, bucket, tmp_path):
+    """Makes functions that log the objects' events they get; returns (service/function, service)."""
+    client, service = emulator.fc2(), unique("listen")
+    client.create_service(service)
+    (tmp_path / "index.py").write_text(ECHO.format(text="ok"))
+
+    def listen(name, wanted, prefix="", suffix="", of=None):
+        client.create_function(service, name, "python3.10", "index.handler", codeDir=str(tmp_path))
+        arn = f"acs:oss:cn-hangzhou:{emulator.keys['accountId']}:{of or bucket.bucket_name}"
+        config = {"events": wanted, "filter": {"key": {"prefix": prefix, "suffix": suffix}}}
+        client.create_trigger(service, name, "objects", "oss", config, arn, ROLE)
+        return f"{service}/{name}"
+
+    return listen
+
+
+def test_each_kind_of_change_fires_its_event(emulator, bucket, listener):
+    """Put, copy, append, multipart and both kinds of removal, each once, with size and ETag."""
+    function = listener("all", ["oss:ObjectCreated:*", "oss:ObjectRemoved:*"])
+    put = bucket.put_object("a é", b"12345", headers={"Content-Type": "text/x-t", "x-oss-meta-k": "v"})
+    bucket.put_object("a é", b"1234567")
+    bucket.copy_object(bucket.bucket_name, "a é", "copy")
+    bucket.append_object("log", 0, b"xyz")
+    upload = bucket.init_multipart_upload("m").upload_id
+    part = bucket.upload_part("m", upload, 1, b"part")
+    bucket.complete_multipart_upload("m", upload, [oss2.models.PartInfo(1, part.etag)], headers=None)
+    bucket.delete_object("copy")
+    bucket.delete_object("nothing")
+    bucket.batch_delete_objects(["log", "m", "nothing"])
+
+    found = until(lambda: len(events(emulator, function)) >= 8 and events(emulator, function))
+
+    told = sorted((event["eventName"], event["oss"]["object"]["key"]) for event in found)
+    assert told == [
+        ("ObjectCreated:AppendObject", "log"),
+        ("ObjectCreated:CompleteMultipartUpload", "m"),
+        ("ObjectCreated:CopyObject", "copy"),
+        ("ObjectCreated:PutObject", "a é"),
+        ("ObjectCreated:PutObject", "a é"),
+        ("ObjectRemoved:DeleteObject", "copy"),
+        ("ObjectRemoved:DeleteObjects", "log"),
+        ("ObjectRemoved:DeleteObjects", "m"),
+    ]
+    first = next(event for event in found if event["responseElements"]["requestId"] == put.request_id)
+    assert first["eventSource"] == "acs:oss"
+    assert first["region"] == "cn-hangzhou"
+    assert first["oss"]["bucket"]["name"] == bucket.bucket_name
+    assert first["userIdentity"]["principalId"] == emulator.keys["accountId"]
+    assert first["requestParameters"]["sourceIPAddress"] == "127.0.0.1"
+    assert first["oss"]["object"] == {
+        "key": "a é", "size": 5, "deltaSize": 5, "eTag": put.etag,
+        "objectMeta": {"mimeType": "text/x-t", "userMeta": {"k": "v"}},
+    }  # fmt: skip
+    sizes = [event["oss"]["object"]["deltaSize"] for event in found if event["oss"]["object"]["key"] == "a é"]
+    assert sorted(sizes) == [2, 5]
+
+
+def test_filters_and_event_names_choose(emulator, bucket, listener):
+    """Prefix and suffix both have to match; a trigger of another bucket or another event stays quiet."""
+    images = listener("images", ["oss:ObjectCreated:PutObject"], prefix="in/", suffix=".png")
+    copies = listener("copies", ["oss:ObjectCreated:CopyObject"])
+    elsewhere = listener("elsewhere", ["oss:ObjectCreated:*"], of=unique("other"))
+    bucket.put_object("in/a.txt", b"1")
+    bucket.put_object("out/a.png", b"1")
+    bucket.copy_object(bucket.bucket_name, "out/a.png", "in/copy.png")
+    bucket.put_object("in/a.png", b"1")
+
+    until(lambda: events(emulator, images) and events(emulator, copies))
+
+    assert [event["oss"]["object"]["key"] for event in events(emulator, images)] == ["in/a.png"]
+    assert [event["oss"]["object"]["key"] for event in events(emulator, copies)] == ["in/copy.png"]
+    assert events(emulator, elsewhere) == []
+
+
+def test_triggers_of_an_acknowledged_change_fire_after_a_kill(new_emulator, tmp_path):
+    """The change and the call it causes are one transaction."""
+    running = new_emulator().start()
+    client = running.fc2()
+    client.create_service("s")
+    notes, code = tmp_path / "notes", tmp_path / "code"
+    code.mkdir()
+    (code / "index.py").write_text(NOTE.format(file=str(notes)))
+    client.create_function("s", "f", "python3.10", "index.handler", codeDir=str(code))
+    bucket = bucket_in(running, "lasting")
+    arn = f"acs:oss:cn-hangzhou:{running.keys['accountId']}:lasting"
+    client.create_trigger("s", "f", "t", "oss", {"events": ["oss:ObjectCreated:*"]}, arn, ROLE)
+
+    for number in range(10):
+        bucket.put_object(f"key-{number}", b"1")
+    running.kill()
+    running.start()
+
+    expected = {f"key-{number}" for number in range(10)}
+    until(lambda: notes.exists() and set(notes.read_text().split()) == expected)
+    assert running.stop() == 0
