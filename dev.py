@@ -4,6 +4,7 @@
     python3 dev.py test  [arguments of pytest]                    run the tests
     python3 dev.py check                                          format, lint, types, import contract
     python3 dev.py bench [arguments of the benchmarks]            run the benchmarks
+    python3 dev.py crash [--kills N --seed S ...]                 kill the emulator under load and compare
     python3 dev.py fuzz  TARGET [--seconds N]                     fuzz one target, or all
     python3 dev.py setup                                          only install
 
@@ -81,6 +82,11 @@ def bench(arguments: list[str]) -> int:
 def fuzz(arguments: list[str]) -> int:
     """Fuzz with coverage as the guide; the engine is not among what the other tasks need."""
     return prepare("fuzz") or run("-m", "tests.fuzz", *arguments)
+
+
+def crash(arguments: list[str]) -> int:
+    """Kill the emulator at random instants under load and compare it with what it has acknowledged."""
+    return prepare("dev") or run("-m", "benchmarks.crash", *arguments)
 
 
 def setup(arguments: list[str]) -> int:

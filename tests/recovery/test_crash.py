@@ -1,0 +1,42 @@
+"""The crash harness, a short run of it: ten kills of the real emulator under load, hundreds of the engine alone."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.recovery,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds orphans as Linux shows them"),
+]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def harness(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=280,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+@pytest.mark.timeout(300)
+def test_what_was_acknowledged_survives_kills_under_load(tmp_path):
+    """Messages, pushes, calls, flows and resources are as their clients were told, or the record is printed."""
+    ended = harness("benchmarks.crash", "--kills", "10", "--seed", "11", "--folder", str(tmp_path / "run"))
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    told = json.loads(ended.stdout)
+    assert (told["findings"], told["kills"] >= 10) == ([], True)
+    assert told["executions compared"] > 0
+    assert told["pushes taken"] > 0
+
+
+def test_crashed_executions_have_the_history_of_undisturbed_ones():
+    """Event by event, instant by instant."""
+    ended = harness("benchmarks.crash.engine", "--kills", "100", "--seed", "5")
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert json.loads(ended.stdout)["crashes"] >= 100
