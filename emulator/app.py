@@ -60,6 +60,7 @@ _SCHEMAS = [
     for name in ("ram", "sts", "fc", "mns", "workflow")
 ]
 _SCHEMAS.append(Schema("oss", Path(__file__).parent / "oss" / "schema"))
+_SCHEMAS.append(Schema("deploy", Path(__file__).parent / "deploy" / "schema"))
 
 
 class Emulator:

@@ -14,6 +14,8 @@ from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
 from emulator.config import Config
 from emulator.declared.mns import DeclaredMessaging
+from emulator.deploy.front import DeploymentsFront
+from emulator.deploy.store import Deployments
 from emulator.dialect.context import Front
 from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
@@ -78,6 +80,7 @@ class Assembly:
         self._world = world
         self._ids = ids
         self._declared = DeclaredMessaging(config, world)
+        self._deployments = Deployments(database, world, clock)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource
         self._temporary = self.temporary_keys = TemporaryKeys(database, timers, clock, ids)
@@ -168,6 +171,7 @@ class Assembly:
 
     async def reset(self) -> None:
         """Forget everything the services know; functions of the folder stay."""
+        self._deployments.clear()
         self._workflow.reset()  # first: its executions call the others
         await self._topics.reset()
         self._queues.reset()
@@ -180,6 +184,7 @@ class Assembly:
         """Return the services' fronts by the names the router uses."""
         ids = self._ids
         return {
+            "deployments": DeploymentsFront(self._deployments, ids),
             "fc": FcFront(self._functions, ids),
             "fnf": WorkflowFront(self._workflow, ids),
             "mns": MnsFront(self._queues, ids, self._topics),

@@ -149,9 +149,18 @@ class Client:
 
         Raises: NoEmulator, CallRefused.
         """
+        return self.rpc(FNF_VERSION, action, parameters, timeout_s)
+
+    def rpc(
+        self, version: str, action: str, parameters: Mapping[str, str], timeout_s: float = CALL_TIMEOUT_S
+    ) -> dict[str, Any]:
+        """Call an operation of the RPC service that has this API version and return its answer.
+
+        Raises: NoEmulator, CallRefused.
+        """
         signed = rpc.signed_parameters(
             "POST",
-            {"Action": action, "Version": FNF_VERSION, "RegionId": self.keys.region, **parameters},
+            {"Action": action, "Version": version, "RegionId": self.keys.region, **parameters},
             key_id=self.keys.access_key_id,
             secret=self.keys.access_key_secret,
             timestamp=self._clock.now(),

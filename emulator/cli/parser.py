@@ -264,6 +264,21 @@ def _add_topic(commands: "_Commands[ArgumentParser]") -> None:
         shown.add_argument("-n", "--number", type=int, default=100, help="at most so many (default: 100)")
 
 
+def _add_deploy(commands: "_Commands[ArgumentParser]") -> None:
+    deploy = _command(commands, "deploy", "deploy:run", "make what a template.yml or an s.yaml describes")
+    deploy.add_argument(
+        "file", metavar="FILE", nargs="?", help="file or its folder (default: template.yml or s.yaml of this folder)"
+    )
+    deploy.add_argument("--name", metavar="NAME", help="of the deployment (default: the file's own, else the folder's)")
+    deploy.add_argument(
+        "--parameter", action="append", default=[], metavar="NAME=VALUE", help="value of a template's parameter"
+    )
+    deploy.add_argument("--plan", action="store_true", help="only tell what would be done")
+    deploy.add_argument("--remove", action="store_true", help="take away what the deployment made")
+    deploy.add_argument("-y", "--yes", action="store_true", help="do not ask before something is taken away")
+    _command(commands, "deployments", "deploy:list_all", "list the deployments")
+
+
 def _add_exec(commands: "_Commands[ArgumentParser]") -> None:
     summary = "run a program written for the cloud, unchanged, with the emulator in the cloud's place"
     execute = _command(commands, "exec", "exec:run", summary, prints_data=False)
@@ -294,6 +309,7 @@ _GROUPS = (
     ({"flow"}, _add_flow),
     ({"queue"}, _add_queue),
     ({"topic"}, _add_topic),
+    ({"deploy", "deployments"}, _add_deploy),
     ({"exec"}, _add_exec),
     ({"tutorial"}, _add_tutorial),
 )

@@ -11,6 +11,9 @@ from emulator.kernel.frozen import frozen
 
 ADMIN_PREFIX = "/_localyun/"
 HEALTH = ADMIN_PREFIX + "health"
+DEPLOYMENTS = ADMIN_PREFIX + "deployments"
+"""Signed, unlike the other pages: whoever may deploy to an emulator may see what was deployed."""
+
 TRIGGER_PREFIXES = ("/2016-08-15/proxy/", "/2021-04-06/proxy/", "/2023-03-30/proxy/")
 """Below these everything belongs to a user's function, also a query that looks like a call of some service."""
 
@@ -47,7 +50,7 @@ def choose(request: Request, host: str, *, loopback: bool, owner: str = "") -> R
     """
     told = facts(host)
     if request.path.startswith(ADMIN_PREFIX) and loopback:
-        return Route("admin", told)
+        return Route("deployments" if request.path.startswith(DEPLOYMENTS) else "admin", told)
     if owner or request.path.startswith(TRIGGER_PREFIXES):
         return Route(owner or "fc", told)
     front = _by_signature(request) or _by_action(request) or told.service or _by_path(request)

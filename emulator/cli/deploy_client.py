@@ -1,0 +1,130 @@
+"""The signed client as a deployment needs it: errors as `Refused`, records in the emulator's own state."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from emulator.cli.client import Client
+from emulator.cli.failures import CallRefused
+from emulator.deploy.failures import Refused
+from emulator.deploy.ports import Reply
+from emulator.deploy.record import Record, from_object, to_object
+
+PATH = "/_localyun/deployments"
+
+_JSON = {"Content-Type": "application/json"}
+
+
+class DeployClient:
+    """Calls services through *client* (`emulator.deploy.ports.Cloud`) and keeps records."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    # --- emulator.deploy.ports.Cloud -----------------------------------------------------------------------------
+
+    def functions(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Reply:
+        """Call an operation of Function Compute.
+
+        Raises: Refused, NoEmulator.
+        """
+        body = b"" if content is None else json.dumps(content).encode()
+        try:
+            reply = self._client.functions(method, path, body, _JSON if body else {}, None)
+        except CallRefused as error:
+            raise _refused(error) from error
+        return reply.json() if reply.body else {}
+
+    def invoke(self, path: str, payload: bytes, *, asynchronous: bool) -> tuple[bytes, str]:
+        """Call a function.
+
+        Raises: Refused, NoEmulator.
+        """
+        headers = {"x-fc-invocation-type": "Async" if asynchronous else "Sync"}
+        try:
+            reply = self._client.functions("POST", path, payload, headers, None)
+        except CallRefused as error:
+            raise _refused(error) from error
+        return reply.body, reply.headers.get("x-fc-error-type", "")
+
+    def rpc(self, version: str, action: str, parameters: Mapping[str, str]) -> Reply:
+        """Call an operation of a service that speaks RPC.
+
+        Raises: Refused, NoEmulator.
+        """
+        try:
+            return self._client.rpc(version, action, parameters)
+        except CallRefused as error:
+            raise _refused(error) from error
+
+    def download(self, url: str) -> bytes:
+        """Return what is at a URL of this emulator, under whatever name it knows itself.
+
+        Raises: Refused, NoEmulator.
+        """
+        place = urlsplit(url)
+        try:
+            return self._client.functions(
+                "GET", f"{place.path}?{place.query}" if place.query else place.path, b"", {}
+            ).body
+        except CallRefused as error:
+            raise _refused(error) from error
+
+    # --- records -------------------------------------------------------------------------------------------------
+
+    def record(self, name: str) -> Record | None:
+        """Return what is known of a deployment, None when there is none.
+
+        Raises: CallRefused, NoEmulator.
+        """
+        try:
+            return from_object(self._client.functions("GET", _page(name), b"", {}).json())
+        except CallRefused as error:
+            if error.status != 404:
+                raise
+            return None
+
+    def records(self) -> list[Record]:
+        """Return every deployment.
+
+        Raises: CallRefused, NoEmulator.
+        """
+        return [from_object(row) for row in self._client.functions("GET", PATH, b"", {}).json()["deployments"]]
+
+    def keep(self, record: Record) -> None:
+        """Remember a deployment.
+
+        Raises: CallRefused, NoEmulator.
+        """
+        self._client.functions("PUT", _page(record.name), json.dumps(to_object(record)).encode(), _JSON)
+
+    def keep_or_forget(self, record: Record) -> None:
+        """Remember a deployment that has resources; forget one that has none.
+
+        Raises: CallRefused, NoEmulator.
+        """
+        if record.entries:
+            self.keep(record)
+        else:
+            self.forget(record.name)
+
+    def forget(self, name: str) -> None:
+        """Forget a deployment.
+
+        Raises: CallRefused, NoEmulator.
+        """
+        try:
+            self._client.functions("DELETE", _page(name), b"", {})
+        except CallRefused as error:
+            if error.status != 404:
+                raise
+
+
+def _page(name: str) -> str:
+    return f"{PATH}/{quote(name, safe='')}"
+
+
+def _refused(error: CallRefused) -> Refused:
+    code = error.code
+    return Refused(error.status, code, str(error).removeprefix(f"{code}: ") if code else str(error))

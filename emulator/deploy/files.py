@@ -1,0 +1,107 @@
+"""What a deployment file refers to: code folders and archives as zip packages, definitions as text.
+
+A folder is packed so that the same files give the same bytes: names sorted, times fixed. That is how a later
+deployment sees that nothing has changed.
+"""
+
+import os
+import stat
+from io import BytesIO
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from emulator.deploy.part import Part
+
+_ARCHIVES = frozenset({".zip", ".jar", ".war"})
+_LEFT_OUT = frozenset({"__pycache__", ".git", ".svn", ".hg", ".DS_Store", ".localyun", ".fun", ".s"})
+_LONGEST_DEFINITION = 4 * 1024 * 1024
+LARGEST_PACKAGE = 500 * 1024 * 1024
+"""Bytes of files that go into a package."""
+
+
+class Files:
+    """Reads what the file in *folder* refers to; paths are relative to that folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._packages: dict[Path, bytes] = {}
+
+    def package(self, part: Part) -> bytes | None:
+        """Return the zip of the folder, the file or the archive a part names; what is not there is a problem."""
+        path = self._path(part)
+        if path is None:
+            return None
+        if path not in self._packages:
+            try:
+                self._packages[path] = _packed(path)
+            except OSError as error:
+                part.problem(f"{part.value} cannot be read: {error.strerror or error}")
+                return None
+            except ValueError as error:
+                part.problem(f"{part.value}: {error}")
+                return None
+        return self._packages[path]
+
+    def text(self, part: Part) -> str | None:
+        """Return the text of the file a part names; what cannot be read is a problem."""
+        path = self._path(part)
+        if path is None:
+            return None
+        try:
+            if path.stat().st_size > _LONGEST_DEFINITION:
+                part.problem(f"{part.value} is larger than {_LONGEST_DEFINITION} bytes")
+                return None
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            part.problem(f"{part.value} cannot be read: {getattr(error, 'strerror', None) or error}")
+            return None
+
+    def _path(self, part: Part) -> Path | None:
+        name = part.text()
+        if not name:
+            return None
+        try:
+            path = (self.folder / Path(name).expanduser()).resolve()
+            if path.exists():
+                return path
+        except (OSError, ValueError, RuntimeError):
+            pass
+        part.problem(f"there is no {name} beside the file")
+        return None
+
+
+def _packed(path: Path) -> bytes:
+    if path.is_file() and path.suffix.lower() in _ARCHIVES:
+        return path.read_bytes()
+    found = [path] if path.is_file() else sorted(_files_of(path))
+    root = path.parent if path.is_file() else path
+    archive = BytesIO()
+    size = 0
+    with ZipFile(archive, "w", ZIP_DEFLATED) as target:
+        for each in found:
+            content = each.read_bytes()
+            size += len(content)
+            if size > LARGEST_PACKAGE:
+                raise ValueError(f"more than {LARGEST_PACKAGE} bytes of code")
+            entry = ZipInfo(each.relative_to(root).as_posix())
+            runnable = each.stat().st_mode & stat.S_IXUSR
+            entry.external_attr = (stat.S_IFREG | (0o755 if runnable else 0o644)) << 16
+            entry.compress_type = ZIP_DEFLATED
+            target.writestr(entry, content)
+    return archive.getvalue()
+
+
+def _files_of(folder: Path) -> list[Path]:
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in _LEFT_OUT]
+        found += [Path(place, name) for name in names if name not in _LEFT_OUT and not name.endswith(".pyc")]
+    return [path for path in found if path.is_file()]
+
+
+def packed_text(name: str, text: str) -> bytes:
+    """Return the zip of one file with that *text*."""
+    archive = BytesIO()
+    with ZipFile(archive, "w", ZIP_DEFLATED) as target:
+        target.writestr(ZipInfo(name), text.encode("utf-8", "replace"))
+    return archive.getvalue()

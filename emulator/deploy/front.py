@@ -1,0 +1,126 @@
+"""``/_localyun/deployments``: where the command keeps its records, behind the signature of this installation's key.
+
+``GET`` lists all; below it ``GET``, ``PUT`` and ``DELETE`` of one name. Signed calls, not the admin token, so that
+whoever may deploy to an emulator elsewhere can also go on from there.
+"""
+
+import json
+from typing import Any
+from urllib.parse import unquote
+
+from emulator.auth.failures import AuthFailure
+from emulator.deploy.store import Deployments
+from emulator.dialect.context import RequestContext
+from emulator.http.message import Response
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.ids import Ids
+
+PATH = "/_localyun/deployments"
+
+_LONGEST_NAME = 256
+
+
+class DeploymentError(ServiceError):
+    """A call that is refused."""
+
+    code = "InvalidArgument"
+    http_status = 400
+
+
+class DeploymentForbidden(DeploymentError):
+    """A call without the signature of a lasting key of this installation."""
+
+    code = "Forbidden"
+    http_status = 403
+
+
+class DeploymentNotFound(DeploymentError):
+    """No deployment of that name."""
+
+    code = "NotFound"
+    http_status = 404
+
+
+class RecordTooLarge(DeploymentError):
+    """A record nobody would write."""
+
+    code = "EntityTooLarge"
+    http_status = 413
+
+
+class DeploymentsFront:
+    """The front of the records."""
+
+    name = "deployments"
+    max_body = 8 * 1024 * 1024
+
+    def __init__(self, deployments: Deployments, ids: Ids) -> None:
+        self._deployments = deployments
+        self._ids = ids
+
+    def new_request_id(self, context: RequestContext) -> str:
+        """Return a UUID."""
+        del context
+        return self._ids.uuid()
+
+    def allows_anonymous(self, context: RequestContext) -> bool:
+        """Everything is signed."""
+        del context
+        return False
+
+    def auth_error(self, failure: AuthFailure, context: RequestContext) -> ServiceError:
+        """Return the refusal of a call that nobody known has signed."""
+        del context
+        return DeploymentForbidden(f"this call needs the signature of this installation's access key ({failure})")
+
+    def too_large(self, limit: int) -> ServiceError:
+        """Return the refusal of an oversized record."""
+        return RecordTooLarge(f"a record may have {limit} bytes")
+
+    def render_error(self, error: ServiceError, context: RequestContext) -> Response:
+        """Write an error as JSON."""
+        return _json(error.http_status, {"Code": error.code, "Message": error.message, "RequestId": context.request_id})
+
+    def handle(self, context: RequestContext) -> Response:
+        """Serve one call.
+
+        Raises: DeploymentError.
+        """
+        request = context.request
+        context.operation = f"{request.method} deployment"
+        if context.principal is None or context.principal.temporary:
+            raise DeploymentForbidden("temporary keys do not keep records of deployments")
+        name = unquote(request.path.removeprefix(PATH).removeprefix("/"))
+        if not name and request.method == "GET":
+            return _json(200, {"deployments": self._deployments.all()})
+        if not name or len(name) > _LONGEST_NAME:
+            raise DeploymentError(f"a deployment needs a name of 1 to {_LONGEST_NAME} characters")
+        match request.method:
+            case "GET":
+                found = self._deployments.get(name)
+                if found is None:
+                    raise DeploymentNotFound(f"there is no deployment {name}")
+                return _json(200, found)
+            case "PUT":
+                self._deployments.put(name, _record(request.body))
+                return _json(200, {"name": name})
+            case "DELETE":
+                if not self._deployments.remove(name):
+                    raise DeploymentNotFound(f"there is no deployment {name}")
+                return _json(200, {"name": name})
+            case _:
+                raise DeploymentError(f"{request.method} is not served here")
+
+
+def _record(body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("resources"), list):
+        raise DeploymentError("the body must be the record of a deployment in JSON")
+    return found
+
+
+def _json(status: int, body: dict[str, Any]) -> Response:
+    return Response(status, json.dumps(body).encode("ascii"), [("Content-Type", "application/json")])

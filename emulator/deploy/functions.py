@@ -1,0 +1,368 @@
+"""The functions of a template: ``Ref``, ``Fn::Join``, ``Fn::If`` and their like, evaluated without calling anybody.
+
+An attribute of a resource that only exists once the resource does is a token (`emulator.deploy.model`). Texts may be
+joined around tokens; functions that would have to look inside one are a problem.
+
+Source: Resource Orchestration Service, functions and pseudo parameters of templates.
+"""
+
+import json
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from emulator.deploy.model import World, has_token
+from emulator.deploy.part import Part, suggestion
+
+NOTHING = object()
+"""What ``ALIYUN::NoValue`` stands for: the property is not there."""
+
+_VARIABLE = re.compile(r"\$\{([^${}]*)\}")
+_LARGEST_TEXT = 1024 * 1024
+
+
+class Scope:
+    """What names in a template stand for.
+
+    *parameters* by name; *mappings* and *conditions* as written; ``attributes`` of resources by logical name, ``""``
+    being what ``Ref`` gives. It grows while resources are read in the order of their references.
+    """
+
+    def __init__(self, world: World, parameters: Mapping[str, Any], mappings: Any, conditions: Part) -> None:
+        self.world = world
+        self.parameters = parameters
+        self.attributes: dict[str, Mapping[str, Any]] = {}
+        self._mappings = mappings if isinstance(mappings, dict) else {}
+        self._conditions = conditions
+        self._deciding: list[str] = []
+
+    # --- evaluation ----------------------------------------------------------------------------------------------
+
+    def value(self, part: Part) -> Any:
+        """Return the value of a part with every function in it evaluated."""
+        value = part.value
+        if isinstance(value, dict):
+            if len(value) == 1:
+                name = next(iter(value))
+                if name == "Ref" or name.startswith("Fn::"):
+                    return self._call(name, part.member(name))
+            found = {entry.name: self.value(entry) for entry in part.entries()}
+            return {key: item for key, item in found.items() if item is not NOTHING}
+        if isinstance(value, list):
+            return [item for item in map(self.value, part.items()) if item is not NOTHING]
+        return value
+
+    def holds(self, part: Part) -> bool:
+        """Tell whether a condition does: a name, or a function that gives true or false."""
+        if isinstance(part.value, str) and part.value.lower() not in {"true", "false"}:
+            return self._named(part, part.value)
+        if isinstance(part.value, dict) and list(part.value) == ["Condition"]:
+            return self._named(part, str(part.value["Condition"]))
+        value = self.value(part)
+        if isinstance(value, str):
+            value = {"true": True, "false": False}.get(value.lower())
+        if not isinstance(value, bool):
+            part.problem("must be a condition")
+            return False
+        return value
+
+    def _named(self, part: Part, name: str) -> bool:
+        conditions = self._conditions.value
+        if not isinstance(conditions, dict) or name not in conditions:
+            part.problem(f"there is no condition {name}")
+            return False
+        if name in self._deciding:
+            part.problem(f"the condition {name} refers to itself")
+            return False
+        self._deciding.append(name)
+        try:
+            return self.holds(self._conditions.member(name))
+        finally:
+            self._deciding.pop()
+
+    def _call(self, name: str, part: Part) -> Any:
+        lazy = _LAZY.get(name)
+        if lazy is not None:
+            return lazy(self, part)
+        eager = _EAGER.get(name)
+        if eager is None:
+            part.problem(f"the function {name} is not known{suggestion(name, [*_LAZY, *_EAGER])}")
+            return None
+        if (given := self.value(part)) is NOTHING:
+            return NOTHING
+        if name not in _AROUND_TOKENS and has_token(given):
+            part.problem(f"{name} needs values that are known before anything is made")
+            return None
+        try:
+            return eager(given)
+        except (ValueError, TypeError, LookupError) as error:
+            part.problem(f"{name}: {error}" if isinstance(error, _Misuse) else f"{name} cannot be applied to this")
+            return None
+
+    # --- names ---------------------------------------------------------------------------------------------------
+
+    def reference(self, part: Part, name: str) -> Any:
+        """Return what ``Ref`` of *name* gives."""
+        if name in self.parameters:
+            return self.parameters[name]
+        if name.startswith("ALIYUN::"):
+            return self._pseudo(part, name)
+        if name in self.attributes:
+            return self.attribute(part, name, "")
+        part.problem(f"there is no parameter or resource {name}{suggestion(name, self._names())}")
+        return None
+
+    def attribute(self, part: Part, name: str, attribute: str) -> Any:
+        """Return an attribute of a resource."""
+        known = self.attributes.get(name)
+        if known is None:
+            part.problem(f"there is no resource {name}{suggestion(name, list(self.attributes))}")
+            return None
+        if attribute not in known:
+            listed = ", ".join(sorted(key for key in known if key))
+            part.problem(f"{name} has no attribute {attribute}; there are: {listed or 'none'}")
+            return None
+        return known[attribute]
+
+    def _names(self) -> list[str]:
+        return [*self.parameters, *self.attributes]
+
+    def _pseudo(self, part: Part, name: str) -> Any:
+        world = self.world
+        known = {
+            "ALIYUN::Region": world.region,
+            "ALIYUN::AccountId": world.account,
+            "ALIYUN::TenantId": world.account,
+            "ALIYUN::StackName": world.name,
+            "ALIYUN::StackId": world.name,
+            "ALIYUN::NoValue": NOTHING,
+        }
+        if name not in known:
+            part.problem(f"the pseudo parameter {name} is not known{suggestion(name, list(known))}")
+            return None
+        return known[name]
+
+
+# --- functions that look at names, or at only some of their arguments ------------------------------------------------
+
+
+def _ref(scope: Scope, part: Part) -> Any:
+    if not isinstance(part.value, str):
+        part.problem("Ref takes the name of a parameter or resource")
+        return None
+    return scope.reference(part, part.value)
+
+
+def _get_att(scope: Scope, part: Part) -> Any:
+    names = part.value.split(".", 1) if isinstance(part.value, str) else part.value
+    if not (isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)):
+        part.problem("Fn::GetAtt takes a resource and an attribute")
+        return None
+    return scope.attribute(part, names[0], names[1])
+
+
+def _sub(scope: Scope, part: Part) -> Any:
+    own: dict[str, Any] = {}
+    text: Any = part.value
+    if isinstance(text, list) and len(text) == 2:
+        values = scope.value(part.items()[1])
+        own = values if isinstance(values, dict) else {}
+        text = text[0]
+    if not isinstance(text, str):
+        part.problem("Fn::Sub takes a text, or a text and a map")
+        return None
+
+    def replaced(found: re.Match[str]) -> str:
+        name = found[1]
+        if name.startswith("!"):
+            return "${" + name[1:] + "}"
+        if name in own:
+            return _written(own[name])
+        if "." in name and name not in scope.attributes:
+            resource, _, attribute = name.partition(".")
+            return _written(scope.attribute(part, resource, attribute))
+        return _written(scope.reference(part, name))
+
+    return _VARIABLE.sub(replaced, text)
+
+
+def _if(scope: Scope, part: Part) -> Any:
+    items = part.items()
+    if len(items) != 3:
+        part.problem("Fn::If takes a condition and two values")
+        return None
+    return scope.value(items[1] if scope.holds(items[0]) else items[2])
+
+
+def _find_in_map(scope: Scope, part: Part) -> Any:
+    names = scope.value(part)
+    if not isinstance(names, list) or len(names) != 3 or not all(isinstance(name, (str, int)) for name in names):
+        part.problem("Fn::FindInMap takes a mapping and two keys")
+        return None
+    found: Any = scope._mappings
+    for name in map(str, names):
+        if not isinstance(found, dict) or name not in found:
+            part.problem(f"Fn::FindInMap: there is no {name!r} in the mapping")
+            return None
+        found = found[name]
+    return found
+
+
+def _all_hold(scope: Scope, part: Part) -> bool:
+    return min(map(scope.holds, part.items()), default=True)  # not all(): every problem is to be told
+
+
+def _one_holds(scope: Scope, part: Part) -> bool:
+    return max(map(scope.holds, part.items()), default=False)
+
+
+def _not(scope: Scope, part: Part) -> bool:
+    items = part.items() if isinstance(part.value, list) else [part]
+    if len(items) != 1:
+        part.problem("Fn::Not takes one condition")
+        return False
+    return not scope.holds(items[0])
+
+
+_LAZY: Mapping[str, Callable[[Scope, Part], Any]] = {
+    "Ref": _ref,
+    "Fn::GetAtt": _get_att,
+    "Fn::Sub": _sub,
+    "Fn::If": _if,
+    "Fn::FindInMap": _find_in_map,
+    "Fn::And": _all_hold,
+    "Fn::Or": _one_holds,
+    "Fn::Not": _not,
+    "Fn::GetAZs": lambda scope, part: [f"{scope.world.region}-f"],
+}
+
+
+# --- functions of their arguments alone ------------------------------------------------------------------------------
+
+
+class _Misuse(ValueError):
+    """Arguments that make no sense, told in the function's own words."""
+
+
+def _written(value: Any) -> str:
+    if value is None or value is NOTHING:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _join(given: Any) -> str:
+    delimiter, items = given
+    if not isinstance(delimiter, str) or not isinstance(items, list):
+        raise _Misuse("takes a text and a list")
+    return delimiter.join(map(_written, items))
+
+
+def _split(given: Any) -> list[str]:
+    delimiter, text = given
+    if not isinstance(delimiter, str) or not isinstance(text, str) or not delimiter:
+        raise _Misuse("takes two texts, the first of which is not empty")
+    return text.split(delimiter)
+
+
+def _select(given: Any) -> Any:
+    index, items, *default = given
+    if isinstance(items, str):
+        items = items.split(",")
+    if isinstance(items, dict):
+        if str(index) in items:
+            return items[str(index)]
+    elif isinstance(items, list):
+        number = int(str(index)[:9])
+        if -len(items) <= number < len(items):
+            return items[number]
+    else:
+        raise _Misuse("takes an index and a list or a map")
+    if not default:
+        raise _Misuse(f"there is no item {str(index)[:40]}")
+    return default[0]
+
+
+def _replace(given: Any) -> str:
+    changes, text = given
+    if not isinstance(changes, dict) or not isinstance(text, str):
+        raise _Misuse("takes a map and a text")
+    for old, new in changes.items():
+        if old:
+            text = text.replace(old, _written(new))
+        if len(text) > _LARGEST_TEXT:
+            raise _Misuse("the text becomes too large")
+    return text
+
+
+def _equals(given: Any) -> bool:
+    first, second = given
+    return first is second or _written(first) == _written(second)
+
+
+def _encode(given: Any) -> str:
+    return b64encode(_written(given).encode()).decode()
+
+
+def _decode(given: Any) -> str:
+    return b64decode(str(given), validate=True).decode()
+
+
+def _merged(given: Any) -> list[Any]:
+    return [item for items in given for item in items]
+
+
+def _add(given: Any) -> Any:
+    first, *others = given
+    if isinstance(first, dict):
+        return {key: item for each in given for key, item in each.items()}
+    return _merged(given) if isinstance(first, list) else first + sum(others)
+
+
+def _contains(given: Any) -> bool:
+    items, item = given
+    return item in items
+
+
+_AROUND_TOKENS = frozenset({"Fn::Join", "Fn::Str", "Fn::ListMerge", "Fn::Equals", "Fn::Replace"})
+_EAGER: Mapping[str, Callable[[Any], Any]] = {
+    "Fn::Join": _join,
+    "Fn::Split": _split,
+    "Fn::Select": _select,
+    "Fn::Replace": _replace,
+    "Fn::Equals": _equals,
+    "Fn::Base64Encode": _encode,
+    "Fn::Base64": _encode,
+    "Fn::Base64Decode": _decode,
+    "Fn::Str": _written,
+    "Fn::Length": len,
+    "Fn::ListMerge": _merged,
+    "Fn::Add": _add,
+    "Fn::Contains": _contains,
+}
+
+
+# --- which resources a value needs ------------------------------------------------------------------------------------
+
+
+def names_in(value: Any) -> set[str]:
+    """Return every name a value may refer to; not all of them need be resources."""
+    if isinstance(value, list):
+        return set().union(*map(names_in, value))
+    if not isinstance(value, dict):
+        return set()
+    found: set[str] = set()
+    for key, item in value.items():
+        if key == "Ref" and isinstance(item, str):
+            found.add(item)
+        elif key == "Fn::GetAtt":
+            first = item[0] if isinstance(item, list) and item else item
+            found.add(first.partition(".")[0] if isinstance(first, str) else "")
+        elif key == "Fn::Sub":
+            text = item[0] if isinstance(item, list) and item else item
+            if isinstance(text, str):
+                found |= {name.partition(".")[0] for name in _VARIABLE.findall(text)}
+        found |= names_in(item)
+    return found

@@ -1,0 +1,104 @@
+"""What can be done with a resource, whatever it is: find it, make it, change it, take it away, put it back."""
+
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from emulator.deploy.failures import Refused
+from emulator.deploy.model import Resource
+from emulator.deploy.ports import Cloud
+from emulator.kernel.frozen import frozen
+
+Identity = tuple[str, ...]
+Attributes = Mapping[str, str]
+Content = dict[str, Any]
+
+_NOT_THERE = frozenset(
+    {
+        "FlowNotExists", "ScheduleNotExists", "QueueNotExist", "TopicNotExist", "SubscriptionNotExist",
+        "SubscriptionNotExists", "EntityNotExist.Role", "EntityNotExist.Policy", "EntityNotExist.Role.Policy",
+    }
+)  # fmt: skip
+
+
+@frozen(kw_only=False)
+class Live:
+    """A resource as it is: what the API shows of it, and whether the call that gave this has made it."""
+
+    content: Content
+    made: bool = True
+
+
+class Kind(Protocol):
+    """One kind of resource. Every method may raise `Refused`."""
+
+    def find(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> Live | None:
+        """Return the resource, None when it is not there; *attributes* are those the last deployment noted."""
+        ...
+
+    def create(self, cloud: Cloud, resource: Resource) -> Live:
+        """Make the resource."""
+        ...
+
+    def update(self, cloud: Cloud, resource: Resource, live: Live) -> Live:
+        """Bring a resource that is there to what the file says."""
+        ...
+
+    def delete(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> None:
+        """Take the resource away; one that is gone already is fine."""
+        ...
+
+    def differs(self, resource: Resource, live: Live) -> bool:
+        """Tell whether what is there is not what the file says."""
+        ...
+
+    def is_fixed(self, resource: Resource, live: Live) -> bool:
+        """Tell whether only a new resource can be what the file says."""
+        ...
+
+    def saved(self, cloud: Cloud, resource: Resource, live: Live) -> Resource:
+        """Return what makes the resource as it is now again."""
+        ...
+
+    def undo_update(self, cloud: Cloud, saved: Resource, live: Live) -> None:
+        """Bring the resource back to what was *saved*; *live* is what the update gave."""
+        ...
+
+    def attributes(self, live: Live) -> dict[str, str]:
+        """Return what the emulator has decided about the resource."""
+        ...
+
+
+def is_not_there(error: Refused) -> bool:
+    """Tell whether an error says that the resource is not there."""
+    return error.status == 404 or error.code in _NOT_THERE
+
+
+def same(wanted: Any, found: Any, *, exact: bool = False) -> bool:
+    """Tell whether *found* is what is *wanted*; a map may hold more than that unless *exact*.
+
+    Nothing and an empty value are alike, and so are a number and its text.
+    """
+    if wanted in (None, "", [], {}) and found in (None, "", [], {}):
+        return True
+    if isinstance(wanted, Mapping):
+        if not isinstance(found, Mapping) or (exact and set(wanted) != set(found)):
+            return False
+        return all(same(item, found.get(key), exact=exact) for key, item in wanted.items())
+    if isinstance(wanted, (list, tuple)):
+        if not isinstance(found, (list, tuple)) or len(wanted) != len(found):
+            return False
+        return all(same(mine, theirs, exact=exact) for mine, theirs in zip(wanted, found, strict=True))
+    if isinstance(wanted, bool) or isinstance(found, bool):
+        return str(wanted).lower() == str(found).lower()
+    if isinstance(wanted, (int, float)) and isinstance(found, (int, float)):
+        return wanted == found
+    return str(wanted) == str(found)
+
+
+def decoded(text: str) -> bytes | None:
+    """Return the bytes of base64 text, None when it is none."""
+    try:
+        return b64decode("".join(text.split()), validate=True)
+    except ValueError:
+        return None

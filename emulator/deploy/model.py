@@ -1,0 +1,110 @@
+"""What a deployment consists of: resources in the terms of the API, and references that become known while applying.
+
+A text can hold *tokens*: places for attributes that only exist once a resource does (the id of a version). `filled`
+puts the values in.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any
+
+from emulator.kernel.frozen import frozen
+
+_OPEN, _CLOSE = "\ue000", "\ue001"
+_TOKEN = re.compile(f"{_OPEN}([^{_CLOSE}]*)\\.([A-Za-z0-9]+){_CLOSE}")
+
+Properties = Mapping[str, Any]
+
+
+@frozen
+class Resource:
+    """Something to be there after the deployment.
+
+    ``logical`` is its name in the file and ``type`` its type as written there; ``kind`` is how it is handled, and
+    ``identity`` what it is called in the emulator (service and function, topic and subscription ...). ``properties``
+    are the body of the call that makes it.
+    """
+
+    logical: str
+    type: str
+    kind: str
+    identity: tuple[str, ...]
+    properties: Properties
+    line: int
+    package: bytes | None = None
+    """The zip of its code; None for code that is in a bucket, and for what has none."""
+
+    @property
+    def key(self) -> str:
+        """What two deployments know the same resource by."""
+        return key_of(self.kind, self.identity)
+
+    @property
+    def physical(self) -> str:
+        """Its name in the emulator, for people."""
+        return "/".join(self.identity)
+
+
+def key_of(kind: str, identity: tuple[str, ...]) -> str:
+    """Return what two deployments know the same resource by."""
+    return json.dumps([kind, *identity], ensure_ascii=False)
+
+
+def token(logical: str, attribute: str) -> str:
+    """Return the place of an attribute that is not known yet."""
+    return f"{_OPEN}{logical}.{attribute}{_CLOSE}"
+
+
+def has_token(value: Any) -> bool:
+    """Tell whether there is a token anywhere in *value*."""
+    if isinstance(value, str):
+        return _OPEN in value
+    if isinstance(value, Mapping):
+        return any(has_token(item) or has_token(key) for key, item in value.items())
+    return isinstance(value, (list, tuple)) and any(has_token(item) for item in value)
+
+
+def filled(value: Any, attribute: Callable[[str, str], str | None]) -> Any:
+    """Return *value* with ``attribute(logical name, attribute)`` in place of tokens; None leaves a token as it is."""
+    if isinstance(value, str):
+        if _OPEN not in value:
+            return value
+        return _TOKEN.sub(lambda found: _or_same(attribute(found[1], found[2]), found[0]), value)
+    if isinstance(value, Mapping):
+        return {key: filled(item, attribute) for key, item in value.items()}
+    if isinstance(value, list):
+        return [filled(item, attribute) for item in value]
+    if isinstance(value, tuple):
+        return tuple(filled(item, attribute) for item in value)
+    return value
+
+
+def _or_same(value: str | None, same: str) -> str:
+    return same if value is None else value
+
+
+def digest(resource: Resource) -> str:
+    """Return what changes whenever what the file says about a resource does."""
+    text = json.dumps(resource.properties, sort_keys=True, ensure_ascii=False)
+    return sha256(text.encode("utf-8", "surrogatepass") + b"\0" + (resource.package or b"")).hexdigest()
+
+
+@frozen
+class World:
+    """Whose resources these are: what ``ALIYUN::AccountId`` and the like stand for; ``endpoint`` is a URL."""
+
+    account: str
+    region: str
+    endpoint: str
+    name: str
+    """Of the deployment: ``ALIYUN::StackName``."""
+
+
+@frozen
+class Blueprint:
+    """What a file says: resources in an order in which they can be made, outputs by name, and what has no effect."""
+
+    resources: tuple[Resource, ...]
+    outputs: Mapping[str, Any]

@@ -1,0 +1,499 @@
+"""The plain resource types of ROS: ``ALIYUN::FC``, ``FC3``, ``FNF``, ``MNS`` and ``RAM``.
+
+Source: Resource Orchestration Service, reference of resource types.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from emulator.deploy import function_fields as fields
+from emulator.deploy import roles, trigger_fields, triggers
+from emulator.deploy.building import Build, Builder, read_function_2, read_function_3
+from emulator.deploy.files import packed_text
+from emulator.deploy.kind import decoded
+from emulator.deploy.part import Part
+from emulator.deploy.shapes import (
+    Field,
+    Reader,
+    anything,
+    json_text,
+    list_of,
+    members,
+    noted,
+    number,
+    payload,
+    switch,
+    text,
+    texts,
+)
+from emulator.deploy.shapes import fields as map_of
+
+_SERVICE_NAME = Field("serviceName", text, required=True)
+_FUNCTION_NAME = Field("functionName", text, required=True)
+_QUALIFIER = Field("qualifier", text)
+_REQUEST_ID = Field("requestId", noted("it names a request; each here has its own"))
+
+_CODE = map_of(
+    Field("zipFile", text),
+    Field("sourceCode", text),
+    Field("ossBucketName", text),
+    Field("ossObjectName", text),
+    Field("checksum", text),
+)
+_SOURCE_FILES = {"python": "index.py", "nodejs": "index.js", "php": "index.php"}
+
+
+def _code(part: Part, found: dict[str, Any], runtime: str) -> bytes | None:
+    """Return the package, or leave in *found* where it is in a bucket.
+
+    The text of a handler is packed under the name its runtime expects.
+    """
+    given = found.pop("code", None)
+    if given is None:
+        if not runtime.startswith("custom-container"):
+            part.problem("Code is missing")
+        return None
+    place = part.member("Code")
+    if source := given.get("sourceCode"):
+        name = next((name for prefix, name in _SOURCE_FILES.items() if runtime.startswith(prefix)), "index.py")
+        return packed_text(name, source)
+    if zipped := given.get("zipFile"):
+        package = decoded(zipped)
+        if package is None:
+            place.member("ZipFile").problem("is not base64 of a zip archive")
+        return package
+    if given.get("ossBucketName") and given.get("ossObjectName"):
+        found["code"] = {name: given[name] for name in ("ossBucketName", "ossObjectName")}
+    else:
+        place.problem("needs ZipFile, SourceCode, or OssBucketName and OssObjectName")
+    return None
+
+
+# --- functions in services -------------------------------------------------------------------------------------------
+
+
+def service(build: Build, part: Part, kind: str) -> None:
+    """Add a service."""
+    found = members(build.properties(part), (_SERVICE_NAME, *fields.SERVICE), capital=True)
+    name = found.pop("serviceName", "")
+    _own_role(build, found)
+    build.add(part, "fc.service", (name,), {"description": "", **found}, type_name=kind)
+
+
+def _own_role(build: Build, found: dict[str, Any]) -> None:
+    if found.get("role"):
+        found["role"] = build.role_arn(found["role"])
+
+
+def function_2(build: Build, part: Part, kind: str) -> None:
+    """Add a function in a service, and how it is called asynchronously."""
+    place = build.properties(part)
+    extra = (
+        _SERVICE_NAME,
+        _FUNCTION_NAME,
+        Field("code", _CODE),
+        Field("asyncConfiguration", map_of(*fields.ASYNC_2)),
+        Field("projectName", noted("logs go to the emulator's own log")),
+        Field("tags", noted("tags of functions are set through the API")),
+    )
+    found = read_function_2(place, extra, capital=True)
+    identity = (found.pop("serviceName", ""), found.pop("functionName", ""))
+    calls = found.pop("asyncConfiguration", None)
+    package = _code(place, found, str(found.get("runtime", "")))
+    build.add(part, "fc.function", identity, {**fields.DEFAULTS_2, **found}, type_name=kind, package=package)
+    if calls:
+        logical = f"{part.name}/async"
+        build.add(part, "fc.async", (*identity, "LATEST"), calls, type_name=kind, logical=logical)
+
+
+def function_3(build: Build, part: Part, kind: str) -> None:
+    """Add a function without a service, and what belongs to it."""
+    place = build.properties(part)
+    extra = (
+        _FUNCTION_NAME,
+        Field("code", _CODE),
+        Field("asyncInvokeConfig", map_of(*fields.ASYNC_3)),
+        Field("concurrencyConfig", map_of(*fields.CONCURRENCY)),
+        Field("reservedConcurrency", number),
+    )
+    found = read_function_3(place, extra, capital=True)
+    name = found.pop("functionName", "")
+    _own_role(build, found)
+    belongings = {
+        key: found.pop(key, None) for key in ("asyncInvokeConfig", "concurrencyConfig", "reservedConcurrency")
+    }
+    package = _code(place, found, str(found.get("runtime", "")))
+    build.add(part, "fc3.function", (name,), {**fields.DEFAULTS_3, **found}, type_name=kind, package=package)
+    if calls := belongings["asyncInvokeConfig"]:
+        qualifier = calls.pop("qualifier", None) or "LATEST"
+        build.add(part, "fc3.async", (name, qualifier), calls, type_name=kind, logical=f"{part.name}/async")
+    limit = belongings["concurrencyConfig"] or (
+        {"reservedConcurrency": belongings["reservedConcurrency"]} if belongings["reservedConcurrency"] else None
+    )
+    if limit:
+        build.add(part, "fc3.concurrency", (name,), limit, type_name=kind, logical=f"{part.name}/concurrency")
+
+
+_TRIGGER = (
+    _FUNCTION_NAME,
+    Field("triggerName", text, required=True),
+    Field("triggerType", text, required=True),
+    Field("triggerConfig", anything),
+    Field("sourceArn", text),
+    Field("invocationRole", text),
+    Field("description", text),
+    _QUALIFIER,
+)
+
+
+def trigger(build: Build, part: Part, kind: str, *, in_service: bool) -> None:
+    """Add a trigger of a function."""
+    place = build.properties(part)
+    found = members(place, (*_TRIGGER, _SERVICE_NAME) if in_service else _TRIGGER, capital=True)
+    if "triggerType" not in found:
+        return
+    event_kind = triggers.kind_of(place.member("TriggerType"))
+    config = place.member("TriggerConfig")
+    if isinstance(config.value, str):
+        config = config.with_value(_opened(config))
+    role = found.get("invocationRole")
+    properties = {
+        "triggerType": event_kind,
+        "triggerConfig": trigger_fields.config(config, event_kind),
+        "sourceArn": found.get("sourceArn"),
+        "invocationRole": build.role_arn(role) if role else None,
+        "qualifier": found.get("qualifier"),
+        "description": found.get("description"),
+    }
+    names = ("serviceName", "functionName", "triggerName") if in_service else ("functionName", "triggerName")
+    identity = tuple(found.get(name, "") for name in names)
+    build.add(part, "fc.trigger" if in_service else "fc3.trigger", identity, properties, type_name=kind)
+
+
+def _opened(part: Part) -> Any:
+    try:
+        return json.loads(part.value)
+    except (ValueError, RecursionError):
+        part.problem("is not JSON")
+        return {}
+
+
+def _scope(in_service: bool) -> tuple[Field, str, str]:
+    """Return what versions and aliases belong to: the property, and the kind's and its name's beginning."""
+    return (_SERVICE_NAME, "serviceName", "fc") if in_service else (_FUNCTION_NAME, "functionName", "fc3")
+
+
+def version(build: Build, part: Part, kind: str, *, in_service: bool) -> None:
+    """Add a published version."""
+    owner, name, prefix = _scope(in_service)
+    found = members(build.properties(part), (owner, *fields.VERSION), capital=True)
+    identity = (found.pop(name, ""), part.name)
+    build.add(part, f"{prefix}.version", identity, found, type_name=kind)
+
+
+def alias(build: Build, part: Part, kind: str, *, in_service: bool) -> None:
+    """Add an alias."""
+    owner, name, prefix = _scope(in_service)
+    found = members(build.properties(part), (owner, *fields.ALIAS), capital=True)
+    identity = (found.pop(name, ""), found.pop("aliasName", ""))
+    properties = {"description": "", "additionalVersionWeight": {}, **found}
+    build.add(part, f"{prefix}.alias", identity, properties, type_name=kind)
+
+
+def provision_2(build: Build, part: Part, kind: str) -> None:
+    """Add instances that are kept ready, of a function in a service."""
+    table = (_SERVICE_NAME, _FUNCTION_NAME, Field("qualifier", text, required=True), *fields.PROVISION)
+    found = members(build.properties(part), table, capital=True)
+    identity = tuple(found.pop(name, "") for name in ("serviceName", "qualifier", "functionName"))
+    build.add(part, "fc.provision", identity, found, type_name=kind)
+
+
+def setting_3(build: Build, part: Part, kind: str, *, what: str, table: tuple[Field, ...]) -> None:
+    """Add a configuration of a function without a service."""
+    found = members(build.properties(part), (_FUNCTION_NAME, _QUALIFIER, *table), capital=True)
+    name, qualifier = found.pop("functionName", ""), found.pop("qualifier", None) or "LATEST"
+    identity = (name,) if what == "concurrency" else (name, qualifier)
+    build.add(part, f"fc3.{what}", identity, found, type_name=kind)
+
+
+def domain(build: Build, part: Part, kind: str, *, prefix: str) -> None:
+    """Add a custom domain."""
+    table = (*fields.DOMAIN, Field("routeConfig", fields.ROUTES), Field("apiVersion", text))
+    found = members(build.properties(part), table, capital=True)
+    found.pop("apiVersion", None)
+    build.add(part, f"{prefix}.domain", (found.pop("domainName", ""),), {"protocol": "HTTP", **found}, type_name=kind)
+
+
+def layer(build: Build, part: Part, kind: str, *, prefix: str) -> None:
+    """Add a layer version."""
+    place = build.properties(part)
+    found = members(place, (*fields.LAYER, Field("code", _CODE, required=True)), capital=True)
+    package = _code(place, found, "python") if "code" in found else None
+    build.add(part, f"{prefix}.layer", (found.pop("layerName", ""),), found, type_name=kind, package=package)
+
+
+def invocation(build: Build, part: Part, kind: str, *, in_service: bool) -> None:
+    """Add a call of a function, made once and again when what is said about it changes."""
+    table = (
+        _FUNCTION_NAME,
+        Field("event", json_text),
+        _QUALIFIER,
+        Field("async", switch),
+        Field("serviceRegionId", noted("there is one region")),
+        Field("executeVersion", text),
+        Field("checkError", switch),
+    )
+    found = members(build.properties(part), (*table, _SERVICE_NAME) if in_service else table, capital=True)
+    names = ("serviceName", "functionName") if in_service else ("functionName",)
+    identity = (*(found.pop(name, "") for name in names), part.name)
+    build.add(part, "fc.invocation" if in_service else "fc3.invocation", identity, found, type_name=kind)
+
+
+# --- flows -----------------------------------------------------------------------------------------------------------
+
+
+def flow(build: Build, part: Part, kind: str) -> None:
+    """Add a flow."""
+    table = (
+        Field("name", text),
+        Field("definition", json_text, required=True),
+        Field("description", text),
+        Field("roleArn", text),
+        Field("type", text),
+        Field("executionMode", text),
+        Field("environment", json_text),
+        _REQUEST_ID,
+    )
+    found = members(build.properties(part), table, capital=True)
+    name = found.get("name") or build.default_name(part)
+    properties = {
+        "Definition": found.get("definition"),
+        "Description": found.get("description") or name,
+        "Type": found.get("type") or "FDL",
+        "RoleArn": found.get("roleArn"),
+        "ExecutionMode": found.get("executionMode"),
+        "Environment": found.get("environment"),
+    }
+    build.add(part, "fnf.flow", (name,), properties, type_name=kind)
+
+
+def schedule(build: Build, part: Part, kind: str) -> None:
+    """Add a schedule of a flow."""
+    table = (
+        Field("flowName", text, required=True),
+        Field("scheduleName", text, required=True),
+        Field("cronExpression", text, required=True),
+        Field("payload", payload),
+        Field("enable", switch),
+        Field("description", text),
+        _REQUEST_ID,
+    )
+    found = members(build.properties(part), table, capital=True)
+    properties = {
+        "CronExpression": found.get("cronExpression"),
+        "Payload": found.get("payload") or "",
+        "Enable": found.get("enable", True),
+        "Description": found.get("description") or "",
+    }
+    identity = (found.get("flowName", ""), found.get("scheduleName", ""))
+    build.add(part, "fnf.schedule", identity, properties, type_name=kind)
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+QUEUE: Mapping[str, tuple[Reader, Any]] = {
+    "DelaySeconds": (number, 0),
+    "MaximumMessageSize": (number, 65536),
+    "MessageRetentionPeriod": (number, 345600),
+    "VisibilityTimeout": (number, 30),
+    "PollingWaitSeconds": (number, 0),
+    "LoggingEnabled": (switch, False),
+}
+"""The attributes of a queue, how each is read and what it is by default."""
+
+
+def _plain(table: Mapping[str, tuple[Reader, Any]]) -> tuple[Field, ...]:
+    return tuple(Field(name[0].lower() + name[1:], read) for name, (read, _) in table.items())
+
+
+def queue(build: Build, part: Part, kind: str) -> None:
+    """Add a queue."""
+    table = (
+        Field("queueName", text, required=True),
+        *_plain(QUEUE),
+        Field("queueType", text),
+        Field("dlqPolicy", anything),
+        Field("tags", noted("tags are set through the API")),
+    )
+    found = members(build.properties(part), table, capital=True)
+    properties = queue_properties(found)
+    properties |= {"QueueType": found.get("queueType"), "DlqPolicy": found.get("dlqPolicy")}
+    build.add(part, "mns.queue", (found.get("queueName", ""),), properties, type_name=kind)
+
+
+def queue_properties(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a queue as the management API takes them."""
+    values = {name: found.get(name[0].lower() + name[1:], default) for name, (_, default) in QUEUE.items()}
+    values["EnableLogging"] = values.pop("LoggingEnabled")
+    return values
+
+
+def topic(build: Build, part: Part, kind: str) -> None:
+    """Add a topic."""
+    table = (
+        Field("topicName", text, required=True),
+        Field("maximumMessageSize", number, also=("MaxMessageSize",)),
+        Field("loggingEnabled", switch),
+        Field("topicType", text),
+        Field("tags", noted("tags are set through the API")),
+    )
+    found = members(build.properties(part), table, capital=True)
+    properties = {
+        "MaxMessageSize": found.get("maximumMessageSize", 65536),
+        "EnableLogging": found.get("loggingEnabled", False),
+        "TopicType": found.get("topicType"),
+    }
+    build.add(part, "mns.topic", (found.get("topicName", ""),), properties, type_name=kind)
+
+
+def subscription(build: Build, part: Part, kind: str) -> None:
+    """Add a subscription."""
+    table = (
+        Field("topicName", text, required=True),
+        Field("subscriptionName", text, required=True),
+        Field("endpoint", text, required=True),
+        Field("filterTag", text),
+        Field("notifyStrategy", text),
+        Field("notifyContentFormat", text),
+    )
+    found = members(build.properties(part), table, capital=True)
+    identity = (found.get("topicName", ""), found.get("subscriptionName", ""))
+    build.add(part, "mns.subscription", identity, subscription_properties(build, found), type_name=kind)
+
+
+def subscription_properties(build: Build, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a subscription as the management API takes it; a queue's bare name is one of this account."""
+    endpoint = str(found.get("endpoint") or "")
+    if endpoint.startswith(("http://", "https://")):
+        push = "http"
+    elif endpoint.startswith("mail:"):
+        push = "dm"
+    elif endpoint.startswith("sms:"):
+        push = "dysms"
+    elif endpoint.startswith("acs:fc:"):
+        push = "fc"
+    else:
+        push = "queue"
+        if not endpoint.startswith("acs:mns:"):
+            endpoint = f"acs:mns:{build.region}:{build.account}:queues/{endpoint}"
+    return {
+        "Endpoint": endpoint,
+        "PushType": push,
+        "MessageTag": found.get("filterTag"),
+        "NotifyStrategy": found.get("notifyStrategy") or "BACKOFF_RETRY",
+        "NotifyContentFormat": found.get("notifyContentFormat") or "XML",
+    }
+
+
+# --- roles -----------------------------------------------------------------------------------------------------------
+
+_POLICY = map_of(Field("policyName", text, required=True), Field("policyDocument", anything, required=True))
+
+
+def role(build: Build, part: Part, kind: str) -> None:
+    """Add a role, the policies written into it and those it only names."""
+    table = (
+        Field("roleName", text, required=True),
+        Field("assumeRolePolicyDocument", anything, required=True),
+        Field("description", text),
+        Field("maxSessionDuration", number),
+        Field("policies", list_of(_POLICY)),
+        Field("policyAttachments", map_of(Field("system", texts), Field("custom", texts))),
+        Field("deletionForce", switch),
+        Field("ignoreExisting", switch),
+        Field("tags", noted("tags are set through the API")),
+    )
+    place = build.properties(part)
+    found = members(place, table, capital=True)
+    name = found.get("roleName", "")
+    document = found.get("assumeRolePolicyDocument", {})
+    roles.add_role(build, part, name, document, type_name=kind, description=found.get("description"))
+    policy_type, attachment = "ALIYUN::RAM::ManagedPolicy", "ALIYUN::RAM::AttachPolicyToRole"
+    for policy in found.get("policies") or []:
+        own = str(policy.get("policyName"))
+        logical = f"{part.name}/{own}-policy"
+        roles.add_policy(build, part, own, policy.get("policyDocument"), type_name=policy_type, logical=logical)
+        roles.attach(build, part, name, roles.CUSTOM, own, type_name=attachment)
+    attached = found.get("policyAttachments") or {}
+    for policy_kind, names in ((roles.SYSTEM, attached.get("system")), (roles.CUSTOM, attached.get("custom"))):
+        for policy_name in names or []:
+            roles.attach(build, part, name, policy_kind, policy_name, type_name=attachment)
+
+
+def policy(build: Build, part: Part, kind: str) -> None:
+    """Add a policy and the roles that have it."""
+    table = (
+        Field("policyName", text, required=True),
+        Field("policyDocument", anything, required=True),
+        Field("description", text),
+        Field("roles", texts),
+        Field("users", noted("there are no users to attach policies to")),
+        Field("groups", noted("there are no groups to attach policies to")),
+        Field("deletionForce", switch),
+        Field("ignoreExisting", switch),
+    )
+    found = members(build.properties(part), table, capital=True)
+    name = found.get("policyName", "")
+    document = found.get("policyDocument", {})
+    roles.add_policy(build, part, name, document, type_name=kind, logical=part.name)
+    for each in found.get("roles") or []:
+        attachment = "ALIYUN::RAM::AttachPolicyToRole"
+        build.add(part, "ram.attachment", (roles.CUSTOM, name, each), {}, type_name=attachment,
+                  logical=f"{part.name}/{each}")  # fmt: skip
+
+
+def attachment(build: Build, part: Part, kind: str) -> None:
+    """Add that a role has a policy."""
+    table = (
+        Field("policyName", text, required=True),
+        Field("policyType", text, required=True),
+        Field("roleName", text, required=True),
+    )
+    found = members(build.properties(part), table, capital=True)
+    identity = tuple(found.get(name, "") for name in ("policyType", "policyName", "roleName"))
+    build.add(part, "ram.attachment", identity, {}, type_name=kind)
+
+
+_FC3 = "ALIYUN::FC3::"
+ROS_TYPES: Mapping[str, Builder] = {
+    "ALIYUN::FC::Service": service,
+    "ALIYUN::FC::Function": function_2,
+    "ALIYUN::FC::Trigger": partial(trigger, in_service=True),
+    "ALIYUN::FC::Version": partial(version, in_service=True),
+    "ALIYUN::FC::Alias": partial(alias, in_service=True),
+    "ALIYUN::FC::ProvisionConfig": provision_2,
+    "ALIYUN::FC::CustomDomain": partial(domain, prefix="fc"),
+    "ALIYUN::FC::Layer": partial(layer, prefix="fc"),
+    "ALIYUN::FC::FunctionInvoker": partial(invocation, in_service=True),
+    _FC3 + "Function": function_3,
+    _FC3 + "Trigger": partial(trigger, in_service=False),
+    _FC3 + "Version": partial(version, in_service=False),
+    _FC3 + "Alias": partial(alias, in_service=False),
+    _FC3 + "ProvisionConfig": partial(setting_3, what="provision", table=fields.PROVISION),
+    _FC3 + "ScalingConfig": partial(setting_3, what="scaling", table=fields.SCALING),
+    _FC3 + "ConcurrencyConfig": partial(setting_3, what="concurrency", table=fields.CONCURRENCY),
+    _FC3 + "AsyncInvokeConfig": partial(setting_3, what="async", table=fields.ASYNC_3[:-1]),
+    _FC3 + "CustomDomain": partial(domain, prefix="fc3"),
+    _FC3 + "LayerVersion": partial(layer, prefix="fc3"),
+    _FC3 + "FunctionInvoker": partial(invocation, in_service=False),
+    "ALIYUN::FNF::Flow": flow,
+    "ALIYUN::FNF::Schedule": schedule,
+    "ALIYUN::MNS::Queue": queue,
+    "ALIYUN::MNS::Topic": topic,
+    "ALIYUN::MNS::Subscription": subscription,
+    "ALIYUN::RAM::Role": role,
+    "ALIYUN::RAM::ManagedPolicy": policy,
+    "ALIYUN::RAM::AttachPolicyToRole": attachment,
+}

@@ -1,0 +1,472 @@
+"""``s.yaml`` of Serverless Devs, editions 1.0.0 and 3.0.0 -> a blueprint.
+
+Source: Serverless Devs, specification of the description file; schemas of the components ``fc`` and ``fc3``; the
+component ``fnf`` for flows. The component names and properties of queues and topics are assumed: those of the API.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from emulator.deploy import function_fields as fields
+from emulator.deploy import ros_types, triggers
+from emulator.deploy.building import Build, read_function_2, read_function_3
+from emulator.deploy.files import Files
+from emulator.deploy.functions import Scope
+from emulator.deploy.model import Blueprint, Resource, World
+from emulator.deploy.part import Part, suggestion
+from emulator.deploy.shapes import Field, anything, json_text, list_of, members, noted, number, payload, switch, text
+from emulator.deploy.shapes import fields as map_of
+from emulator.deploy.variables import Variables, modules_in
+
+_TOP = ("edition", "name", "access", "vars", "services", "resources", "actions", "flow", "env")
+_MODULE = ("component", "props", "actions", "access")
+_REGION = Field("region", text)
+
+Component = Callable[[Build, Part, Part], None]
+"""Adds what a module stands for: the module, and its properties with their variables replaced."""
+
+
+def read_project(root: Part, world: World, files: Files, environ: Mapping[str, str]) -> Blueprint:
+    """Return what an ``s.yaml`` says.
+
+    Raises: FileProblems.
+    """
+    for entry in root.entries():
+        if entry.name not in _TOP:
+            entry.problem(f"there is no such section{suggestion(entry.name, list(_TOP))}")
+    section = root.member("resources" if root.member("resources").value is not None else "services")
+    modules = {part.name: part for part in section.entries()}
+    if not modules:
+        section.problem("there are no resources")
+    _note_actions(root)
+    root.findings.check()
+    scope = Scope(world, {}, {}, root.member("conditions").with_value({}))
+    build = Build(scope=scope, files=files, findings=root.findings)
+    variables = Variables(root, modules, scope, environ)
+    for part in _in_order(modules):
+        _add(build, part, variables)
+    root.findings.check()
+    return Blueprint(resources=tuple(build.resources), outputs={})
+
+
+def _note_actions(place: Part) -> None:
+    for entry in place.member("actions").entries():
+        entry.note("actions are not run here")
+
+
+def _in_order(modules: Mapping[str, Part]) -> list[Part]:
+    ordered: dict[str, Part] = {}
+    under_way: list[str] = []
+
+    def visit(name: str) -> None:
+        if name in ordered:
+            return
+        if name in under_way:
+            modules[name].problem(f"refers to itself: {' -> '.join([*under_way[under_way.index(name) :], name])}")
+            return
+        under_way.append(name)
+        for needed in modules:
+            if needed != name and needed in modules_in(modules[name].value, modules):
+                visit(needed)
+        under_way.pop()
+        ordered[name] = modules[name]
+
+    for name in modules:
+        visit(name)
+    return list(ordered.values())
+
+
+def _add(build: Build, part: Part, variables: Variables) -> None:
+    for entry in part.entries():
+        if entry.name not in _MODULE:
+            entry.problem(f"there is no such part of a resource{suggestion(entry.name, list(_MODULE))}")
+    _note_actions(part)
+    name = part.member("component").text()
+    if not name:
+        return
+    component = COMPONENTS.get(component_of(name))
+    if component is None:
+        known = list(COMPONENTS)
+        part.member("component").problem(f"the component {name} is not known{suggestion(component_of(name), known)}")
+        return
+    props = part.member("props")
+    props = props.with_value(variables.resolved(props, part.name))
+    region = props.member("region")
+    if isinstance(region.value, str) and region.value not in {"", build.region}:
+        region.note(f"the emulator is in {build.region}; everything is made there")
+    component(build, part, props)
+
+
+def component_of(name: str) -> str:
+    """Return the bare name of a component: without its author and version."""
+    return re.sub(r"@.*", "", name).rpartition("/")[2]
+
+
+# --- fc: functions in services ---------------------------------------------------------------------------------------
+
+
+def _code(build: Build, place: Part, key: str, found: dict[str, Any]) -> bytes | None:
+    """Return the package of the code, or put where it is in a bucket into *found*."""
+    uri, bucket, name = found.pop(key, None), found.pop("ossBucket", None), found.pop("ossKey", None)
+    if isinstance(uri, dict):
+        bucket, name, uri = uri.get("ossBucketName"), uri.get("ossObjectName"), uri.get("src")
+        place = place.member(key)
+        key = "src"
+    if bucket and name:
+        found["code"] = {"ossBucketName": bucket, "ossObjectName": name}
+    elif isinstance(uri, str) and uri.startswith("oss://"):
+        bucket, _, name = uri.removeprefix("oss://").partition("/")
+        found["code"] = {"ossBucketName": bucket, "ossObjectName": name}
+    elif isinstance(uri, str):
+        return build.files.package(place.member(key))
+    elif not str(found.get("runtime", "")).startswith("custom-container"):
+        place.problem(f"{key} is missing")
+    return None
+
+
+_DOMAIN_2 = (
+    Field("domainName", text, required=True),
+    Field("protocol", text),
+    Field("routeConfigs", list_of(map_of(*fields.ROUTE))),
+    Field("certConfig", fields.CERTIFICATE),
+)
+_FC_EXTRA = (
+    Field("name", text, required=True),
+    Field("codeUri", anything),
+    Field("ossBucket", text),
+    Field("ossKey", text),
+    Field("asyncConfiguration", map_of(*fields.ASYNC_2)),
+)
+
+
+def fc(build: Build, part: Part, props: Part) -> None:
+    """Add a service, its function, triggers and domains."""
+    table = (
+        _REGION,
+        Field("service", anything),
+        Field("function", anything),
+        Field("triggers", anything),
+        Field("customDomains", anything),
+    )
+    members(props, table, capital=False)
+    service = members(props.member("service"), (Field("name", text, required=True), *fields.SERVICE), capital=False)
+    name = service.pop("name", "")
+    if service.get("role"):
+        service["role"] = build.role_arn(service["role"])
+    key = ("fc.service", (name,))
+    if key not in {(each.kind, each.identity) for each in build.resources}:  # several modules may share a service
+        place = props.member("service")
+        properties = {"description": "", **service}
+        build.add(place, *key, properties, type_name="fc service", logical=f"{part.name}/service")
+    if props.member("function").value is None:
+        return
+    place = props.member("function")
+    found = read_function_2(place, _FC_EXTRA, capital=False)
+    calls = found.pop("asyncConfiguration", None)
+    function_name = found.pop("name", "")
+    package = _code(build, place, "codeUri", found)
+    function = build.add(
+        place, "fc.function", (name, function_name), {**fields.DEFAULTS_2, **found}, type_name="fc function",
+        logical=part.name, package=package,
+    )  # fmt: skip
+    if calls:
+        build.add(place.member("asyncConfiguration"), "fc.async", (*function.identity, "LATEST"), calls,
+                  type_name="fc asyncConfiguration", logical=f"{part.name}/async")  # fmt: skip
+    for trigger in props.member("triggers").items():
+        _trigger(build, function, trigger, "", "role", "config")
+    for domain in props.member("customDomains").items():
+        _domain_2(build, function, domain)
+
+
+def _trigger(build: Build, function: Resource, part: Part, prefix: str, role: str, config: str) -> None:
+    """Add a trigger; fc calls its parts ``name`` and ``type``, fc3 ``triggerName`` and ``triggerType``."""
+    name_key, type_key = ("triggerName", "triggerType") if prefix else ("name", "type")
+    table = (
+        Field(name_key, text, required=True),
+        Field(type_key, text, required=True),
+        Field(role, text),
+        Field("sourceArn", text),
+        Field("qualifier", text),
+        Field("description", text),
+        Field(config, anything),
+    )
+    found = members(part, table, capital=False)
+    if name_key not in found or type_key not in found:
+        return
+    kind = triggers.kind_of(part.member(type_key))
+    place = part.member(config)
+    given = place.value if isinstance(place.value, dict) else {}
+    source = found.get("sourceArn") or _source(build, kind, given)
+    event = triggers.Event(
+        kind=kind,
+        config=place.with_value(_trigger_config(kind, given)),
+        role=found.get(role),
+        qualifier=found.get("qualifier"),
+        source=source,
+        description=found.get("description"),
+    )
+    logical = f"{function.logical}/{found[name_key]}"
+    named = Part(part.value, (*part.path, found[name_key]), part.lines, part.findings)
+    triggers.add(build, named, function, event, logical=logical, type_name=f"{kind} trigger")
+
+
+def _source(build: Build, kind: str, config: Mapping[str, Any]) -> str | None:
+    if kind == "mns_topic" and config.get("topicName"):
+        return f"acs:mns:{config.get('region') or build.region}:{build.account}:/topics/{config['topicName']}"
+    if kind == "oss" and config.get("bucketName"):
+        return f"acs:oss:{build.region}:{build.account}:{config['bucketName']}"
+    return None
+
+
+def _trigger_config(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration without what only names the source; ``Key.Prefix`` is taken apart."""
+    found = {key: value for key, value in given.items() if kind == "http" or key not in {"topicName", "bucketName"}}
+    if kind == "mns_topic":
+        found.pop("region", None)
+    chosen = found.get("filter")
+    if kind == "oss" and isinstance(chosen, dict):
+        key = dict(chosen.get("key") or chosen.get("Key") or {})
+        key |= {name.partition(".")[2].lower(): value for name, value in chosen.items() if "." in name}
+        others = {name: value for name, value in chosen.items() if "." not in name and name.lower() != "key"}
+        found["filter"] = {**others, "key": key}
+    return found
+
+
+def _domain_2(build: Build, function: Resource, part: Part) -> None:
+    found = members(part, _DOMAIN_2, capital=False)
+    name = found.pop("domainName", "")
+    if name.lower() == "auto":
+        part.note("a domain cannot be made up here: none is made; the function has its HTTP trigger's address")
+        return
+    routes = found.pop("routeConfigs", None) or [{"path": "/*"}]
+    for route in routes:
+        route.setdefault("serviceName", function.identity[0])
+        route.setdefault("functionName", function.identity[1])
+    properties = {"protocol": "HTTP", **found, "routeConfig": {"routes": routes}}
+    build.add(part, "fc.domain", (name,), properties, type_name="fc customDomain", logical=f"{function.logical}/{name}")
+
+
+# --- fc3: functions without services ---------------------------------------------------------------------------------
+
+_TARGETS = Field("qualifier", text)
+_FC3_EXTRA = (
+    _REGION,
+    Field("functionName", text, required=True),
+    Field("code", anything),
+    Field("triggers", anything),
+    Field("asyncInvokeConfig", map_of(*fields.ASYNC_3)),
+    Field("concurrencyConfig", map_of(*fields.CONCURRENCY)),
+    Field("provisionConfig", map_of(*fields.PROVISION, _TARGETS)),
+    Field("scalingConfig", map_of(*fields.SCALING, _TARGETS)),
+    Field("vpcBinding", noted("there is no VPC here")),
+    Field("customDomain", anything),
+    Field("instanceType", noted("functions without services have none")),
+    Field("invocationRestriction", noted("calls are not restricted here")),
+)
+_SETTINGS = {
+    "asyncInvokeConfig": "async",
+    "concurrencyConfig": "concurrency",
+    "provisionConfig": "provision",
+    "scalingConfig": "scaling",
+}
+
+
+def fc3(build: Build, part: Part, props: Part) -> None:
+    """Add a function without a service, its triggers and settings."""
+    found = read_function_3(props, _FC3_EXTRA, capital=False)
+    name = found.pop("functionName", "")
+    for key in ("region", "triggers"):
+        found.pop(key, None)
+    if found.get("role"):
+        found["role"] = build.role_arn(found["role"])
+    domain = found.pop("customDomain", None)
+    settings = {key: found.pop(key, None) for key in _SETTINGS}
+    package = _code(build, props, "code", found)
+    function = build.add(
+        part, "fc3.function", (name,), {**fields.DEFAULTS_3, **found}, type_name="fc3", package=package
+    )
+    for trigger in props.member("triggers").items():
+        _trigger(build, function, trigger, "trigger", "invocationRole", "triggerConfig")
+    for key, kind in _SETTINGS.items():
+        if given := settings[key]:
+            qualifier = given.pop("qualifier", None) or "LATEST"
+            identity = (name,) if kind == "concurrency" else (name, qualifier)
+            build.add(props.member(key), f"fc3.{kind}", identity, given, type_name=f"fc3 {key}",
+                      logical=f"{part.name}/{kind}")  # fmt: skip
+    if domain is not None:
+        _domain_3(build, props.member("customDomain"), logical=f"{part.name}/domain", function=name)
+    known = dict(build.scope.attributes[part.name])
+    http = next((each for each in build.resources if each.logical.startswith(f"{part.name}/")
+                 and each.properties.get("triggerType") == "http"), None)  # fmt: skip
+    known |= {"functionArn": known["Arn"], "functionId": known["FunctionId"]}
+    if http is not None:
+        address = build.scope.attributes[http.logical]
+        known |= {"url.system_url": address["UrlInternet"], "url.system_intranet_url": address["UrlIntranet"]}
+    build.scope.attributes[part.name] = known
+
+
+_DOMAIN_3 = (
+    _REGION,
+    *fields.DOMAIN,
+    Field("routeConfig", fields.ROUTES),
+    Field("route", map_of(*fields.ROUTE)),
+)
+
+
+def _domain_3(build: Build, place: Part, *, logical: str, function: str = "") -> None:
+    found = members(place, _DOMAIN_3, capital=False)
+    found.pop("region", None)
+    name = found.pop("domainName", "")
+    if name.lower() == "auto":
+        place.note("a domain cannot be made up here: none is made; the function has its HTTP trigger's address")
+        return
+    route = found.pop("route", None)
+    if route is not None:
+        found["routeConfig"] = {"routes": [{"functionName": function, **route}]}
+    build.add(place, "fc3.domain", (name,), {"protocol": "HTTP", **found}, type_name="fc3-domain", logical=logical)
+
+
+def fc3_domain(build: Build, part: Part, props: Part) -> None:
+    """Add a custom domain."""
+    _domain_3(build, props, logical=part.name)
+
+
+def fc3_layer(build: Build, part: Part, props: Part) -> None:
+    """Add a layer version."""
+    table = (_REGION, *fields.LAYER, Field("code", anything, required=True), Field("acl", anything))
+    found = members(props, table, capital=False)
+    found.pop("region", None)
+    found.pop("acl", None)
+    package = _code(build, props, "code", found)
+    name = found.pop("layerName", "")
+    build.add(part, "fc3.layer", (name,), found, type_name="fc3-layer", package=package)
+
+
+# --- flows -----------------------------------------------------------------------------------------------------------
+
+_FLOW = (
+    _REGION,
+    Field("name", text, required=True),
+    Field("definition", anything, required=True),
+    Field("description", text),
+    Field("type", text),
+    Field("roleArn", text, also=("role", "rolearn")),
+    Field("executionMode", text),
+    Field("environment", json_text),
+    Field("schedules", anything),
+)
+_SCHEDULE = (
+    Field("name", text, required=True, also=("scheduleName",)),
+    Field("cronExpression", text, required=True),
+    Field("payload", payload),
+    Field("enable", switch),
+    Field("description", text),
+)
+
+
+def flow(build: Build, part: Part, props: Part) -> None:
+    """Add a flow, whose definition is a file, a text or written out, and its schedules."""
+    found = members(props, _FLOW, capital=False)
+    definition = found.get("definition")
+    if isinstance(definition, str) and "\n" not in definition.strip():
+        definition = build.definition(props.member("definition"))
+    elif definition is not None and not isinstance(definition, str):
+        definition = json.dumps(definition, ensure_ascii=False)
+    name = found.get("name", "")
+    role = found.get("roleArn")
+    properties = {
+        "Definition": definition,
+        "Description": found.get("description") or name,
+        "Type": found.get("type") or "FDL",
+        "RoleArn": build.role_arn(role) if role else None,
+        "ExecutionMode": found.get("executionMode"),
+        "Environment": found.get("environment"),
+    }
+    build.add(part, "fnf.flow", (name,), properties, type_name="flow")
+    for place in props.member("schedules").items():
+        given = members(place, _SCHEDULE, capital=False)
+        schedule = {
+            "CronExpression": given.get("cronExpression"),
+            "Payload": given.get("payload") or "",
+            "Enable": given.get("enable", True),
+            "Description": given.get("description") or "",
+        }
+        own = given.get("name", "")
+        build.add(place, "fnf.schedule", (name, own), schedule, type_name="schedule", logical=f"{part.name}/{own}")
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+_QUEUE = (
+    _REGION,
+    Field("queueName", text, required=True, also=("name",)),
+    *(Field(name[0].lower() + name[1:], read) for name, (read, _) in ros_types.QUEUE.items()),
+    Field("queueType", text),
+    Field("dlqPolicy", anything),
+)
+_TOPIC = (
+    _REGION,
+    Field("topicName", text, required=True, also=("name",)),
+    Field("maximumMessageSize", number, also=("maxMessageSize",)),
+    Field("loggingEnabled", switch),
+    Field("topicType", text),
+    Field("subscriptions", anything),
+)
+_SUBSCRIPTION = (
+    Field("subscriptionName", text, required=True, also=("name",)),
+    Field("endpoint", text, required=True),
+    Field("filterTag", text),
+    Field("notifyStrategy", text),
+    Field("notifyContentFormat", text),
+)
+
+
+def queue(build: Build, part: Part, props: Part, logical: str = "") -> None:
+    """Add a queue."""
+    found = members(props, _QUEUE, capital=False)
+    properties = ros_types.queue_properties(found)
+    properties |= {"QueueType": found.get("queueType"), "DlqPolicy": found.get("dlqPolicy")}
+    name = found.get("queueName", "")
+    build.add(part, "mns.queue", (name,), properties, type_name="queue", logical=logical and f"{logical}/{name}")
+
+
+def topic(build: Build, part: Part, props: Part, logical: str = "") -> None:
+    """Add a topic and its subscriptions."""
+    found = members(props, _TOPIC, capital=False)
+    name = found.get("topicName", "")
+    properties = {
+        "MaxMessageSize": found.get("maximumMessageSize", 65536),
+        "EnableLogging": found.get("loggingEnabled", False),
+        "TopicType": found.get("topicType"),
+    }
+    made = build.add(part, "mns.topic", (name,), properties, type_name="topic", logical=logical and f"{logical}/{name}")
+    for place in props.member("subscriptions").items():
+        given = members(place, _SUBSCRIPTION, capital=False)
+        own = given.get("subscriptionName", "")
+        build.add(place, "mns.subscription", (name, own), ros_types.subscription_properties(build, given),
+                  type_name="subscription", logical=f"{made.logical}/{own}")  # fmt: skip
+
+
+def messages(build: Build, part: Part, props: Part) -> None:
+    """Add queues and topics."""
+    members(props, (_REGION, Field("queues", anything), Field("topics", anything)), capital=False)
+    for place in props.member("queues").items():
+        queue(build, place, place, part.name)
+    for place in props.member("topics").items():
+        topic(build, place, place, part.name)
+
+
+COMPONENTS: Mapping[str, Component] = {
+    "fc": fc,
+    "fc3": fc3,
+    "fc3-domain": fc3_domain,
+    "fc3-layer": fc3_layer,
+    "fnf": flow,
+    "cloudflow": flow,
+    "mns": messages,
+    "mns-queue": partial(queue, logical=""),
+    "mns-topic": partial(topic, logical=""),
+}

@@ -1,0 +1,183 @@
+"""Readers for properties: each takes a part of the file and returns it in the terms of the API.
+
+One table of fields serves every kind of file: the names are those of the API (``memorySize``), which ``s.yaml`` writes
+as they are and templates begin with a capital letter (``MemorySize``). A property that is in no table is a problem.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from emulator.deploy.model import has_token
+from emulator.deploy.part import Part, suggestion
+from emulator.kernel.frozen import frozen
+
+Reader = Callable[[Part, bool], Any]
+"""Reads a value; the second argument tells whether names begin with a capital letter."""
+
+
+@frozen(kw_only=False)
+class Field:
+    """A property: its name in the API, how it is read, and other spellings that files use."""
+
+    name: str
+    read: Reader
+    required: bool = False
+    also: tuple[str, ...] = ()
+
+    def spellings(self, *, capital: bool) -> tuple[str, ...]:
+        """Return the names under which a file may give it, the usual one first."""
+        return (capitalised(self.name) if capital else self.name, *self.also)
+
+
+def capitalised(name: str) -> str:
+    """Return a name of the API as templates write it: ``caPort`` is ``CAPort`` there."""
+    return _CAPITALS.get(name) or name[:1].upper() + name[1:]
+
+
+_CAPITALS = {"caPort": "CAPort"}
+
+
+def text(part: Part, capital: bool = False) -> str | None:
+    """Read a text; a number or switch counts as what it is written as."""
+    del capital
+    value = part.value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    part.problem("must be a text")
+    return None
+
+
+def number(part: Part, capital: bool = False) -> int | float | str | None:
+    """Read a number, also one written as text, as parameters are."""
+    del capital
+    value = part.value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        if has_token(value):
+            return value
+        digits = value.strip()
+        if len(digits) <= 20 and digits.isascii():
+            try:
+                return int(digits) if digits.lstrip("+-").isdigit() else _plain_float(digits)
+            except ValueError:
+                pass
+    part.problem("must be a number")
+    return None
+
+
+def _plain_float(digits: str) -> float:
+    if not all(character in "0123456789.+-" for character in digits):
+        raise ValueError(digits)
+    return float(digits)
+
+
+def switch(part: Part, capital: bool = False) -> bool | None:
+    """Read true or false, also written as text."""
+    del capital
+    value = part.value
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in {"true", "false"}:
+        return value.lower() == "true"
+    part.problem("must be true or false")
+    return None
+
+
+def anything(part: Part, capital: bool = False) -> Any:
+    """Take a value as it is."""
+    del capital
+    return part.value
+
+
+def lowered(part: Part, capital: bool = False) -> Any:
+    """Take a value whose keys are names of the API, in either spelling."""
+    return _lowered(part.value) if capital else part.value
+
+
+def _lowered(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key[:1].lower() + key[1:]: _lowered(item) for key, item in value.items()}
+    return [_lowered(item) for item in value] if isinstance(value, list) else value
+
+
+def json_text(part: Part, capital: bool = False) -> str | None:
+    """Read a text, or a value whose JSON is that text."""
+    if isinstance(part.value, (dict, list)):
+        return json.dumps(part.value, ensure_ascii=False)
+    return text(part, capital)
+
+
+def payload(part: Part, capital: bool = False) -> str | None:
+    """Read the JSON an execution starts with; null is nothing, as it is in the console's forms."""
+    found = json_text(part, capital)
+    return "" if found is not None and found.strip() in {"null", '""'} else found
+
+
+def texts(part: Part, capital: bool = False) -> list[Any]:
+    """Read a list of texts; one text is a list of one."""
+    if isinstance(part.value, str):
+        return [part.value]
+    return [text(item, capital) for item in part.items()]
+
+
+def text_map(part: Part, capital: bool = False) -> dict[str, Any]:
+    """Read a map whose keys are the user's own."""
+    return {entry.name: text(entry, capital) for entry in part.entries()}
+
+
+def list_of(read: Reader) -> Reader:
+    """Make a reader of lists."""
+
+    def read_list(part: Part, capital: bool) -> list[Any]:
+        return [read(item, capital) for item in part.items()]
+
+    return read_list
+
+
+def fields(*table: Field) -> Reader:
+    """Make a reader of maps with known members."""
+
+    def read_fields(part: Part, capital: bool) -> dict[str, Any]:
+        return members(part, table, capital=capital)
+
+    return read_fields
+
+
+def members(part: Part, table: tuple[Field, ...], *, capital: bool) -> dict[str, Any]:
+    """Return the members of a map by their names in the API; null counts as absent.
+
+    A member that is not in the *table*, and a required one that is missing, are problems.
+    """
+    known = {spelling: field for field in table for spelling in field.spellings(capital=capital)}
+    found: dict[str, Any] = {}
+    entries = part.entries()
+    for entry in entries:
+        field = known.get(entry.name)
+        if field is None:
+            entry.problem(f"there is no such property{suggestion(entry.name, list(known))}")
+        elif entry.value is not None:
+            found[field.name] = field.read(entry, capital)
+    if part.value is None or isinstance(part.value, dict):
+        for field in table:
+            if field.required and field.name not in found:
+                part.problem(f"{field.spellings(capital=capital)[0]} is missing")
+    return found
+
+
+def noted(why: str) -> Reader:
+    """Make a reader of what is accepted and has no effect; *why* tells so in a note."""
+
+    def read_noted(part: Part, capital: bool) -> None:
+        del capital
+        part.note(why)
+
+    return read_noted
+
+
+def kept(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *found* without what has no value."""
+    return {name: value for name, value in found.items() if value is not None}

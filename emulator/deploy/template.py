@@ -1,0 +1,224 @@
+"""ROS and Funcraft templates -> a blueprint: parameters, conditions, and resources in the order of their needs.
+
+What each type of resource is comes from the tables of `emulator.deploy.serverless_types` and
+`emulator.deploy.ros_types`.
+
+Source: Resource Orchestration Service, structure of a template; Funcraft, specification 2018-04-03.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from emulator.deploy.building import Build, Builder
+from emulator.deploy.files import Files
+from emulator.deploy.functions import NOTHING, Scope, names_in
+from emulator.deploy.model import Blueprint, World
+from emulator.deploy.part import Part, suggestion
+from emulator.deploy.ros_types import ROS_TYPES
+from emulator.deploy.serverless_types import REFUSED, SERVERLESS_TYPES, SERVICE_TYPE
+from emulator.deploy.shapes import number
+
+TRANSFORM = "Aliyun::Serverless-2018-04-03"
+SECTIONS = (
+    "ROSTemplateFormatVersion", "Transform", "Description", "Parameters", "Mappings", "Conditions", "Resources",
+    "Outputs", "Metadata", "Rules",
+)  # fmt: skip
+TYPES: Mapping[str, Builder] = {**SERVERLESS_TYPES, **ROS_TYPES}
+
+_RESOURCE = ("Type", "Properties", "DependsOn", "Condition", "Metadata", "Description", "DeletionPolicy", "Count")
+_LONGEST_CHAIN = 100
+
+
+def read_template(root: Part, world: World, files: Files, given: Mapping[str, str]) -> Blueprint:
+    """Return what a template says; *given* are its parameters by name.
+
+    Raises: FileProblems.
+    """
+    for entry in root.entries():
+        if entry.name not in SECTIONS:
+            entry.problem(f"there is no such section{suggestion(entry.name, list(SECTIONS))}")
+    resources = root.member("Resources")
+    if not resources.entries():
+        resources.problem("there are no resources")
+    if root.member("Rules").value:
+        root.member("Rules").note("rules for parameters are not checked")
+    root.findings.check()
+    scope = Scope(
+        world, _parameters(root.member("Parameters"), given), root.member("Mappings").value, root.member("Conditions")
+    )
+    build = Build(scope=scope, files=files, findings=root.findings)
+    wanted = {part.name: part for part in resources.entries() if _is_wanted(part, scope)}
+    for part in _in_order(wanted):
+        _add(build, part)
+    outputs = _outputs(root.member("Outputs"), scope)
+    root.findings.check()
+    return Blueprint(resources=tuple(build.resources), outputs=outputs)
+
+
+# --- parameters ----------------------------------------------------------------------------------------------------
+
+
+def _parameters(section: Part, given: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    declared = {part.name: part for part in section.entries()}
+    for name in given:
+        if name not in declared:
+            section.problem(f"the template has no parameter {name}{suggestion(name, list(declared))}")
+    for name, part in declared.items():
+        if not isinstance(part.value, dict):
+            part.problem("must be a map with a Type")
+            continue
+        value = given.get(name, part.value.get("Default"))
+        if value is None:
+            part.problem(f"needs a value: --parameter {name}=...")
+            continue
+        found[name] = _typed(part, value)
+        _check_allowed(part, found[name])
+    return found
+
+
+def _typed(part: Part, value: Any) -> Any:
+    kind = str(part.value.get("Type", "String"))
+    match kind:
+        case "Number":
+            return number(part.with_value(value))
+        case "Boolean":
+            return value.lower() == "true" if isinstance(value, str) else bool(value)
+        case "CommaDelimitedList":
+            return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
+        case "Json":
+            return _json(part, value)
+        case _:
+            return value if isinstance(value, (dict, list)) else _text(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _json(part: Part, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        part.problem("the value is not JSON")
+        return None
+
+
+def _check_allowed(part: Part, value: Any) -> None:
+    allowed = part.value.get("AllowedValues")
+    if isinstance(allowed, list) and value not in allowed and _text(value) not in map(_text, allowed):
+        part.problem(f"{_text(value)[:80]!r} is none of the allowed values: {', '.join(map(_text, allowed))}")
+    pattern = part.value.get("AllowedPattern")
+    if isinstance(pattern, str) and isinstance(value, str):
+        try:
+            fits = re.match(pattern, value[:1000]) is not None
+        except (re.error, RecursionError, OverflowError):
+            part.problem("AllowedPattern is not a regular expression")
+        else:
+            if not fits:
+                part.problem(f"{value[:80]!r} does not match {pattern}")
+
+
+# --- resources -----------------------------------------------------------------------------------------------------
+
+
+def _is_wanted(part: Part, scope: Scope) -> bool:
+    if not isinstance(part.value, dict):
+        part.problem("must be a map with a Type")
+        return False
+    condition = part.member("Condition")
+    return condition.value is None or scope.holds(condition)
+
+
+def _in_order(wanted: Mapping[str, Part]) -> list[Part]:
+    """Return resources so that each comes after those it refers to; among equals the order of the file stays."""
+    ordered: dict[str, Part] = {}
+    under_way: list[str] = []
+
+    def visit(name: str) -> None:
+        if name in ordered or name not in wanted:
+            return
+        part = wanted[name]
+        if name in under_way:
+            part.problem(f"refers to itself: {' -> '.join([*under_way[under_way.index(name) :], name])}")
+            return
+        if len(under_way) >= _LONGEST_CHAIN:
+            part.problem(f"stands at the end of a chain of more than {_LONGEST_CHAIN} references")
+            return
+        under_way.append(name)
+        for needed in _needs(part, wanted):
+            visit(needed)
+        under_way.pop()
+        ordered[name] = part
+
+    for name in wanted:
+        visit(name)
+    return list(ordered.values())
+
+
+def _needs(part: Part, wanted: Mapping[str, Part]) -> list[str]:
+    depends = part.value.get("DependsOn") or []
+    named = [depends] if isinstance(depends, str) else depends if isinstance(depends, list) else []
+    for name in named:
+        if name not in wanted:
+            part.member("DependsOn").problem(f"there is no resource {name}")
+    content = {key: item for key, item in part.value.items() if key not in {"Type", "DependsOn", "Condition"}}
+    mentioned = names_in(content)
+    inner = {owner for name, owner in _inside(wanted).items() if name in mentioned and owner != part.name}
+    return [str(name) for name in named] + [name for name in wanted if name in mentioned or name in inner]
+
+
+def _inside(wanted: Mapping[str, Part]) -> dict[str, str]:
+    """Return the names of functions within services, ``ServiceFunction``, and the service each is in."""
+    return {
+        f"{name}{member}": name
+        for name, part in wanted.items()
+        if part.value.get("Type") == SERVICE_TYPE
+        for member in part.value
+        if member not in _RESOURCE
+    }
+
+
+def _add(build: Build, part: Part) -> None:
+    kind = part.value.get("Type")
+    if not isinstance(kind, str):
+        part.problem("Type is missing")
+        return
+    type_part = part.member("Type")
+    if kind in REFUSED:
+        type_part.note(f"{kind} has no counterpart here; left out")
+        build.scope.attributes[part.name] = {"": part.name}
+        return
+    builder = TYPES.get(kind)
+    if builder is None:
+        type_part.problem(f"the resource type {kind} is not known{suggestion(kind, [*TYPES, *REFUSED])}")
+        build.scope.attributes[part.name] = {"": part.name}
+        return
+    if kind not in SERVERLESS_TYPES:
+        for entry in part.entries():
+            if entry.name not in _RESOURCE:
+                entry.problem(f"there is no such part of a resource{suggestion(entry.name, list(_RESOURCE))}")
+    if part.value.get("Count", 1) != 1:
+        part.member("Count").problem("repeated resources are not supported")
+    if part.value.get("DeletionPolicy", "Delete") != "Delete":
+        part.member("DeletionPolicy").note("--remove takes the resource away all the same")
+    builder(build, part, kind)
+
+
+def _outputs(section: Part, scope: Scope) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for part in section.entries():
+        if not isinstance(part.value, dict) or "Value" not in part.value:
+            part.problem("Value is missing")
+            continue
+        condition = part.member("Condition")
+        if condition.value is None or scope.holds(condition):
+            value = scope.value(part.member("Value"))
+            found[part.name] = None if value is NOTHING else value
+    return found
