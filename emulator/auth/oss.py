@@ -1,4 +1,4 @@
-"""The three schemes of OSS, each in a header form and, but for the second, as a signed URL.
+"""The three schemes of OSS, each in a header form and as a signed URL.
 
 OSS (v1, HMAC-SHA1) covers the known subresources of the query only; OSS2 and OSS4-HMAC-SHA256 all of it. The bucket
 is part of what is signed even when it stands in the host name. The body is covered through ``Content-MD5`` (text to
@@ -84,6 +84,8 @@ def claim(request: Request) -> Claim | None:
     if request.query is None or authorization:
         return None
     query = dict(reversed(request.query_pairs))  # the first of a repeated name counts, for all that follows
+    if query.get("x-oss-signature-version") == NAME_V2:
+        return _claim_v2_of_url(request, query)
     if "x-oss-credential" in query or "x-oss-signature-version" in query:
         return _claim_v4_of_url(request, query)
     if "OSSAccessKeyId" in query:
@@ -173,6 +175,20 @@ def _claim_v2(request: Request, authorization: str) -> Claim:
     )
 
 
+def _claim_v2_of_url(request: Request, query: dict[str, str]) -> Claim:
+    expires = query.get("x-oss-expires", "")
+    return Claim(
+        scheme=NAME_V2,
+        key_id=required(query.get("x-oss-access-key-id", ""), Reason.MISSING_KEY_ID, NAME_V2, "x-oss-access-key-id"),
+        signature=required(query.get("x-oss-signature", ""), Reason.MISSING_SIGNATURE, NAME_V2, "x-oss-signature"),
+        deadline=read_expiry(expires, NAME_V2),
+        texts=_texts_v2(request, expires, _names(query.get("x-oss-additional-headers", ""))),
+        sign=sign_v2,
+        token=query.get("security-token", ""),
+        date_text=expires,
+    )
+
+
 def _texts_v2(request: Request, date: str, extra: list[str]) -> SignedTexts:
     headers = request.headers
     own = [
@@ -180,7 +196,7 @@ def _texts_v2(request: Request, date: str, extra: list[str]) -> SignedTexts:
         for name, value in headers.pairs
         if name.lower().startswith("x-oss-") or name.lower() in extra
     ]
-    query = _canonical_query(request.query_pairs)
+    query = _canonical_query([pair for pair in request.query_pairs if pair[0] != "x-oss-signature"])
     yield (
         f"{request.method}\n{headers.get('content-md5')}\n{headers.get('content-type')}\n{date}\n"
         f"{''.join(sorted(own))}{';'.join(extra)}\n{encode(resource(request))}" + (f"?{query}" if query else ""),

@@ -138,5 +138,6 @@ def _as_signed(request: Request) -> tuple[str, str]:
         key_id, signature = _KEY_ID.search(authorization), _SIGNATURE.search(authorization)
         return key_id[1] if key_id else "", signature[1] if signature else ""
     query = dict(reversed(request.query_pairs))
-    key = query.get("OSSAccessKeyId") or query.get("x-oss-credential", "").partition("/")[0]
+    key = query.get("OSSAccessKeyId") or query.get("x-oss-access-key-id")
+    key = key or query.get("x-oss-credential", "").partition("/")[0]
     return key, query.get("Signature") or query.get("x-oss-signature", "")

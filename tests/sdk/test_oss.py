@@ -448,7 +448,7 @@ def test_resumable_transfers(bucket, tmp_path):
 # --- who may ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("auth", ["v1", "v4"])
+@pytest.mark.parametrize("auth", ["v1", "v2", "v4"])
 def test_signed_urls_put_and_get_until_they_expire(emulator, bucket, auth):
     """The URL is all that a program without keys needs; it can set headers of the answer."""
     client = bucket_of(emulator, bucket.bucket_name, auth)
