@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from emulator import __version__
 from emulator.auth.keys import AccessKey, Keyring
 from emulator.auth.nonces import NonceMemory
+from emulator.auth.permissions.conditions import Facts
+from emulator.auth.permissions.judge import Demand
 from emulator.auth.schemes import Authenticator
 from emulator.config import Config
 from emulator.dialect.context import Front
@@ -29,7 +31,7 @@ from emulator.gateway.server import LOOPBACK, Server
 from emulator.http.certificates import CertificateAuthority, MintingFailed
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
 from emulator.kernel.clock import SystemClock
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Principal, Region, World
 from emulator.kernel.ids import Ids, RandomIds
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
@@ -170,6 +172,7 @@ class Emulator:
             ids=self._ids,
             account=self.world.account,
             region=self.world.region,
+            authorizer=_LateAuthorizer(self) if self.config.enforce_ram else None,
         )
 
     async def _listen(self, pipeline: Pipeline, authority: CertificateAuthority, proxy: ProxyDesk) -> None:
@@ -341,6 +344,17 @@ class Emulator:
         Raises: FcError.
         """
         return await self.services.fire_trigger(function, trigger, payload, event)
+
+
+class _LateAuthorizer:
+    """Asks the services, which are loaded after the front door has opened; no call is judged before that."""
+
+    def __init__(self, emulator: Emulator) -> None:
+        self._emulator = emulator
+
+    def allows(self, principal: Principal, demand: Demand, facts: Facts) -> bool:
+        """Tell whether a caller may do what *demand* says."""
+        return self._emulator.services.authorizer.allows(principal, demand, facts)
 
 
 def _import_assembly() -> "type[Assembly]":

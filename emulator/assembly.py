@@ -22,7 +22,7 @@ from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
 from emulator.joints.flows import FlowMessages, FunctionCalls
 from emulator.joints.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
 from emulator.joints.objects import CodeObjects, ObjectTriggers
-from emulator.joints.roles import RoleKeys
+from emulator.joints.roles import AssumableRoles, RoleKeys
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import World
 from emulator.kernel.ids import Ids
@@ -43,6 +43,7 @@ from emulator.services.mns.reports import delivery_object, outbox_object
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topic_service import TopicService
 from emulator.services.ram.api import RamFront
+from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.service import AccessManagement
 from emulator.services.sts.api import StsFront
 from emulator.services.sts.service import TemporaryKeys
@@ -86,6 +87,7 @@ class Assembly:
         self._temporary = self.temporary_keys = TemporaryKeys(database, timers, clock, ids)
         self._access = AccessManagement(database, ids)
         self.user_keys: KeySource = self._access.keys
+        self.authorizer = Authorizer(self._access)
         logbook = LogBook(work / "logs" / "functions")
         settings = RuntimeSettings(
             interpreters={name: str(path) for name, path in config.runtimes.items()},
@@ -191,7 +193,9 @@ class Assembly:
             "mns-open": MnsOpenFront(self._queues, self._topics, ids),
             "oss": OssFront(ids, self._objects),
             "ram": RamFront(self._access, ids),
-            "sts": StsFront(self._temporary, ids),
+            "sts": StsFront(
+                self._temporary, ids, AssumableRoles(self.authorizer, enforced=self._config.enforce_ram)
+            ),
             "rpc": UnknownVersionFront(ids),
             **unavailable_fronts(ids),
         }

@@ -397,7 +397,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _choice("auth", "check signatures, or accept any key (default: verify)", "verify", "lenient"),
     _choice("durability", "full also survives a power cut (default: normal)", "normal", "full"),
-    Option(name="enforce_ram", read=_switch, is_switch=True, help="reserved: what roles may do is not checked yet"),
+    Option(name="enforce_ram", read=_switch, is_switch=True, help="check what users and roles may do (default: no)"),
     _choice("log_format", "one line per event as text or JSON (default: text)", "text", "json"),
     _choice("log_level", "how much the server logs (default: info)", "debug", "info", "warning"),
     Option(name="access_key_id", read=_key_id, has_flag=False, help="key id instead of the generated one"),

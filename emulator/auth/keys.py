@@ -11,7 +11,8 @@ from emulator.kernel.identity import AccountId
 class AccessKey:
     """A key somebody may sign with.
 
-    ``token`` and ``expires_at`` are set for temporary keys only; ``arn`` is the identity it stands for.
+    ``token`` and ``expires_at`` are set for temporary keys only; ``arn`` is the identity it stands for, ``policy`` the
+    document that narrows what a temporary key may do, if any.
     """
 
     key_id: str
@@ -21,6 +22,7 @@ class AccessKey:
     token: str | None = None
     expires_at: Millis | None = None
     active: bool = True
+    policy: str = ""
 
 
 class KeySource(Protocol):

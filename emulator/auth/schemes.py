@@ -65,7 +65,7 @@ class Authenticator:
             self._check(claim, key, now)
         if host_account and key.account != host_account and key.key_id == claim.key_id:
             raise AuthFailure(Reason.FOREIGN_ACCOUNT, scheme=claim.scheme, detail=host_account)
-        return Principal(key.account, claim.key_id, key.arn, key.token is not None)
+        return Principal(key.account, claim.key_id, key.arn, key.token is not None, key.policy)
 
     def _check(self, claim: Claim, key: AccessKey, now: Millis) -> None:
         if not key.active:

@@ -9,7 +9,10 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region, World
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from emulator.auth.failures import AuthFailure
+    from emulator.auth.permissions.judge import Demand
 
 
 class RequestContext:
@@ -78,6 +81,22 @@ class Front(Protocol):
 
     def render_error(self, error: ServiceError, context: RequestContext) -> Response:
         """Write *error* in this dialect; the only place that knows its form."""
+        ...
+
+
+@runtime_checkable
+class GuardedFront(Front, Protocol):
+    """A front that tells which rights its requests need; asked only where permissions are enforced."""
+
+    def demands(self, context: RequestContext) -> "Iterable[Demand]":
+        """Return the rights that the request needs, none for one that `handle` refuses anyway.
+
+        Raises: ServiceError, as `handle` would.
+        """
+        ...
+
+    def denied(self, demand: "Demand", context: RequestContext) -> ServiceError:
+        """Return this service's error for a caller without the right."""
         ...
 
 

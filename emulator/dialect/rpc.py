@@ -6,16 +6,18 @@ a service gives its table of operations. Parameters come from query and form ali
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from emulator.auth.failures import AuthFailure
+from emulator.auth.permissions.judge import Demand
 from emulator.dialect.context import Answer, RequestContext
 from emulator.dialect.pop_errors import (
     InvalidActionNotFound,
     InvalidParameter,
     InvalidVersion,
     MissingAction,
+    NoPermission,
     PopError,
     RequestTooLarge,
     pop_auth_error,
@@ -67,6 +69,18 @@ class RpcFront:
         """Return the error for a body over *limit* bytes."""
         return RequestTooLarge(limit=limit)
 
+    def rights(self, operation: str, parameters: Parameters, context: RequestContext) -> Iterable[Demand]:
+        """Return the rights that a call of *operation* needs."""
+        del parameters
+        return [Demand(f"{self.name}:{operation}", f"acs:{self.name}:{context.region}:{context.world.account}:*")]
+
+    def denied(self, demand: Demand, context: RequestContext) -> ServiceError:
+        """Return the error for a caller without the right."""
+        del context
+        return NoPermission(
+            f"You are not authorized to do this action. Resource: {demand.resource} Action: {demand.action}"
+        )
+
     def chosen_request_id(self, context: RequestContext) -> str | None:
         """Return the request id the caller asked for, where the service allows that."""
         del context
@@ -91,6 +105,11 @@ class RpcFront:
         """Turn a reason into the gateway's code."""
         del context
         return pop_auth_error(failure)
+
+    def demands(self, context: RequestContext) -> Iterable[Demand]:
+        """Return the rights that the request needs; none for an action that is not there."""
+        found = self._operations.get(action_of(context).lower())
+        return self.rights(found[0], parameters_of(context), context) if found else ()
 
     def handle(self, context: RequestContext) -> Answer:
         """Find the operation, run it, write its reply.

@@ -27,6 +27,14 @@ class ForbiddenOrigin(GatewayError):
     template = "Requests of web pages are not served ({header})."
 
 
+class Unguarded(GatewayError):
+    """A caller without all rights calls a service that does not tell which rights are needed. Field: ``service``."""
+
+    code = "AccessDenied"
+    http_status = 403
+    template = "What users and roles may do in the service '{service}' cannot be checked; only the account itself may."
+
+
 class NoSuchService(GatewayError):
     """Nothing in the request names a service."""
 

@@ -39,7 +39,7 @@ class Pipeline:
     """The application behind the listening sockets (`emulator.http.message.Application`).
 
     The admin front must be in *fronts* from the beginning; the others are added before *loaded* is done, and calls
-    that come earlier wait for that.
+    that come earlier wait for that. Without *authorizer* every caller may do everything.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Pipeline:
         ids: Ids,
         account: AccountId,
         region: Region,
+        authorizer: stages.Authorizer | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -67,6 +68,7 @@ class Pipeline:
             stages.name_request,  # from here on every answer carries a request id
             stages.limit_body,  # before anything is computed over the body
             stages.authenticate(authenticator, account),  # who calls, in whose account
+            *([stages.authorize(authorizer)] if authorizer is not None else []),  # with --enforce-ram: may they
             stages.dispatch,  # the operation itself
         )
 

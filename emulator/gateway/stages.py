@@ -5,11 +5,15 @@ their order.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from emulator.auth.failures import AuthFailure
+from emulator.auth.permissions.conditions import Facts
+from emulator.auth.permissions.judge import Demand
 from emulator.auth.schemes import Authenticator
-from emulator.dialect.context import Answer, Front, RequestContext
-from emulator.gateway.errors import ForbiddenHost, ForbiddenOrigin, NoSuchService
+from emulator.dialect.context import Answer, Front, GuardedFront, RequestContext
+from emulator.dialect.facts import facts_of
+from emulator.gateway.errors import ForbiddenHost, ForbiddenOrigin, NoSuchService, Unguarded
 from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopback
 from emulator.gateway.router import choose
 from emulator.kernel.identity import AccountId, Principal, Region
@@ -80,6 +84,34 @@ def authenticate(authenticator: Authenticator, own_account: AccountId) -> Stage:
             )
         except AuthFailure as failure:
             raise front.auth_error(failure, context) from failure
+
+    return stage
+
+
+class Authorizer(Protocol):
+    """Knows what callers may do."""
+
+    def allows(self, principal: Principal, demand: Demand, facts: Facts) -> bool:
+        """Tell whether a caller may do what *demand* says; *facts* is what conditions can be about."""
+        ...
+
+
+def authorize(authorizer: Authorizer) -> Stage:
+    """Make the stage that refuses callers without the rights the request needs; it comes after authentication.
+
+    Who needed no signature needs no right either, and the account itself has all of them.
+    """
+
+    def stage(context: RequestContext) -> None:
+        front, principal = front_of(context), context.principal
+        if principal is None or not principal.access_key_id or principal.arn.endswith(":root"):
+            return
+        if not isinstance(front, GuardedFront):
+            raise Unguarded(service=front.name)
+        facts = facts_of(context)
+        for demand in front.demands(context):
+            if not authorizer.allows(principal, demand, facts):
+                raise front.denied(demand, context)
 
     return stage
 

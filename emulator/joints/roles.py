@@ -1,8 +1,11 @@
-"""Temporary keys for the roles that functions act in."""
+"""Roles: temporary keys for functions, and which roles can be assumed."""
 
+from emulator.auth.permissions.conditions import Facts
 from emulator.kernel.clock import Clock
-from emulator.kernel.identity import AccountId
+from emulator.kernel.identity import AccountId, Principal
 from emulator.services.fc.runtime.instance import Credentials
+from emulator.services.ram.authorizer import Authorizer
+from emulator.services.sts.limits import DURATION_S
 from emulator.services.sts.service import TemporaryKeys
 
 DEFAULT_ROLE = "AliyunFcDefaultRole"
@@ -25,3 +28,23 @@ class RoleKeys:
             access_key_secret=keys.access_key_secret,
             security_token=keys.security_token,
         )
+
+
+class AssumableRoles:
+    """Knows who may assume which role (the port `RoleDirectory` of the token service).
+
+    Unless permissions are *enforced*, a role that was never made is as good as one that was, and each trusts everybody.
+    """
+
+    def __init__(self, authorizer: Authorizer, *, enforced: bool) -> None:
+        self._authorizer = authorizer
+        self._enforced = enforced
+
+    def max_session_s(self, account: AccountId, role: str) -> int | None:
+        """Return how long a session of *role* may last, in seconds; None when there is no such role."""
+        known = self._authorizer.max_session_s(account, role)
+        return DURATION_S.high if known is None and not self._enforced else known
+
+    def may_assume(self, account: AccountId, role: str, caller: Principal, facts: Facts) -> bool:
+        """Tell whether *role* trusts the caller."""
+        return not self._enforced or self._authorizer.may_assume(account, role, caller, facts)

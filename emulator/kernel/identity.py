@@ -22,13 +22,15 @@ class Principal:
     """The caller of one request.
 
     ``arn`` is ``acs:ram::{account}:root``, ``...:user/{name}`` or ``...:assumed-role/{role}/{session}``.
-    ``access_key_id`` is empty for an unsigned request.
+    ``access_key_id`` is empty for an unsigned request. ``session_policy`` is the document that narrows what a temporary
+    key may do, empty when there is none.
     """
 
     account: AccountId
     access_key_id: str
     arn: str
     temporary: bool = False
+    session_policy: str = ""
 
 
 def stable_id(kind: str, account: str, name: str) -> str:

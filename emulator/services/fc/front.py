@@ -1,20 +1,28 @@
 """The front of Function Compute: picks the dialect by the path's version, writes errors and request ids."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from typing import Any, Literal
 
 from emulator.auth.failures import AuthFailure
+from emulator.auth.permissions.judge import Demand
 from emulator.dialect.context import Answer, RequestContext
 from emulator.dialect.dates import http_date
 from emulator.http.message import Response
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import World
 from emulator.kernel.ids import Ids
-from emulator.services.fc import limits
+from emulator.services.fc import limits, rights
 from emulator.services.fc.dialects import v2016, v2021, v2023
 from emulator.services.fc.dialects.exchange import Exchange, encode
-from emulator.services.fc.dialects.routing import Routes, serve
-from emulator.services.fc.errors import EntityTooLarge, FcError, InternalServerError, PathNotSupported, auth_error
+from emulator.services.fc.dialects.routing import Route, Routes, serve
+from emulator.services.fc.errors import (
+    AccessDenied,
+    EntityTooLarge,
+    FcError,
+    InternalServerError,
+    PathNotSupported,
+    auth_error,
+)
 from emulator.services.fc.http_invoke import check_verifiable
 from emulator.services.fc.http_routing import HttpTarget
 from emulator.services.fc.service import FunctionCompute
@@ -52,15 +60,9 @@ class FcFront:
 
         Raises: FcError.
         """
-        request = context.request
-        if self._service.sources.http_routing.concerns(request, context.host):
+        if self._service.sources.http_routing.concerns(context.request, context.host):
             return self._serve_trigger(context)
-        path = request.path
-        _, version, rest = (*path.split("/", 2), "", "")[:3]
-        routes = self._routes.get(version)
-        if routes is None:
-            raise PathNotSupported(method=request.method, path=request.decoded_path)
-        route, segments = routes.find(request.method, rest, request.decoded_path)
+        route, segments = self._route(context)
         context.operation = route.operation
         answer = serve(route, Exchange(self._service, context, segments))
         if isinstance(answer, Response):
@@ -75,6 +77,23 @@ class FcFront:
             return self._target(context).trigger.auth == "anonymous"
         except FcError:
             return False
+
+    def demands(self, context: RequestContext) -> Iterable[Demand]:
+        """Return the rights that the request needs; a signed call of an HTTP trigger needs that to call its function.
+
+        Raises: FcError.
+        """
+        if not self._service.sources.http_routing.concerns(context.request, context.host):
+            return rights.demands(*self._route(context), context)
+        trigger = self._target(context).trigger
+        return [rights.invocation(context.world, trigger.service or None, trigger.function, trigger.qualifier)]
+
+    def denied(self, demand: Demand, context: RequestContext) -> FcError:
+        """Return the error for a caller without the right."""
+        context.operation = demand.action.partition(":")[2]
+        return AccessDenied(
+            f"the caller is not authorized to perform '{demand.action}' on resource '{demand.resource}'"
+        )
 
     def open_to_web(self, context: RequestContext) -> bool:
         """Tell whether web pages of any origin may send the request: what CORS answers say is the function's affair."""
@@ -109,6 +128,18 @@ class FcFront:
         if for_trigger:
             response.headers.append(("X-Fc-Error-Type", "FcCommonError"))
         return _named(response, context)
+
+    def _route(self, context: RequestContext) -> tuple[Route, dict[str, str]]:
+        """Find the operation that method and path name.
+
+        Raises: PathNotSupported.
+        """
+        request = context.request
+        _, version, rest = (*request.path.split("/", 2), "", "")[:3]
+        routes = self._routes.get(version)
+        if routes is None:
+            raise PathNotSupported(method=request.method, path=request.decoded_path)
+        return routes.find(request.method, rest, request.decoded_path)
 
     # --- HTTP triggers -------------------------------------------------------------------------------------------
 

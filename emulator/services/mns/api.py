@@ -1,12 +1,14 @@
 """The message service as the gateway sees it: versions, URLs, errors, and the table of operations."""
 
 from emulator.auth.failures import AuthFailure
+from emulator.auth.permissions.judge import Demand
 from emulator.dialect.context import Answer, RequestContext
 from emulator.http.message import Response
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.ids import Ids
 from emulator.services.mns.call import Call, Handler
 from emulator.services.mns.errors import (
+    AccessDenied,
     ActionNotSupported,
     InvalidArgument,
     InvalidVersionHeader,
@@ -16,6 +18,7 @@ from emulator.services.mns.errors import (
 )
 from emulator.services.mns.message_api import MessageApi
 from emulator.services.mns.queue_api import QueueApi
+from emulator.services.mns.rights import demand
 from emulator.services.mns.routing import Route, route
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topic_api import TopicApi
@@ -57,6 +60,19 @@ class MnsFront:
     def too_large(self, limit: int) -> ServiceError:
         """Return the error for a body over *limit* bytes."""
         return InvalidArgument(name="Content-Length", low=0, high=limit, unit=" bytes")
+
+    def demands(self, context: RequestContext) -> list[Demand]:
+        """Return the right that the request needs.
+
+        Raises: MnsError.
+        """
+        found, query = _head(context)
+        return [demand(context.world, found, peek=query.get("peekonly", "").lower() == "true")]
+
+    def denied(self, demand: Demand, context: RequestContext) -> ServiceError:
+        """Return the error for a caller without the right."""
+        context.operation = demand.action.partition(":")[2]
+        return AccessDenied.to(demand)
 
     def handle(self, context: RequestContext) -> Answer:
         """Run the operation the request names; a long poll is answered with a future.

@@ -18,6 +18,7 @@ Source: MNS "Error codes"; texts marked "assumed" are ours.
 """
 
 from emulator.auth.failures import AuthFailure, Reason
+from emulator.auth.permissions.judge import Demand
 from emulator.kernel.errors import ServiceError
 
 
@@ -122,6 +123,11 @@ class AccessDenied(MnsError):
     code = "AccessDenied"
     http_status = 403
     template = "The OwnerId that your Access Key Id associated to is forbidden for this operation."
+
+    @classmethod
+    def to(cls, demand: Demand) -> "AccessDenied":
+        """Return the denial of a right, which it names. Source: that it names it is the emulator's own."""
+        return cls(f"{cls.template} Action: {demand.action} Resource: {demand.resource}")
 
 
 class InvalidSecurityToken(MnsError):

@@ -1,7 +1,12 @@
 """Resource access management as the gateway sees it, version 2015-05-01, spoken RPC."""
 
-from emulator.dialect.rpc import RpcFront
+from collections.abc import Iterable
+
+from emulator.auth.permissions.judge import Demand
+from emulator.dialect.context import RequestContext
+from emulator.dialect.rpc import Parameters, RpcFront
 from emulator.kernel.ids import Ids
+from emulator.services.ram import rights
 from emulator.services.ram.policy_api import PolicyApi
 from emulator.services.ram.role_api import RoleApi
 from emulator.services.ram.service import AccessManagement
@@ -20,3 +25,8 @@ class RamFront(RpcFront):
             **PolicyApi(service.policies, service.roles, service.users).operations,
         }
         super().__init__("ram", VERSION, operations, ids, upper_case_ids=True)
+
+    def rights(self, operation: str, parameters: Parameters, context: RequestContext) -> Iterable[Demand]:
+        """Return the rights that a call of *operation* needs."""
+        own_user = context.principal.arn.partition(":user/")[2] if context.principal else ""
+        return rights.demands(context.world.account, operation, parameters, own_user)

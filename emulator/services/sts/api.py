@@ -1,6 +1,10 @@
 """The operations of the security token service, version 2015-04-01."""
 
+from collections.abc import Iterable
+
+from emulator.auth.permissions.judge import Demand
 from emulator.dialect.context import RequestContext
+from emulator.dialect.facts import facts_of
 from emulator.dialect.rpc import Parameters, Reply, RpcFront, action_of
 from emulator.kernel.identity import AccountId
 from emulator.kernel.ids import Ids
@@ -11,6 +15,7 @@ from emulator.services.sts.service import TemporaryKeys
 from emulator.services.sts.wire import parse_assume_role, render_assumed_role, render_caller_identity
 
 VERSION = "2015-04-01"
+ASSUME_ROLE = "sts:AssumeRole"
 
 
 class StsFront(RpcFront):
@@ -29,23 +34,39 @@ class StsFront(RpcFront):
         """Let the one unsigned action of the real service through, to be told that it does not exist here."""
         return action_of(context).lower() == "assumerolewithoidc"
 
+    def rights(self, operation: str, parameters: Parameters, context: RequestContext) -> Iterable[Demand]:
+        """Return the right to assume the role; everybody may ask who it is."""
+        del context
+        role = parameters.get("RoleArn", "")
+        return [Demand(ASSUME_ROLE, role)] if operation == "AssumeRole" and role else []
+
     def _assume_role(self, context: RequestContext, parameters: Parameters) -> Reply:
         """Hand out a temporary key for a role's session.
 
         The real service refuses the account's own keys with NoPermission: only users and roles may assume a role.
         Here the account's key is the one key everybody has, so it is let through.
 
-        Raises: what `parse_assume_role` raises, RoleNotFound, InvalidDurationSeconds, TooManyKeys.
+        Raises: what `parse_assume_role` raises, RoleNotFound, NoPermission for a caller whom the role does not trust,
+        InvalidDurationSeconds, TooManyKeys.
         """
         request = parse_assume_role(parameters)
         account = context.world.account
         longest_s = self._longest_session_s(account, request.role) if request.account == account else None
         if longest_s is None:
             raise RoleNotFound(arn=request.role_arn)
+        if not self._trusts(context, request.role):
+            raise self.denied(Demand(ASSUME_ROLE, request.role_arn), context)
         if request.duration_s > longest_s:
             raise InvalidDurationSeconds(low=DURATION_S.low, high=longest_s)
-        credentials = self._keys.issue(account, request.role, request.session_name, request.duration_s, context.now)
+        credentials = self._keys.issue(
+            account, request.role, request.session_name, request.duration_s, context.now, policy=request.policy
+        )
         return render_assumed_role(request, credentials)
+
+    def _trusts(self, context: RequestContext, role: str) -> bool:
+        if self._roles is None or context.principal is None:
+            return True
+        return self._roles.may_assume(context.world.account, role, context.principal, facts_of(context))
 
     def _longest_session_s(self, account: AccountId, role: str) -> int | None:
         return DURATION_S.high if self._roles is None else self._roles.max_session_s(account, role)

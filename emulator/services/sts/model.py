@@ -17,13 +17,14 @@ class TemporaryCredentials:
 
 @frozen
 class AssumeRole:
-    """A checked AssumeRole request."""
+    """A checked AssumeRole request; ``policy`` is the document that narrows the session, empty when there is none."""
 
     account: AccountId
     role: str
     role_arn: str
     session_name: str
     duration_s: int
+    policy: str = ""
 
 
 def session_arn(account: AccountId, role: str, session_name: str) -> str:

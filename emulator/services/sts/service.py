@@ -56,11 +56,11 @@ class TemporaryKeys:
         if key is not None or not key_id.startswith("STS."):
             return key
         row = self._database.read(
-            "SELECT account, secret, token, arn, expires_at FROM sts_keys WHERE key_id = ?", (key_id,)
+            "SELECT account, secret, token, arn, expires_at, policy FROM sts_keys WHERE key_id = ?", (key_id,)
         ).fetchone()
         if row is None:
             return None
-        account, secret, token, arn, expires_at = row
+        account, secret, token, arn, expires_at, policy = row
         key = AccessKey(
             key_id=key_id,
             account=AccountId(account),
@@ -68,13 +68,16 @@ class TemporaryKeys:
             token=token,
             arn=arn,
             expires_at=Millis(expires_at),
+            policy=policy,
         )
         return self._cache(key)
 
     def issue(
-        self, account: AccountId, role: str, session_name: str, duration_s: int, now: Millis
+        self, account: AccountId, role: str, session_name: str, duration_s: int, now: Millis, *, policy: str = ""
     ) -> TemporaryCredentials:
         """Make a new key for a session of *role* that expires *duration_s* seconds from *now*; stored.
+
+        *policy* is a document that narrows what the session may do.
 
         Raises: TooManyKeys.
         """
@@ -93,10 +96,12 @@ class TemporaryKeys:
             token=credentials.security_token,
             arn=session_arn(account, role, session_name),
             expires_at=credentials.expiration,
+            policy=policy,
         )
         self._database.write(
-            "INSERT INTO sts_keys (key_id, account, secret, token, arn, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
-            (key.key_id, account, key.secret, key.token, key.arn, key.expires_at),
+            "INSERT INTO sts_keys (key_id, account, secret, token, arn, expires_at, policy)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (key.key_id, account, key.secret, key.token, key.arn, key.expires_at, policy),
         )
         self._plan_sweep(Millis(credentials.expiration + KEPT_EXPIRED_MS))
         self._count += 1

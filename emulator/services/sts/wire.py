@@ -1,10 +1,10 @@
 """Parameters of the security token service to checked requests, and its answers."""
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from emulator.auth.permissions.policy import MalformedPolicy, parse_policy
 from emulator.dialect.dates import iso_seconds
 from emulator.kernel.identity import AccountId, Principal, stable_id
 from emulator.services.sts.errors import (
@@ -25,7 +25,7 @@ _SESSION_NAME = re.compile(r"[A-Za-z0-9.@_-]+", re.ASCII)
 def parse_assume_role(parameters: Mapping[str, str]) -> AssumeRole:
     """Read and check an AssumeRole request.
 
-    A policy is checked for its form only. ``ExternalId`` and ``SourceIdentity`` are accepted and not used.
+    ``ExternalId`` and ``SourceIdentity`` are accepted and not used.
 
     Raises: MissingRoleArn, MissingRoleSessionName, InvalidRoleArn, InvalidRoleSessionName, InvalidDurationSeconds,
     InvalidPolicyGrammar.
@@ -49,6 +49,7 @@ def parse_assume_role(parameters: Mapping[str, str]) -> AssumeRole:
         role_arn=arn,
         session_name=session_name,
         duration_s=_duration(parameters.get("DurationSeconds", "")),
+        policy=parameters.get("Policy", ""),
     )
 
 
@@ -61,20 +62,12 @@ def _duration(text: str) -> int:
 
 
 def _check_policy(text: str) -> None:
+    if len(text) > POLICY_LENGTH:
+        raise InvalidPolicyGrammar
     try:
-        policy = json.loads(text) if len(text) <= POLICY_LENGTH else None
-    except (ValueError, RecursionError):
-        policy = None
-    if not isinstance(policy, dict) or not isinstance(policy.get("Version"), str):
-        raise InvalidPolicyGrammar
-    statements = policy.get("Statement")
-    if isinstance(statements, dict):
-        statements = [statements]
-    if not isinstance(statements, list) or not statements:
-        raise InvalidPolicyGrammar
-    for statement in statements:
-        if not isinstance(statement, dict) or statement.get("Effect") not in {"Allow", "Deny"}:
-            raise InvalidPolicyGrammar
+        parse_policy(text)
+    except MalformedPolicy as error:
+        raise InvalidPolicyGrammar from error
 
 
 def render_assumed_role(request: AssumeRole, credentials: TemporaryCredentials) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """The operations of API version 2019-03-15: parse, call the service, render."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 
+from emulator.auth.permissions.judge import Demand
 from emulator.dialect.context import Answer, RequestContext
 from emulator.dialect.rpc import Operation, Parameters, Reply, RpcFront, version_of
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.ids import Ids
-from emulator.services.workflow import limits, wire
+from emulator.services.workflow import limits, rights, wire
 from emulator.services.workflow.errors import (
+    AccessDenied,
     ActionNotSupported,
     APIVersionNotSupported,
     EntityTooLarge,
@@ -45,6 +47,15 @@ class WorkflowFront(RpcFront):
     def too_large(self, limit: int) -> ServiceError:
         """Return this service's error for a request over the limit."""
         return EntityTooLarge(limit=limit)
+
+    def rights(self, operation: str, parameters: Parameters, context: RequestContext) -> Iterable[Demand]:
+        """Return the rights that a call of *operation* needs."""
+        return rights.demands(context.world, operation, parameters)
+
+    def denied(self, demand: Demand, context: RequestContext) -> ServiceError:
+        """Return the error for a caller without the right."""
+        del context
+        return AccessDenied(action=demand.action, resource=demand.resource)
 
     def chosen_request_id(self, context: RequestContext) -> str | None:
         """Return the parameter ``RequestId``; the answer then carries it.

@@ -6,6 +6,7 @@
     `-- WorkflowError
         |-- ActionNotSupported, APIVersionNotSupported
         |-- InvalidArgument, MissingRequiredParams, EntityTooLarge
+        |-- AccessDenied
         |-- FlowNotExists, FlowAlreadyExists
         |-- FlowVersionNotExists, FlowAliasNotExists, FlowAliasAlreadyExists
         |-- ExecutionNotExists, ExecutionAlreadyExists, ExecutionAlreadyCompleted
@@ -62,6 +63,14 @@ class EntityTooLarge(WorkflowError):
 
     code = "EntityTooLarge"
     template = "The payload size exceeds maximum allowed size ({limit} bytes)."
+
+
+class AccessDenied(WorkflowError):
+    """The caller has not the right. Fields: ``action``, ``resource``. Source: the code; the text is Function Compute's."""
+
+    code = "AccessDenied"
+    http_status = 403
+    template = "the caller is not authorized to perform '{action}' on resource '{resource}'"
 
 
 class FlowNotExists(WorkflowError):

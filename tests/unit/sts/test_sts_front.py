@@ -32,6 +32,9 @@ class OneRole:
     def max_session_s(self, account, role):
         return 1800 if (account, role) == (ACCOUNT, "known") else None
 
+    def may_assume(self, account, role, caller, facts):
+        return caller.arn != f"acs:ram::{ACCOUNT}:user/stranger"
+
 
 class Bench:
     def __init__(self, roles=None):
@@ -98,7 +101,9 @@ def test_duration_is_what_was_asked_for(bench, seconds):
     assert reply["Credentials"]["Expiration"] == iso_seconds(bench.clock.now() + seconds * SECOND)
 
 
-@pytest.mark.parametrize("policy", [POLICY, '{"Version":"1","Statement":{"Effect":"Deny"}}'])
+@pytest.mark.parametrize(
+    "policy", [POLICY, '{"Version":"1","Statement":{"Effect":"Deny","Action":"fc:*","Resource":"*"}}']
+)
 def test_well_formed_policy_is_accepted(bench, policy):
     """A policy of the right form passes."""
     assert bench.call("AssumeRole", RoleArn=ROLE, RoleSessionName="alice", Policy=policy)["Credentials"]
@@ -200,3 +205,29 @@ def test_only_the_unsigned_action_may_come_unsigned(bench):
     assert bench.front.auth_error(AuthFailure(Reason.MISSING_TOKEN), bench.context("AssumeRole")).code == (
         "MissingSecurityToken"
     )
+
+
+def test_session_keeps_the_policy_that_narrows_it():
+    """The key that authenticates with it carries the document, after a restart as well."""
+    bench = Bench()
+    key_id = bench.call("AssumeRole", RoleArn=ROLE, RoleSessionName="alice", Policy=POLICY)["Credentials"][
+        "AccessKeyId"
+    ]
+
+    bench.keys._keys.clear()
+
+    assert bench.keys.find(key_id).policy == POLICY
+    bench.database.close()
+
+
+def test_role_that_does_not_trust_the_caller_is_not_assumed():
+    """The refusal names the action and the role."""
+    bench = Bench(OneRole())
+    stranger = Principal(ACCOUNT, "key", f"acs:ram::{ACCOUNT}:user/stranger")
+    arn = f"acs:ram::{ACCOUNT}:role/known"
+
+    refused = bench.refusal(principal=stranger, RoleArn=arn, RoleSessionName="alice", DurationSeconds=900)
+
+    assert (refused.code, refused.http_status) == ("NoPermission", 403)
+    assert f"Resource: {arn} Action: sts:AssumeRole" in refused.message
+    bench.database.close()

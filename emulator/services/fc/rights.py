@@ -1,0 +1,110 @@
+"""Which right each request for Function Compute needs: an action, and the resource names policies know things by.
+
+The action is the operation's name but where the vendor's table has another; the resource follows the path. A list, and
+the making of something whose name is not known yet, is about ``.../*``.
+
+Source: Function Compute 2.0 and 3.0, "Policies and sample policies"; the denial quoted by Serverless Devs names
+``services/*`` for CreateService.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from emulator.auth.permissions.judge import Demand
+from emulator.dialect.context import RequestContext
+from emulator.kernel.identity import World
+from emulator.services.fc.dialects.routing import Route
+from emulator.services.fc.model import LATEST
+
+SERVICE = "fc.aliyuncs.com"
+"""How trust policies and ``acs:Service`` name Function Compute."""
+
+_COLLECTIONS = frozenset(
+    {
+        "services", "functions", "triggers", "versions", "aliases", "layers", "custom-domains", "async-tasks",
+        "stateful-async-invocations", "bindings", "vpc-bindings", "instances", "sessions", "snapshots",
+    }
+)  # fmt: skip
+_ACTIONS = {
+    "PutAsyncInvokeConfig": "PutFunctionAsyncInvokeConfig",
+    "GetAsyncInvokeConfig": "GetFunctionAsyncInvokeConfig",
+    "DeleteAsyncInvokeConfig": "DeleteFunctionAsyncInvokeConfig",
+    "ListAsyncInvokeConfigs": "ListFunctionAsyncInvokeConfigs",
+}
+_NAMED_IN_BODY = {
+    "CreateFunction": "functionName",
+    "CreateTrigger": "triggerName",
+    "CreateAlias": "aliasName",
+    "CreateCustomDomain": "domainName",
+}
+_GIVING_ROLES = {
+    "CreateService": "role",
+    "UpdateService": "role",
+    "CreateFunction": "role",
+    "UpdateFunction": "role",
+    "CreateTrigger": "invocationRole",
+    "UpdateTrigger": "invocationRole",
+}
+
+
+def demands(route: Route, segments: Mapping[str, str], context: RequestContext) -> Iterator[Demand]:
+    """Yield what a request for the operation of *route* needs; *segments* are the values of its path."""
+    operation = route.operation
+    body = _body(context) if operation in _NAMED_IN_BODY or operation in _GIVING_ROLES else {}
+    name = body.get(_NAMED_IN_BODY.get(operation, ""))
+    path = _path(route, segments, name if isinstance(name, str) and name else "*")
+    qualifier = dict(context.request.query_pairs).get("qualifier", "")
+    if qualifier and route.path.count("{") and path.rpartition("/")[0].endswith("functions"):
+        path = _qualified(path, qualifier)
+    world = context.world
+    general = (_arn(world, path.rpartition("/")[0] + "/*"),) if name and operation.startswith("Create") else ()
+    yield Demand(f"fc:{_ACTIONS.get(operation, operation)}", _arn(world, path), general)
+    role = body.get(_GIVING_ROLES.get(operation, ""))
+    if isinstance(role, str) and role:
+        yield Demand("ram:PassRole", role, (), (("acs:Service", SERVICE),))
+
+
+def invocation(world: World, service: str | None, function: str, qualifier: str | None) -> Demand:
+    """Return the right to call a function."""
+    qualifier = "" if qualifier in {None, LATEST} else str(qualifier)
+    path = f"services/{service}/functions/{function}" if service else f"functions/{function}"
+    return Demand("fc:InvokeFunction", _arn(world, _qualified(path, qualifier)))
+
+
+def _path(route: Route, segments: Mapping[str, str], name: str) -> str:
+    """Return the part of the route's path that names a resource, its placeholders filled."""
+    parts = route.path.strip("/").split("/")
+    named: list[str] = []
+    for index, part in enumerate(parts):
+        if part[0] == "{":
+            continue
+        if parts[index + 1 :] and parts[index + 1][0] == "{":
+            named += [part, segments.get(parts[index + 1].strip("{}"), "*")]
+        elif part in _COLLECTIONS or (index == 0 and part.endswith("-configs")):
+            return "/".join([*named, part, name])
+        else:
+            break  # what follows is something of the resource, not one of its own
+    return "/".join(named) or "*"
+
+
+def _qualified(path: str, qualifier: str) -> str:
+    """Return the path of a function with the qualifier where its generation has it."""
+    if not qualifier or qualifier == LATEST:
+        return path
+    kind, service, *rest = path.split("/", 2)
+    if kind == "functions":
+        return f"{path}/{qualifier}"
+    return path if "." in service else "/".join([kind, f"{service}.{qualifier}", *rest])
+
+
+def _arn(world: World, path: str) -> str:
+    return f"acs:fc:{world.region}:{world.account}:{path}"
+
+
+def _body(context: RequestContext) -> dict[str, Any]:
+    try:
+        body = json.loads(context.request.body or b"{}")
+    except (ValueError, RecursionError):
+        return {}  # the operation itself tells what is wrong with it
+    return body if isinstance(body, dict) else {}

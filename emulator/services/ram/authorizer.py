@@ -1,0 +1,80 @@
+"""Whether a caller may do something, by the policies kept here: users, sessions of roles, services in a role's name."""
+
+from collections.abc import Iterator
+
+from emulator.auth.permissions.conditions import Facts
+from emulator.auth.permissions.judge import Demand, Verdict, judge, trusts
+from emulator.auth.permissions.policy import Policy, parse_policy, parse_trust_policy
+from emulator.kernel.identity import AccountId, Principal
+from emulator.services.ram.model import Holder, HolderKind, role_arn
+from emulator.services.ram.service import AccessManagement
+
+ASSUME_ROLE = "sts:AssumeRole"
+
+
+class Authorizer:
+    """Judges callers. Documents that have been read are kept until anything about identities or policies changes."""
+
+    def __init__(self, access: AccessManagement) -> None:
+        self._access = access
+        self._generation = -1
+        self._policies: dict[Holder, tuple[Policy, ...]] = {}
+
+    def allows(self, principal: Principal, demand: Demand, facts: Facts) -> bool:
+        """Tell whether a caller may do what *demand* says.
+
+        The account itself may do everything. A user has its own policies and those of its groups. Who has assumed a
+        role has the role's, and of them only what the session's own policy allows as well.
+        """
+        kind, _, name = principal.arn.rpartition(":")[2].partition("/")
+        match kind:
+            case "root":
+                return True
+            case "user":
+                policies = list(self._of_user(principal.account, name))
+            case "assumed-role":
+                policies = list(self._of(principal.account, HolderKind.ROLE, name.partition("/")[0]))
+            case _:
+                return False
+        if judge(policies, demand, facts) is not Verdict.ALLOWED:
+            return False
+        if not principal.session_policy:
+            return True
+        return judge([parse_policy(principal.session_policy)], demand, facts) is Verdict.ALLOWED
+
+    def max_session_s(self, account: AccountId, role: str) -> int | None:
+        """Return how long a session of *role* may last, in seconds; None when there is no such role."""
+        found = self._access.store.role(account, role)
+        return found.max_session_s if found else None
+
+    def may_assume(self, account: AccountId, role: str, caller: Principal, facts: Facts) -> bool:
+        """Tell whether the trust policy of *role* names the caller."""
+        found = self._access.store.role(account, role)
+        return found is not None and trusts(parse_trust_policy(found.trust), ASSUME_ROLE, arn=caller.arn, facts=facts)
+
+    def service_lacks(self, account: AccountId, arn: str, service: str, demand: Demand, facts: Facts) -> Demand | None:
+        """Return the right that a cloud *service* lacks to do something in the name of the role *arn*; None for none.
+
+        It may do it when the role is there, trusts the service and has the right. A role of another account is none.
+        """
+        owner, _, role = arn.partition(":role/")
+        found = self._access.store.role(account, role) if owner == f"acs:ram::{account}" else None
+        if found is None or not trusts(parse_trust_policy(found.trust), ASSUME_ROLE, service=service, facts=facts):
+            return Demand(ASSUME_ROLE, arn or role_arn(account, "*"))
+        return None if judge(self._of(account, HolderKind.ROLE, role), demand, facts) is Verdict.ALLOWED else demand
+
+    def _of_user(self, account: AccountId, name: str) -> Iterator[Policy]:
+        yield from self._of(account, HolderKind.USER, name)
+        for _, group, _ in self._access.store.memberships(account, user=name):
+            yield from self._of(account, HolderKind.GROUP, group)
+
+    def _of(self, account: AccountId, kind: HolderKind, name: str) -> tuple[Policy, ...]:
+        if self._generation != self._access.store.generation:
+            self._policies.clear()
+            self._generation = self._access.store.generation
+        holder = Holder(account=account, kind=kind, name=name)
+        found = self._policies.get(holder)
+        if found is None:
+            found = tuple(parse_policy(document) for document in self._access.policies.documents(holder))
+            self._policies[holder] = found
+        return found

@@ -1,0 +1,384 @@
+"""`--enforce-ram`: what users, sessions of roles, functions and flows may do, through the official clients."""
+
+import json
+
+import fc2
+import pytest
+from alibabacloud_ram20150501 import models
+from alibabacloud_ram20150501.client import Client as RamClient
+from alibabacloud_sts20150401.client import Client as StsClient
+from alibabacloud_sts20150401.models import AssumeRoleRequest
+from alibabacloud_tea_openapi.exceptions import ClientException
+from alibabacloud_tea_openapi.models import Config
+from aliyunsdkcore.acs_exception.exceptions import ServerException
+from mns.account import Account
+from mns.mns_exception import MNSServerException
+from mns.queue import Message, QueueMeta
+from mns.subscription import SubscriptionMeta
+from mns.topic import TopicMessage, TopicMeta
+
+pytestmark = pytest.mark.sdk
+
+ECHO = "def handler(event, context):\n    return event\n"
+CALLER = """
+import os
+import urllib.error
+from mns.account import Account
+from mns.mns_exception import MNSServerException
+from mns.queue import Message
+
+def handler(event, context):
+    keys = context.credentials
+    account = Account(os.environ["LOCALYUN_ENDPOINT"], keys.access_key_id, keys.access_key_secret, keys.security_token)
+    try:
+        account.get_queue("orders").send_message(Message("from the function"))
+    except MNSServerException as error:
+        return error.type
+    return "sent"
+"""
+
+
+class World:
+    """An emulator that enforces permissions, and its owner's clients."""
+
+    def __init__(self, running):
+        self.running = running
+        self.account = running.keys["accountId"]
+        self.owner = (running.keys["accessKeyId"], running.keys["accessKeySecret"], None)
+        self.ram = RamClient(self.config(self.owner))
+        self._policies = 0
+        self._accounts = []
+
+    def close(self):
+        for account in self._accounts:
+            account.get_client().close_connection()
+
+    def config(self, key):
+        key_id, secret, token = key
+        return Config(
+            endpoint=self.running.address,
+            protocol="http",
+            region_id="cn-hangzhou",
+            access_key_id=key_id,
+            access_key_secret=secret,
+            security_token=token,
+        )
+
+    # --- identities ----------------------------------------------------------------------------------------------
+
+    def user(self, name, *statements, system=()):
+        """Make a user with a policy of *statements*, and those of the *system*; return its key."""
+        self.ram.create_user(models.CreateUserRequest(user_name=name))
+        for kind, policy in self._named(statements, system):
+            self.ram.attach_policy_to_user(
+                models.AttachPolicyToUserRequest(user_name=name, policy_type=kind, policy_name=policy)
+            )
+        key = self.ram.create_access_key(models.CreateAccessKeyRequest(user_name=name)).body.access_key
+        return key.access_key_id, key.access_key_secret, None
+
+    def role(self, name, *statements, system=(), trusts=None):
+        """Make a role that *trusts* principals (default: the account); return its resource name."""
+        trusted = trusts or {"RAM": f"acs:ram::{self.account}:root"}
+        trust = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": trusted}
+        self.ram.create_role(
+            models.CreateRoleRequest(
+                role_name=name, assume_role_policy_document=json.dumps({"Version": "1", "Statement": [trust]})
+            )
+        )
+        for kind, policy in self._named(statements, system):
+            self.ram.attach_policy_to_role(
+                models.AttachPolicyToRoleRequest(role_name=name, policy_type=kind, policy_name=policy)
+            )
+        return f"acs:ram::{self.account}:role/{name}"
+
+    def _named(self, statements, system):
+        for policy in system:
+            yield "System", policy
+        if statements:
+            self._policies += 1
+            name = f"policy-{self._policies}"
+            document = json.dumps({"Version": "1", "Statement": list(statements)})
+            self.ram.create_policy(models.CreatePolicyRequest(policy_name=name, policy_document=document))
+            yield "Custom", name
+
+    def session(self, key, role, policy=None):
+        """Assume a role with *key*; return the session's key."""
+        request = AssumeRoleRequest(role_arn=role, role_session_name="test", policy=policy and json.dumps(policy))
+        found = StsClient(self.config(key)).assume_role(request).body.credentials
+        return found.access_key_id, found.access_key_secret, found.security_token
+
+    # --- clients -------------------------------------------------------------------------------------------------
+
+    def mns(self, key):
+        made = Account(self.running.url, key[0], key[1], key[2] or "")
+        self._accounts.append(made)
+        return made
+
+    def fc(self, key):
+        return fc2.Client(
+            endpoint=self.running.url, accessKeyID=key[0], accessKeySecret=key[1], securityToken=key[2] or ""
+        )
+
+    def fnf(self, key):
+        return self.running.fnf(key=key[0], secret=key[1])
+
+
+@pytest.fixture
+def new_world(new_emulator):
+    """Make worlds whose clients are closed with the test."""
+    made = []
+
+    def make(functions=None, *options):
+        made.append(World(new_emulator(functions, "--ephemeral", *(options or ["--enforce-ram"])).start()))
+        return made[-1]
+
+    yield make
+    for world in made:
+        world.close()
+
+
+@pytest.fixture
+def world(new_world):
+    return new_world()
+
+
+@pytest.fixture
+def functions(tmp_path):
+    """A folder with a function that echoes and one that sends to the queue ``orders``."""
+    folder = tmp_path / "functions"
+    for name, code in (("echo", ECHO), ("caller", CALLER)):
+        (folder / "shop" / name).mkdir(parents=True)
+        (folder / "shop" / name / "index.py").write_text(code)
+    return folder
+
+
+def allow(action, resource="*", **condition):
+    statement = {"Effect": "Allow", "Action": action, "Resource": resource}
+    return {**statement, "Condition": condition} if condition else statement
+
+
+def deny(action, resource="*"):
+    return {"Effect": "Deny", "Action": action, "Resource": resource}
+
+
+def queue(world, name="orders"):
+    made = world.mns(world.owner).get_queue(name)
+    made.create(QueueMeta())
+    return made
+
+
+# --- the message service --------------------------------------------------------------------------------------------
+
+
+def test_user_with_the_fine_grained_policy_may_send_and_nothing_else(world):
+    """`mns:SendMessage` on one queue; the denial names the action and the resource that are missing."""
+    queue(world)
+    queue(world, "others")
+    sender = world.mns(world.user("sender", allow("mns:SendMessage", "acs:mns:*:*:/queues/orders/messages")))
+
+    sent = sender.get_queue("orders").send_message(Message("hello"))
+    with pytest.raises(MNSServerException) as receiving:
+        sender.get_queue("orders").receive_message()
+    with pytest.raises(MNSServerException) as elsewhere:
+        sender.get_queue("others").send_message(Message("hello"))
+
+    assert sent.message_id
+    assert receiving.value.type == elsewhere.value.type == "AccessDenied"
+    assert "mns:ReceiveMessage" in receiving.value.message
+    assert f"acs:mns:cn-hangzhou:{world.account}:/queues/others/messages" in elsewhere.value.message
+
+
+def test_reading_policy_lets_peek_but_not_receive(world):
+    """Peeking is an action of its own."""
+    queue(world).send_message(Message("hello"))
+    reader = world.mns(world.user("reader", system=["AliyunMNSReadOnlyAccess"])).get_queue("orders")
+
+    assert reader.peek_message().message_body == b"hello"
+    assert reader.get_attributes().queue_name == "orders"
+    with pytest.raises(MNSServerException) as refused:
+        reader.receive_message()
+    assert refused.value.type == "AccessDenied"
+
+
+def test_publishing_and_subscribing_are_different_rights(world):
+    """Each on its own resource below the topic."""
+    topic = world.mns(world.owner).get_topic("news")
+    topic.create(TopicMeta())
+    publisher = world.mns(world.user("publisher", allow("mns:PublishMessage", "acs:mns:*:*:/topics/news/messages")))
+
+    assert publisher.get_topic("news").publish_message(TopicMessage("hello")).message_id
+    with pytest.raises(MNSServerException) as refused:
+        publisher.get_subscription("news", "mine").subscribe(SubscriptionMeta("http://127.0.0.1:1/"))
+    assert "/topics/news/subscriptions/mine" in refused.value.message
+
+
+def test_condition_decides(world):
+    """A statement counts only while its condition holds."""
+    queue(world)
+    now = allow("mns:*", IpAddress={"acs:SourceIp": "127.0.0.0/8"}, Bool={"acs:SecureTransport": "false"})
+    past = allow("mns:*", DateLessThan={"acs:CurrentTime": "2020-01-01T00:00:00Z"})
+    present, late = world.mns(world.user("present", now)), world.mns(world.user("late", past))
+
+    assert present.get_queue("orders").send_message(Message("hello")).message_id
+    with pytest.raises(MNSServerException):
+        late.get_queue("orders").send_message(Message("hello"))
+
+
+# --- function compute ------------------------------------------------------------------------------------------------
+
+
+def test_user_may_invoke_only_the_function_it_has_the_right_for(new_world, functions):
+    """The denial is Function Compute's own."""
+    world = new_world(functions)
+    invoker = world.fc(world.user("invoker", allow("fc:InvokeFunction", "acs:fc:*:*:services/shop/functions/echo")))
+
+    assert invoker.invoke_function("shop", "echo", payload=b"hi").data == b"hi"
+    with pytest.raises(fc2.FcError) as other:
+        invoker.invoke_function("shop", "caller")
+    with pytest.raises(fc2.FcError) as creating:
+        invoker.create_service("new")
+    assert (other.value.status_code, other.value.err_code) == (403, "AccessDenied")
+    told = f"'fc:InvokeFunction' on resource 'acs:fc:cn-hangzhou:{world.account}:services/shop/functions/caller'"
+    assert told in other.value.message
+    assert f"'fc:CreateService' on resource 'acs:fc:cn-hangzhou:{world.account}:services/*'" in creating.value.message
+
+
+def test_giving_a_function_a_role_needs_the_right_to_pass_it(world):
+    """Else whoever creates functions could do whatever any role may do."""
+    role = world.role("strong", system=["AdministratorAccess"], trusts={"Service": "fc.aliyuncs.com"})
+    maker = world.fc(world.user("maker", allow("fc:*")))
+    trusted = world.fc(world.user("trusted", system=["AliyunFCFullAccess"]))
+
+    with pytest.raises(fc2.FcError) as refused:
+        maker.create_service("own", role=role)
+    assert f"'ram:PassRole' on resource '{role}'" in refused.value.message
+    assert maker.create_service("own").data["serviceName"] == "own"
+    assert trusted.create_service("other", role=role).data["role"] == role
+
+
+def test_function_acts_with_the_rights_of_its_role(new_world, functions):
+    """The same function sends when its role may, and is refused when it may not."""
+    (functions / "shop" / "service.yml").write_text("role: acs:ram:::role/sender\n")
+    world = new_world(functions)
+    queue(world)
+
+    before = world.fc(world.owner).invoke_function("shop", "caller").data
+    world.role("sender", allow("mns:SendMessage", "acs:mns:*:*:/queues/orders/messages"))
+    after = world.fc(world.owner).invoke_function("shop", "caller").data
+
+    assert (before, after) == (b"AccessDenied", b"sent")
+
+
+# --- roles -----------------------------------------------------------------------------------------------------------
+
+
+def test_session_has_the_rights_of_its_role_within_its_own_policy(world):
+    """Role and session policy must both allow."""
+    queue(world)
+    role = world.role("worker", allow("mns:*"))
+    alice = world.user("alice", system=["AliyunSTSAssumeRoleAccess"])
+    narrow = {"Version": "1", "Statement": [allow("mns:SendMessage"), allow("fc:*")]}
+
+    whole = world.mns(world.session(alice, role)).get_queue("orders")
+    narrowed = world.mns(world.session(alice, role, narrow)).get_queue("orders")
+
+    narrowed.send_message(Message("hello"))
+    with pytest.raises(MNSServerException):
+        narrowed.receive_message()
+    assert whole.receive_message().message_body == b"hello"
+    with pytest.raises(fc2.FcError):
+        world.fc(world.session(alice, role, narrow)).list_services()
+
+
+def test_role_is_assumed_only_by_whom_it_trusts_and_who_has_the_right(world):
+    """Two policies decide: the caller's and the role's; a role that is not there is told as such."""
+    alice = world.user("alice", system=["AliyunSTSAssumeRoleAccess"])
+    bob = world.user("bob")
+    open_to_all = world.role("open")
+    for_bob = world.role("for-bob", trusts={"RAM": f"acs:ram::{world.account}:user/bob"})
+
+    def code(key, role):
+        with pytest.raises(ClientException) as refused:
+            world.session(key, role)
+        return refused.value.code, refused.value.status_code
+
+    assert world.session(alice, open_to_all)[0].startswith("STS.")
+    assert code(alice, for_bob) == ("NoPermission", 403)
+    assert code(bob, for_bob) == ("NoPermission", 403)
+    assert code(alice, f"acs:ram::{world.account}:role/nobody") == ("EntityNotExist.Role", 404)
+
+
+def test_ram_itself_is_guarded(world):
+    """A user who reads may not write, so nobody gives rights to itself."""
+    reader = RamClient(world.config(world.user("reader", system=["AliyunRAMReadOnlyAccess"])))
+    request = models.AttachPolicyToUserRequest(
+        user_name="reader", policy_type="System", policy_name="AdministratorAccess"
+    )
+
+    assert reader.list_users(models.ListUsersRequest()).body.users.user[0].user_name == "reader"
+    with pytest.raises(ClientException) as refused:
+        reader.attach_policy_to_user(request)
+
+    assert (refused.value.code, refused.value.status_code) == ("NoPermission", 403)
+    assert f"Resource: acs:ram:*:{world.account}:user/reader Action: ram:AttachPolicyToUser" in refused.value.message
+
+
+def test_rights_of_groups_are_their_members(world):
+    """And a denial wins over them."""
+    queue(world)
+    key = world.user("alice")
+    world.user("holder", allow("mns:*"))
+    world.ram.create_group(models.CreateGroupRequest(group_name="team"))
+    team = models.AttachPolicyToGroupRequest(group_name="team", policy_type="System", policy_name="AliyunMNSFullAccess")
+    world.ram.attach_policy_to_group(team)
+    orders = world.mns(key).get_queue("orders")
+
+    with pytest.raises(MNSServerException):
+        orders.send_message(Message("no"))
+    world.ram.add_user_to_group(models.AddUserToGroupRequest(user_name="alice", group_name="team"))
+    assert orders.send_message(Message("yes")).message_id
+    document = json.dumps({"Version": "1", "Statement": [deny("mns:SendMessage")]})
+    world.ram.create_policy(models.CreatePolicyRequest(policy_name="never", policy_document=document))
+    world.ram.attach_policy_to_user(
+        models.AttachPolicyToUserRequest(user_name="alice", policy_type="Custom", policy_name="never")
+    )
+    with pytest.raises(MNSServerException):
+        orders.send_message(Message("no"))
+
+
+# --- flows -----------------------------------------------------------------------------------------------------------
+
+
+def test_user_may_start_only_its_flow(world):
+    """The resource may be written as the flow or as its executions."""
+    owner = world.fnf(world.owner)
+    definition = "version: v1\ntype: flow\nsteps:\n- type: pass\n  name: p\n"
+    for name in ("mine", "other"):
+        owner.send("CreateFlow", Name=name, Definition=definition, Description="", Type="FDL")
+    user = world.fnf(
+        world.user(
+            "starter", allow(["fnf:StartExecution", "fnf:DescribeExecution"], "acs:fnf:::flows/mine/executions/*")
+        )
+    )
+
+    started = user.send("StartExecution", FlowName="mine", ExecutionName="first")
+    with pytest.raises(ServerException) as refused:
+        user.send("StartExecution", FlowName="other")
+
+    assert user.send("DescribeExecution", FlowName="mine", ExecutionName=started["Name"])["FlowName"] == "mine"
+    assert (refused.value.get_error_code(), refused.value.get_http_status()) == ("AccessDenied", 403)
+    assert f"'fnf:StartExecution' on resource 'acs:fnf:cn-hangzhou:{world.account}:flow/other'" in str(refused.value)
+
+
+# --- off -------------------------------------------------------------------------------------------------------------
+
+
+def test_without_the_option_nobody_is_refused(new_world):
+    """Users may do everything, and roles that were never made can be assumed."""
+    world = new_world(None, "--no-enforce-ram")
+    key = world.user("alice")
+    queue(world)
+
+    session = world.session(key, f"acs:ram::{world.account}:role/never-made")
+
+    assert world.mns(session).get_queue("orders").send_message(Message("hello")).message_id
