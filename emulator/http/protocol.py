@@ -16,6 +16,7 @@ from emulator.http.exchange import Exchange
 from emulator.http.message import Response
 from emulator.http.reader import BodyTooLarge, Incoming, Malformed, RequestReader
 from emulator.http.sender import Sender
+from emulator.http.websocket import SwitchingProtocols
 
 _log = logging.getLogger(__name__)
 
@@ -192,7 +193,10 @@ class HttpProtocol(asyncio.Protocol):
         """Send *response*, which ends *exchange*."""
         if self._connections.stopping or (self._half_closed and not self._reader.held):
             exchange.keep_alive = False
-        self._sender.send(exchange, response)
+        if isinstance(response, SwitchingProtocols):
+            self._switch(response)
+        else:
+            self._sender.send(exchange, response)
 
     def fail(self, exchange: Exchange) -> None:
         """Answer *exchange* after a failure of the application itself, and close."""
@@ -202,6 +206,14 @@ class HttpProtocol(asyncio.Protocol):
     def drop(self, response: Response) -> None:
         """Let go of an answer that will not be sent."""
         self._sender.drop(response)
+
+    def _switch(self, response: SwitchingProtocols) -> None:
+        """Hand the connection over, with what has come on it since; nothing here hears of it again."""
+        first = self._reader.rest()
+        self._resume()
+        self.connection_lost(None)
+        self._transport.write(response.head())
+        response.socket.take(self._transport, self._connections, first)
 
     # Input.
 

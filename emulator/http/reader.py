@@ -156,6 +156,11 @@ class RequestReader:
             self._start = self._scanned = 0
         return body
 
+    def rest(self) -> bytes:
+        """Return what was received after the last request, which is the reader's no more."""
+        rest, self._buffer, self._start = self._buffer[self._start :], b"", 0
+        return rest
+
     def close(self) -> None:
         """Let go of the parser, which refers back to this object."""
         self._parser = None

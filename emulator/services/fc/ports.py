@@ -1,5 +1,6 @@
 """What Function Compute needs from outside; `emulator.app` joins them."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from emulator.kernel.identity import AccountId, World
@@ -10,7 +11,28 @@ from emulator.services.fc.runtime.instance import (
     InstanceInfo,
     Invocation,
     InvocationResult,
+    ShellOrder,
 )
+
+
+class Shell(Protocol):
+    """A command that runs beside an instance."""
+
+    def write(self, data: bytes) -> None:
+        """Give it *data* to read."""
+        ...
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Tell its terminal a new size."""
+        ...
+
+    def pace(self, go: bool) -> None:
+        """Read no output for a while (False), or go on."""
+        ...
+
+    def end(self) -> None:
+        """End it."""
+        ...
 
 
 class Instances(Protocol):
@@ -38,6 +60,15 @@ class Instances(Protocol):
         """Keep *count* instances of *image* started and initialized, none at 0; return how many there are now.
 
         Raises: RuntimeFailure.
+        """
+        ...
+
+    def shell(
+        self, instance_id: str, order: ShellOrder, on_output: Callable[[int, bytes], None], on_end: Callable[[], None]
+    ) -> Shell:
+        """Run a command beside an instance.
+
+        Raises: RuntimeFailure, OSError.
         """
         ...
 

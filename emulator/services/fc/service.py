@@ -5,6 +5,7 @@ The operations live in collaborators, one per kind of resource; here they are jo
 
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,10 @@ from emulator.services.fc.ports import (
 )
 from emulator.services.fc.publishing import Publishing
 from emulator.services.fc.resolving import Resolver
+from emulator.services.fc.runtime.instance import ShellOrder
 from emulator.services.fc.sqlite import SCHEMA, SqliteStore
 from emulator.services.fc.tagging import Tagging
+from emulator.services.fc.terminal import Start
 from emulator.services.fc.watching import Watcher
 from emulator.storage.database import Database
 
@@ -99,6 +102,7 @@ class FunctionCompute:
         self._database = database
         self._ids = ids
         self._endpoint = endpoint
+        self._instances = instances
         self.world = World(account, region)
         self.logbook = logbook
         self.codes = CodeStore(code_folder)
@@ -283,6 +287,10 @@ class FunctionCompute:
             tracing=tracing or {},
         )
         return await self.invoker.invoke(world, call)
+
+    def shell(self, instance_id: str, order: ShellOrder) -> Start:
+        """Return what starts a command beside an instance."""
+        return partial(self._instances.shell, instance_id, order)
 
     def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
         """Call ``[service[.qualifier]/]function`` of the installation's world with a debugger in it; `Debugging.steps`.

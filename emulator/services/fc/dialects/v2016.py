@@ -14,6 +14,7 @@ from emulator.services.fc.dialects import (
     bodies,
     capacity_api,
     domain_api,
+    exec_api,
     layer_api,
     trigger_api,
 )
@@ -338,18 +339,15 @@ SERVED = (
     Route("GET", "/tag", "GetResourceTags", get_resource_tags),
     *attachment_api.vpc_routes(_S + "/bindings"),
     Route("POST", _S + "/binding", "CreateVpcBinding", attachment_api.create_vpc_binding),
+    *exec_api.ROUTES,
     *domain_api.ROUTES,
     *layer_api.ROUTES,
 )
 """What this API and the one of 2021-04-06 have in common."""
 
-KNOWN = (Route("GET", _F + "/instances/{instance}/exec", "InstanceExec"),)
-"""What both APIs have and the emulator has not."""
-
 ROUTES = (
     *SERVED,
     *trigger_api.routes(_F, trigger_api.render_2016),
-    *KNOWN,
     Route("DELETE", "/tag", "UntagResource", untag_resource),
     Route("GET", "/reservedCapacities", "ListReservedCapacities", list_reserved_capacities),
 )

@@ -77,7 +77,6 @@ ROUTES = (
     Route("GET", "/reserved-capacities", "ListReservedCapacities", v2016.list_reserved_capacities),
     *trigger_api.routes(_F, trigger_api.render_2021),
     *v2016.SERVED,  # the first route of a path wins, so those above stand in front
-    *v2016.KNOWN,
     *attachment_api.EVENT_SOURCE_ROUTES,
     *unavailable_api.GPU_ROUTES,
 )

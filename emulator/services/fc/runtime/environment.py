@@ -7,7 +7,7 @@ Source: Function Compute, environment variables; the published Python runtime fo
 
 import os
 
-from emulator.services.fc.runtime.instance import FunctionImage
+from emulator.services.fc.runtime.instance import Credentials, FunctionImage
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 RUNTIME_VERSION = "localyun"
@@ -44,6 +44,20 @@ def instance_environment(image: FunctionImage, instance_id: str, settings: Runti
     if "SYSTEMROOT" in os.environ:  # no process starts without it on Windows
         environment["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
     return environment | function_environment(image, instance_id) | dict(settings.extra_environment)
+
+
+def shell_environment(
+    image: FunctionImage, instance_id: str, settings: RuntimeSettings, keys: Credentials | None
+) -> dict[str, str]:
+    """Return the variables of a command that runs beside an instance."""
+    environment = settings.add_hooks(instance_environment(image, instance_id, settings))
+    if keys is not None:
+        environment |= {
+            "ALIBABA_CLOUD_ACCESS_KEY_ID": keys.access_key_id,
+            "ALIBABA_CLOUD_ACCESS_KEY_SECRET": keys.access_key_secret,
+            "ALIBABA_CLOUD_SECURITY_TOKEN": keys.security_token,
+        }
+    return environment
 
 
 def function_environment(image: FunctionImage, instance_id: str) -> dict[str, str]:

@@ -88,6 +88,20 @@ class FunctionImage:
 
 
 @frozen
+class ShellOrder:
+    """A command to run beside an instance, and which of its streams are connected.
+
+    With ``tty`` it has a terminal for all three.
+    """
+
+    command: tuple[str, ...]
+    stdin: bool = False
+    stdout: bool = True
+    stderr: bool = True
+    tty: bool = False
+
+
+@frozen
 class Credentials:
     """Temporary keys of the function's role, as the context shows them."""
 

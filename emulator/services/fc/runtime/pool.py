@@ -7,8 +7,10 @@ rest is reaped after an idle time. Time spent idle follows the emulator's clock;
 import asyncio
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.frozen import frozen
@@ -19,6 +21,7 @@ from emulator.services.fc.runtime import container, polling
 from emulator.services.fc.runtime.container import ContainerLauncher
 from emulator.services.fc.runtime.custom import CustomLauncher
 from emulator.services.fc.runtime.debugger import DebugSession
+from emulator.services.fc.runtime.environment import shell_environment
 from emulator.services.fc.runtime.instance import (
     Credentials,
     FunctionImage,
@@ -30,6 +33,7 @@ from emulator.services.fc.runtime.instance import (
     PortBusy,
     RuntimeFailure,
     RuntimeUnavailable,
+    ShellOrder,
 )
 from emulator.services.fc.runtime.launcher import Launcher
 from emulator.services.fc.runtime.node import NodeLauncher
@@ -39,6 +43,9 @@ from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.runtime.spawn import SpawnLauncher
 from emulator.services.fc.runtime.worker import CallNotRead, OnLog, Worker
 from emulator.services.fc.runtime.zygote import ZygoteLauncher
+
+if TYPE_CHECKING:
+    from emulator.services.fc.runtime.shell import Shell
 
 _log = logging.getLogger(__name__)
 
@@ -158,6 +165,34 @@ class InstancePool:
         finally:
             worker.retired = True
             self._release(worker)
+
+    def shell(
+        self, instance_id: str, order: ShellOrder, on_output: Callable[[int, bytes], None], on_end: Callable[[], None]
+    ) -> "Shell":
+        """Run a command beside an instance, which is not reaped meanwhile; the command ends with it.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed when there is no such instance; OSError for no such program.
+        """
+        worker = self._workers.get(instance_id)
+        if worker is None:
+            raise InstanceStartFailed("the instance has ended")
+        if worker.image.container is not None:
+            raise RuntimeUnavailable(worker.image.runtime, "use docker exec for a container")
+        try:
+            from emulator.services.fc.runtime.shell import Shell  # rarely needed, and not there on Windows
+        except ImportError:
+            raise RuntimeUnavailable(worker.image.runtime, "this system has no terminals for it") from None
+
+        def ended() -> None:
+            worker.companions.discard(shell.end)
+            worker.idle_since = self._clock.now()
+            self._reap_later()
+            on_end()
+
+        environment = shell_environment(worker.image, instance_id, self._settings, worker.credentials)
+        shell = Shell(order, worker.image.code_dir, environment, on_output, ended)
+        worker.companions.add(shell.end)
+        return shell
 
     async def _worker(self, image: FunctionImage, credentials: Credentials | None) -> tuple[Worker, bool]:
         """Return an instance with one call counted in, and whether it was started for that call."""
@@ -405,7 +440,11 @@ class InstancePool:
         self._reaping = False
         now = self._clock.now()
         idle_ms = self._settings.idle_s * 1000
-        idle = [worker for worker in self._workers.values() if worker.calls == 0 and not worker.provisioned]
+        idle = [
+            worker
+            for worker in self._workers.values()
+            if worker.calls == 0 and not worker.provisioned and not worker.companions
+        ]
         for worker in idle:
             if now - worker.idle_since >= idle_ms:
                 self._retire(worker)

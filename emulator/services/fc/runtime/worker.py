@@ -68,7 +68,8 @@ class Worker:
 
     *on_log* gets every piece of log with the request it belongs to; *spawn* runs what goes on after a caller has left;
     *greeting* begins the log of the first call. ``provisioned``, ``started_at`` and ``idle_since`` belong to the
-    pool. ``hold`` stops the deadlines of its calls; ``debugger`` is resolved with the port of the debugger in it.
+    pool. ``hold`` stops the deadlines of its calls; ``debugger`` is resolved with the port of the debugger in it;
+    ``companions`` are called when the process has ended.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Worker:
         self.idle_since = 0
         self.calls = 0
         self.hold = Hold()
+        self.companions: set[Callable[[], None]] = set()
         self.debugger: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._settings = settings
         self._on_log = on_log
@@ -116,6 +118,11 @@ class Worker:
         elif self._process is None:
             state = "starting"
         return InstanceInfo(self.instance_id, self.image.version, state, self.provisioned, self.started_at)
+
+    @property
+    def credentials(self) -> Credentials | None:
+        """The keys of the latest call."""
+        return self._last.credentials if self._last is not None else None
 
     def attach(self, process: InstanceProcess) -> None:
         """Take the process that was launched with this worker as its listener."""
@@ -222,6 +229,8 @@ class Worker:
         self._note_memory(memory_kb)
         self.alive = False
         self.debugger.cancel()
+        for companion in list(self.companions):
+            companion()
         self._ended.set()
         self._on_end(self)
 

@@ -1,0 +1,238 @@
+"""The server's side of a WebSocket (RFC 6455): the handshake, messages in, messages out. No extensions.
+
+A handler answers a request with `accept`'s response; from then on the connection speaks frames, and what arrives is
+handed to a `Talk`.
+"""
+
+import asyncio
+import binascii
+import hashlib
+import struct
+from enum import IntEnum
+from typing import Final, Protocol
+
+from emulator.http.connections import NEVER, Connections
+from emulator.http.message import Request, Response
+
+_MAGIC: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+_LARGEST_MESSAGE: Final = 1024 * 1024
+_LARGEST_CONTROL: Final = 125
+
+NORMAL: Final = 1000
+GOING_AWAY: Final = 1001
+_PROTOCOL_ERROR: Final = 1002
+_TOO_BIG: Final = 1009
+
+
+class Opcode(IntEnum):
+    """What a frame is."""
+
+    CONTINUATION = 0
+    TEXT = 1
+    BINARY = 2
+    CLOSE = 8
+    PING = 9
+    PONG = 10
+
+
+class Talk(Protocol):
+    """Who is on the other side of a `WebSocket`."""
+
+    def opened(self, socket: "WebSocket") -> None:
+        """The connection is there."""
+        ...
+
+    def message(self, data: bytes) -> None:
+        """A whole message has come, of text or not."""
+        ...
+
+    def pace(self, go: bool) -> None:
+        """The client does not take what was sent (False), or takes it again."""
+        ...
+
+    def closed(self) -> None:
+        """The connection is gone."""
+        ...
+
+
+class SwitchingProtocols(Response):
+    """An answer after which the connection belongs to ``socket``."""
+
+    __slots__ = ("socket",)
+
+    def __init__(self, socket: "WebSocket", headers: list[tuple[str, str]]) -> None:
+        super().__init__(101, b"", headers)
+        self.socket = socket
+
+    def head(self) -> bytes:
+        """Return the bytes of this answer."""
+        lines = ["HTTP/1.1 101 Switching Protocols", *(f"{name}: {value}" for name, value in self.headers)]
+        return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+
+
+class NoHandshake(Exception):
+    """The request does not begin a WebSocket; the text says what is missing."""
+
+
+def accept(request: Request, talk: Talk) -> SwitchingProtocols:
+    """Return the answer to a handshake, after which *talk* has the connection.
+
+    Raises: NoHandshake.
+    """
+    headers = request.headers
+    if headers.get("upgrade").lower() != "websocket" or "upgrade" not in headers.get("connection").lower():
+        raise NoHandshake("an upgrade to websocket is required")
+    if headers.get("sec-websocket-version") != "13":
+        raise NoHandshake("Sec-WebSocket-Version must be 13")
+    key = headers.get("sec-websocket-key").encode("ascii", "replace")
+    if len(key) != 24:  # 16 bytes in base64
+        raise NoHandshake("Sec-WebSocket-Key is required")
+    digest = hashlib.sha1(key + _MAGIC, usedforsecurity=False).digest()
+    agreed = binascii.b2a_base64(digest, newline=False).decode("ascii")
+    pairs = [("Upgrade", "websocket"), ("Connection", "Upgrade"), ("Sec-WebSocket-Accept", agreed)]
+    return SwitchingProtocols(WebSocket(talk), pairs)
+
+
+class WebSocket(asyncio.Protocol):
+    """One open WebSocket. ``deadline`` and the like are what the server's other connections have."""
+
+    def __init__(self, talk: Talk) -> None:
+        self.deadline = NEVER
+        self._talk = talk
+        self._buffer = bytearray()
+        self._message = bytearray()
+        self._fragmented = False
+        self._closing = False
+        self._transport: asyncio.Transport | None = None
+        self._connections: Connections | None = None
+
+    # --- the server ----------------------------------------------------------------------------------------------
+
+    def take(self, transport: asyncio.Transport, connections: Connections, first: bytes) -> None:
+        """Take over a connection on which *first* has already come."""
+        self._transport = transport
+        self._connections = connections
+        connections.add(self)
+        transport.set_protocol(self)
+        self._talk.opened(self)
+        if first:
+            self.data_received(first)
+
+    def overdue(self) -> None:
+        """Never asked for: it has no deadline."""
+
+    def wind_down(self) -> None:
+        """Close: the server ends."""
+        self.close(GOING_AWAY)
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    # --- out -----------------------------------------------------------------------------------------------------
+
+    def send(self, data: bytes) -> None:
+        """Send a message: as text when it is UTF-8, which one of the official clients insists on, else as binary."""
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError:
+            self._frame(Opcode.BINARY, data)
+        else:
+            self._frame(Opcode.TEXT, data)
+
+    def close(self, status: int = NORMAL) -> None:
+        """Say goodbye and close."""
+        if not self._closing and self._transport is not None:
+            self._frame(Opcode.CLOSE, struct.pack("!H", status))
+            self._closing = True
+            self._transport.close()
+
+    def _frame(self, opcode: Opcode, data: bytes) -> None:
+        if self._closing or self._transport is None:
+            return
+        size = len(data)
+        if size <= _LARGEST_CONTROL:
+            head = struct.pack("!BB", 0x80 | opcode, size)
+        elif size < 1 << 16:
+            head = struct.pack("!BBH", 0x80 | opcode, 126, size)
+        else:
+            head = struct.pack("!BBQ", 0x80 | opcode, 127, size)
+        self._transport.write(head + data)
+
+    # --- in ------------------------------------------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        """Take in frames."""
+        self._buffer += data
+        while not self._closing and self._step():
+            pass
+
+    def pause_writing(self) -> None:
+        """Tell the other side to hold back."""
+        self._talk.pace(False)
+
+    def resume_writing(self) -> None:
+        """Tell the other side to go on."""
+        self._talk.pace(True)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the other side."""
+        self._closing = True
+        if self._connections is not None:
+            self._connections.discard(self)
+        self._talk.closed()
+
+    def _step(self) -> bool:
+        """Take one frame out of what has come; return False when more is needed."""
+        buffer = self._buffer
+        if len(buffer) < 2:
+            return False
+        final, reserved, opcode = buffer[0] & 0x80, buffer[0] & 0x70, buffer[0] & 0x0F
+        size, at = buffer[1] & 0x7F, 2
+        if size == 126:
+            size, at = int.from_bytes(buffer[2:4], "big"), 4
+        elif size == 127:
+            size, at = int.from_bytes(buffer[2:10], "big"), 10
+        if len(buffer) < at:
+            return False
+        if reserved or not buffer[1] & 0x80:  # a client has to mask, and no extension was agreed on
+            self.close(_PROTOCOL_ERROR)
+            return False
+        if size + len(self._message) > _LARGEST_MESSAGE:
+            self.close(_TOO_BIG)
+            return False
+        end = at + 4 + size
+        if len(buffer) < end:
+            return False
+        payload = _unmask(bytes(buffer[at + 4 : end]), bytes(buffer[at : at + 4]))
+        del buffer[:end]
+        self._take_frame(opcode, payload, final=bool(final))
+        return True
+
+    def _take_frame(self, opcode: int, payload: bytes, *, final: bool) -> None:
+        if opcode >= Opcode.CLOSE and (not final or len(payload) > _LARGEST_CONTROL):
+            self.close(_PROTOCOL_ERROR)
+        elif opcode == Opcode.PING:
+            self._frame(Opcode.PONG, payload)
+        elif opcode == Opcode.CLOSE:
+            self.close()
+        elif opcode in {Opcode.TEXT, Opcode.BINARY, Opcode.CONTINUATION}:
+            if (opcode == Opcode.CONTINUATION) != self._fragmented:
+                self.close(_PROTOCOL_ERROR)
+                return
+            self._message += payload
+            self._fragmented = not final
+            if final:
+                message, self._message = bytes(self._message), bytearray()
+                self._talk.message(message)
+        elif opcode != Opcode.PONG:
+            self.close(_PROTOCOL_ERROR)
+
+
+def _unmask(payload: bytes, mask: bytes) -> bytes:
+    if not payload:
+        return payload
+    size = len(payload)
+    key = int.from_bytes((mask * (size // 4 + 1))[:size], "big")
+    return (int.from_bytes(payload, "big") ^ key).to_bytes(size, "big")

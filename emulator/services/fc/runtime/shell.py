@@ -1,0 +1,185 @@
+"""A command run beside an instance, as if logged in to it: same folder, same variables, and it ends with the instance.
+
+There are no containers here, so the command sees the whole machine, as the function itself does.
+"""
+
+import asyncio
+import errno
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import termios
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from emulator.services.fc.runtime.instance import ShellOrder
+
+STDOUT = 1
+STDERR = 2
+
+_PIECE = 32 * 1024
+
+OnOutput = Callable[[int, bytes], None]
+
+
+class Shell:
+    """One running command. *on_output* gets what it writes, *on_end* is called once when it is over.
+
+    Raises: OSError when there is no such program.
+    """
+
+    def __init__(
+        self,
+        order: ShellOrder,
+        folder: Path,
+        environment: Mapping[str, str],
+        on_output: OnOutput,
+        on_end: Callable[[], None],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._on_output = on_output
+        self._on_end = on_end
+        self._readers: dict[int, int] = {}
+        self._paused = False
+        self._over = False
+        self._input = -1
+        self._unsent = b""
+        if order.tty:
+            self._process = self._start_terminal(order, folder, environment)
+        else:
+            self._process = self._start_pipes(order, folder, environment)
+
+    def write(self, data: bytes) -> None:
+        """Give *data* to the command; nothing is read from a command without stdin."""
+        if self._input < 0:
+            return
+        self._unsent += data
+        self._flush()
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Tell a terminal its new size."""
+        if self._readers and self._input in self._readers:
+            fcntl.ioctl(self._input, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def pace(self, go: bool) -> None:
+        """Read no output for a while (False), or go on."""
+        if self._paused == (not go):
+            return
+        self._paused = not go
+        for descriptor in self._readers:
+            if go:
+                self._loop.add_reader(descriptor, self._read, descriptor)
+            else:
+                self._loop.remove_reader(descriptor)
+
+    def end(self) -> None:
+        """End the command and what it has started."""
+        self._finish()
+
+    def _start_terminal(
+        self, order: ShellOrder, folder: Path, environment: Mapping[str, str]
+    ) -> "subprocess.Popen[bytes]":
+        ours, theirs = os.openpty()
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the owner of the function runs what they like
+                list(order.command),
+                cwd=folder,
+                env={"TERM": "xterm", **environment},
+                stdin=theirs,
+                stdout=theirs,
+                stderr=theirs,
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(ours)
+            raise
+        finally:
+            os.close(theirs)
+        self._watch(ours, STDOUT)
+        self._input = ours if order.stdin else -1
+        return process
+
+    def _start_pipes(
+        self, order: ShellOrder, folder: Path, environment: Mapping[str, str]
+    ) -> "subprocess.Popen[bytes]":
+        process = subprocess.Popen(  # noqa: S603 - as above
+            list(order.command),
+            cwd=folder,
+            env=dict(environment),
+            stdin=subprocess.PIPE if order.stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if order.stdout else subprocess.DEVNULL,
+            stderr=subprocess.PIPE if order.stderr else subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        for stream, channel in ((process.stdout, STDOUT), (process.stderr, STDERR)):
+            if stream is not None:
+                self._watch(_own(stream), channel)
+        if process.stdin is not None:
+            self._input = _own(process.stdin)
+            os.set_blocking(self._input, False)
+        if not self._readers:  # nothing tells when it ends, and nobody is told anything
+            self._loop.call_soon(self._finish)
+        return process
+
+    def _watch(self, descriptor: int, channel: int) -> None:
+        os.set_blocking(descriptor, False)
+        self._readers[descriptor] = channel
+        self._loop.add_reader(descriptor, self._read, descriptor)
+
+    def _read(self, descriptor: int) -> None:
+        try:
+            data = os.read(descriptor, _PIECE)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno != errno.EIO:  # how a terminal says that nobody holds its other end any more
+                raise
+            data = b""
+        if data:
+            self._on_output(self._readers[descriptor], data)
+            return
+        self._loop.remove_reader(descriptor)
+        del self._readers[descriptor]
+        if descriptor != self._input:
+            os.close(descriptor)
+        if not self._readers:
+            self._finish()
+
+    def _flush(self) -> None:
+        while self._unsent:
+            try:
+                sent = os.write(self._input, self._unsent)
+            except BlockingIOError:
+                self._loop.add_writer(self._input, self._flush)
+                return
+            except OSError:  # it reads no more
+                self._unsent = b""
+                break
+            self._unsent = self._unsent[sent:]
+        self._loop.remove_writer(self._input)
+
+    def _finish(self) -> None:
+        if self._over:
+            return
+        self._over = True
+        for descriptor in {*self._readers, self._input} - {-1}:
+            self._loop.remove_reader(descriptor)
+            self._loop.remove_writer(descriptor)
+            os.close(descriptor)
+        self._readers.clear()
+        self._input = -1
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):  # its session has no process left but itself, which is not reaped yet
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._loop.run_in_executor(None, self._process.wait)
+        self._on_end()
+
+
+def _own(stream: object) -> int:
+    """Return a descriptor of our own for a pipe, which asyncio and nobody's buffer reads."""
+    fileno = os.dup(stream.fileno())  # type: ignore[attr-defined]  # a pipe of a Popen
+    stream.close()  # type: ignore[attr-defined]  # as above
+    return fileno
