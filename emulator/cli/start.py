@@ -10,9 +10,11 @@ from typing import Any
 
 from emulator.app import Emulator
 from emulator.cli import endpoint, welcome
+from emulator.cli.loop_errors import LoopErrors
 from emulator.cli.output import complain, say
 from emulator.cli.server_log import ServerLog
 from emulator.config import Config, Settings
+from emulator.kernel.clock import SystemClock
 from emulator.kernel.garbage import collection_put_off, keep_for_good
 
 
@@ -43,6 +45,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 async def _serve(config: Config) -> None:
     emulator = Emulator(config)
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(LoopErrors(SystemClock()))
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C interrupts asyncio.run instead
             loop.add_signal_handler(number, emulator.stopped.set)

@@ -12,9 +12,9 @@
         index.py
         versions/1/            version 1 of the function
 
-Reading never fails: what cannot be used is a `problem` of the function, or a warning when there is no function to
-blame. A snapshot is a plain value, so "has anything changed?" is a comparison. YAML is imported when the first file
-needs it.
+What cannot be used is a `problem` of the function, or a warning when there is no function to blame; reading fails only
+where the system cannot read anything at present. A snapshot is a plain value, so "has anything changed?" is a
+comparison. YAML is imported when the first file needs it.
 """
 
 from collections.abc import Mapping
@@ -93,7 +93,10 @@ class FolderReader:
         self._warnings: list[str] = []
 
     def read(self) -> Snapshot:
-        """Return what the folder holds now; an absent folder holds nothing."""
+        """Return what the folder holds now; an absent folder holds nothing.
+
+        Raises: OSError when nothing can be read at present, for want of file descriptors or memory.
+        """
         self._services, self._functions, self._unusable, self._warnings = [], [], {}, []
         for entry in folders(self._root):
             name = entry.name

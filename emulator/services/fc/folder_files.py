@@ -1,8 +1,12 @@
-"""The files of a functions folder: listings, fingerprints, YAML. Nothing here raises: what cannot be read is not there.
+"""The files of a functions folder: listings, fingerprints, YAML. What cannot be read is not there.
+
+Only a system that has no means left to read anything raises OSError: a function must not seem to be gone, or broken,
+because there was no file descriptor to look at it.
 
 `os` functions on plain texts, not `pathlib`: all of this runs for every function twice a second.
 """
 
+import errno
 import json
 import os
 import stat
@@ -15,6 +19,9 @@ _CODE_SUFFIXES = frozenset({".py", ".js", ".mjs", ".cjs", ".php", ".jar", ".clas
 _CODE_NAMES = frozenset({"bootstrap", "main"})
 SKIPPED = frozenset({"__pycache__", "node_modules"})
 """Folders whose files never count as a function's own."""
+
+_NOT_NOW = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN, errno.EIO})
+"""Errors that say nothing about a file."""
 
 _DEEPEST = 12
 _MOST_FILES = 5000
@@ -58,6 +65,8 @@ def _parse(file: str, stamp: tuple[int, int]) -> YamlFile:
         place = f":{error.line}:{error.column}" if error.line is not None else ""
         return YamlFile(stamp, {}, f"{file}{place}: {error.problem}")
     except OSError as error:
+        if error.errno in _NOT_NOW:
+            raise
         return YamlFile(stamp, {}, f"{file}: {error}")
     if content is None:
         return YamlFile(stamp, {}, "")
@@ -79,11 +88,16 @@ def yaml_path(path: str, name: str) -> str:
 
 
 def entries(path: str | Path) -> list[os.DirEntry[str]]:
-    """Return the visible entries of a folder by name, none when it cannot be read."""
+    """Return the visible entries of a folder by name, none when it cannot be read.
+
+    Raises: OSError when nothing can be read at present.
+    """
     try:
         with os.scandir(path) as listing:
             return sorted((entry for entry in listing if entry.name[0] != "."), key=lambda entry: entry.name)
-    except OSError:
+    except OSError as error:
+        if error.errno in _NOT_NOW:
+            raise
         return []
 
 

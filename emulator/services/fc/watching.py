@@ -53,13 +53,20 @@ class Watcher:
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         pause_s = self._pause_s
+        blind = False
         while not self._stop.wait(pause_s):
             started = self._clock.monotonic()
             try:
                 snapshot = self._reader.read()
+            except OSError as error:
+                if not blind:
+                    _log.warning("the functions folder cannot be read now, functions stay as they are: %s", error)
+                blind = True
+                continue
             except Exception:
                 _log.exception("the functions folder could not be read")
                 continue
+            blind = False
             pause_s = max(self._pause_s, _SHARE * (self._clock.monotonic() - started))
             if snapshot != self._last:
                 self._last = snapshot

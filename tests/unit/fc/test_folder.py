@@ -1,10 +1,12 @@
 """What the files of a functions folder mean."""
 
+import errno
 import logging
 import os
 import sys
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -329,3 +331,16 @@ def test_ten_functions_are_read_without_a_warning(tmp_path: Path, caplog: pytest
 
     assert len(snapshot.functions) == 10
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOMEM, errno.EIO])
+def test_what_cannot_be_read_just_now_is_not_gone(tmp_path, monkeypatch, number):
+    """Without a file descriptor the reading fails; taken for an empty folder, it would delete every function."""
+    (tmp_path / "hello").mkdir()
+    (tmp_path / "hello" / "index.py").write_text("")
+    reader = FolderReader(tmp_path)
+    assert [function.name for function in reader.read().functions] == ["hello"]
+    monkeypatch.setattr("os.scandir", Mock(side_effect=OSError(number, "not now")))
+
+    with pytest.raises(OSError, match="not now"):
+        reader.read()
