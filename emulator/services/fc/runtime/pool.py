@@ -5,6 +5,7 @@ rest is reaped after an idle time. Time spent idle follows the emulator's clock;
 """
 
 import asyncio
+import errno
 import logging
 import os
 from collections.abc import Callable
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from emulator.services.fc.runtime.shell import Shell
 
 _log = logging.getLogger(__name__)
+
+_NO_MEANS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 
 _WAY_OUT = (
     "it needs the platform's own agent; a custom runtime runs the same code behind an HTTP server of its own (runtime"
@@ -313,8 +316,11 @@ class InstancePool:
         try:
             worker.attach(await launcher.launch(image, instance_id, worker, credentials))
         except BaseException as error:
-            worker.fail(error)
-            raise
+            failure = _without_means(error)
+            if isinstance(failure, InstanceStartFailed):
+                _log.warning("no instance of %s could be started: %s", image.family, failure)
+            worker.fail(failure)
+            raise failure from error
         return worker
 
     def _greeting(self, runtime: str) -> bytes:
@@ -452,3 +458,10 @@ class InstancePool:
         if waiting:
             self._reaping = True
             self._reap_at(Millis(min(waiting) + idle_ms))
+
+
+def _without_means(error: BaseException) -> BaseException:
+    """Return what a caller is told when the system has no descriptor, process or memory left to start an instance."""
+    if isinstance(error, OSError) and error.errno in _NO_MEANS:
+        return InstanceStartFailed(os.strerror(error.errno))
+    return error
