@@ -8,7 +8,9 @@ Source: OSS "Include signatures in the Authorization header" and "... in URLs", 
 """
 
 import hashlib
+import json
 import re
+from binascii import a2b_base64
 from urllib.parse import unquote
 
 from emulator.auth.claim import (
@@ -27,6 +29,8 @@ from emulator.auth.claim import (
     required,
 )
 from emulator.auth.failures import AuthFailure, Reason
+from emulator.dialect.dates import parse_iso
+from emulator.dialect.multipart import MalformedForm, is_form, read_form
 from emulator.http.message import Request
 from emulator.kernel.clock import DAY, Millis
 
@@ -40,6 +44,7 @@ LONGEST_URL_S = 7 * DAY // 1000
 _UNSIGNED = "UNSIGNED-PAYLOAD"
 # Texts, not compiled patterns: a start does not pay for a scheme that few clients use.
 _VIRTUAL_HOST = r"(?i)(?:https?://)?([a-z0-9][a-z0-9-]{1,61}[a-z0-9])\.(?:oss[-.]|localhost\b)"
+_FORM_HOST = r"(?i)(?:localhost|127\.0\.0\.1|\[::1\]|[a-z0-9-]+\.oss-[a-z0-9-]+\.aliyuncs\.com)(?::\d+)?"
 _CREDENTIAL = r"([^/]+)/(\d{8}/[A-Za-z0-9-]+/oss/aliyun_v4_request)"
 
 SUBRESOURCES = frozenset(
@@ -81,7 +86,11 @@ def claim(request: Request) -> Claim | None:
         if word == NAME_V4:
             return _claim_v4(request, authorization)
         raise AuthFailure(Reason.UNSUPPORTED_METHOD, scheme=NAME, detail=word)
-    if request.query is None or authorization:
+    if authorization:
+        return None
+    if request.method == "POST" and request.query is None and is_form(request.headers.get("content-type")):
+        return _claim_of_form(request)
+    if request.query is None:
         return None
     query = dict(reversed(request.query_pairs))  # the first of a repeated name counts, for all that follows
     if query.get("x-oss-signature-version") == NAME_V2:
@@ -149,6 +158,52 @@ def authorization(request: Request, key_id: str, secret: str) -> str:
     """Return the v1 ``Authorization`` header for *request*, whose other headers (``Date`` among them) are complete."""
     date = request.headers.get("x-oss-date") or request.headers.get("date")
     return f"{NAME} {key_id}:{sign(secret, next(texts(request, date))[0])}"
+
+
+def _claim_of_form(request: Request) -> Claim | None:
+    """Read who signed an upload form: what is signed is its policy, which says until when it holds.
+
+    The policy covers neither host nor path, so it counts only where nothing but a bucket can be meant, and not at a
+    function's address. Source: OSS "PostObject", with signatures of v1 and of v4.
+    """
+    if not re.fullmatch(_FORM_HOST, request.headers.get("host")) or not re.fullmatch("/[^/]+/", resource(request)):
+        return None
+    try:
+        form = {
+            field.name.lower(): field.text
+            for field in read_form(request.headers.get("content-type"), request.body)
+            if field.name.lower() != "file"
+        }
+    except MalformedForm:
+        return None
+    policy = form.get("policy", "")
+    key_id, signature, scope = form.get("ossaccesskeyid", ""), form.get("signature", ""), ""
+    if form.get("x-oss-signature-version") == NAME_V4:
+        key_id, scope = _credential(form.get("x-oss-credential", ""))
+        signature = form.get("x-oss-signature", "")
+    if not (key_id or signature or policy):
+        return None
+
+    def sign_policy(secret: str, text: str) -> str:
+        return derived_hex_hmac("aliyun_v4" + secret, scope, text) if scope else sign(secret, text)
+
+    return Claim(
+        scheme=NAME_V4 if scope else NAME,
+        key_id=required(key_id, Reason.MISSING_KEY_ID, NAME, "OSSAccessKeyId"),
+        signature=required(signature, Reason.MISSING_SIGNATURE, NAME, "Signature"),
+        deadline=_policy_expiry(policy),
+        texts=iter([(policy, "")]),
+        sign=sign_policy,
+        token=form.get("x-oss-security-token", ""),
+        date_text="expiration",
+    )
+
+
+def _policy_expiry(policy: str) -> Millis:
+    try:
+        return parse_iso(json.loads(a2b_base64(policy.encode("ascii")))["expiration"])
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        raise AuthFailure(Reason.MALFORMED_AUTHORIZATION, scheme=NAME, detail="policy") from None
 
 
 # --- v2 --------------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ The Authorization scheme is the strongest sign, then the API version, then the h
 
 from collections.abc import Mapping
 
+from emulator.dialect.multipart import is_form
 from emulator.gateway.hosts import HostFacts, facts
 from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
@@ -97,4 +98,6 @@ def _by_path(request: Request) -> str:
         return "mns"
     if path == "/" and "accountmeta=" in (request.query or ""):
         return "mns"
+    if request.method == "POST" and is_form(request.headers.get("content-type")):
+        return "oss"
     return ""

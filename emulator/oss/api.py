@@ -46,6 +46,7 @@ class ObjectApis:
             ("GET", "stat"): ("GetBucketStat", bucket.stat),
             ("GET", "acl"): ("GetBucketAcl", bucket.acl),
             ("PUT", "acl"): ("PutBucketAcl", bucket.set_acl),
+            ("POST", ""): ("PostObject", bucket.post_object),
             ("POST", "delete"): ("DeleteMultipleObjects", bucket.delete_objects),
             ("GET", "uploads"): ("ListMultipartUploads", upload.list_uploads),
             **{("GET", name): (f"GetBucket ?{name}", bucket.unset) for name in (*UNSET, *EMPTY)},

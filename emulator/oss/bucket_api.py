@@ -3,11 +3,13 @@
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
 
+from emulator.dialect.multipart import is_form
 from emulator.dialect.xml import Element
 from emulator.http.message import Response
 from emulator.oss import limits, wire
 from emulator.oss.call import Call
-from emulator.oss.errors import InvalidArgument, NoConfiguration
+from emulator.oss.errors import InvalidArgument, MethodNotAllowed, NoConfiguration
+from emulator.oss.forms import post_object
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, StoredObject
 from emulator.oss.objects import Objects
 from emulator.oss.storage import ObjectStorage
@@ -144,6 +146,12 @@ class BucketApi:
         page = found[: asked.limit]
         last = page[-1] if len(found) > asked.limit else ""
         return page, last.key if isinstance(last, StoredObject) else last
+
+    async def post_object(self, call: Call) -> Response:
+        """Make an object of an upload form."""
+        if not is_form(call.header("content-type")):
+            raise MethodNotAllowed
+        return await post_object(self._objects, call)
 
     async def delete_objects(self, call: Call) -> Response:
         """Remove up to a thousand objects."""

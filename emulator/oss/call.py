@@ -35,11 +35,14 @@ def place_of(request: Request) -> Place:
 
 
 class Call:
-    """A request on its way to the operation it names."""
+    """A request on its way to the operation it names.
 
-    def __init__(self, context: RequestContext) -> None:
+    *request* is read in place of the context's own, where that only wraps it.
+    """
+
+    def __init__(self, context: RequestContext, request: Request | None = None) -> None:
         self.context = context
-        self.request = context.request
+        self.request = request or context.request
         self.place = place_of(context.request)
         self.query: Mapping[str, str] = dict(reversed(context.request.query_pairs))
 

@@ -1,6 +1,7 @@
 """`oss2` as its users write it, against a running emulator: buckets, objects, lists, multipart uploads, errors."""
 
 import hashlib
+import hmac
 import json
 import os
 import shutil
@@ -646,3 +647,56 @@ def test_ali_oss_for_node_works(emulator, v4):
     assert done.returncode == 0, done.stderr
     content, listed, meta, size, code = json.loads(done.stdout)
     assert (content, listed, meta, size, code) == ("from node", "a b/é", {"k": "v"}, str(350 * 1024), "NoSuchKey")
+
+
+# --- upload forms ----------------------------------------------------------------------------------------------------
+
+
+def form_for(emulator, bucket, *conditions, expires="2100-01-01T00:00:00.000Z", **fields):
+    """Fields of a form that is signed as the documentation's samples do it."""
+    policy = {"expiration": expires, "conditions": [{"bucket": bucket.bucket_name}, *conditions]}
+    text = b64encode(json.dumps(policy).encode())
+    secret = emulator.keys["accessKeySecret"].encode()
+    signature = b64encode(hmac.new(secret, text, hashlib.sha1).digest())
+    signed = {"OSSAccessKeyId": emulator.keys["accessKeyId"], "policy": text.decode(), "Signature": signature.decode()}
+    return {**signed, **fields}
+
+
+def test_forms_upload_files(emulator, bucket):
+    """By path and by host name; the file's name can stand in the key, and the answer is what the form asks for."""
+    url, host = f"{emulator.url}/{bucket.bucket_name}", f"{bucket.bucket_name}.oss-cn-hangzhou.aliyuncs.com"
+    data = os.urandom(70_000) + b"\r\n--not the boundary"
+
+    starts = ["starts-with", "$key", "in/"]
+    form = form_for(emulator, bucket, starts, ["content-length-range", 1, 100_000], key="in/${filename}")
+    plain = requests.post(url, data={**form, "x-oss-meta-k": "v"}, files={"file": ("é.png", data, "image/png")})
+    form |= {"key": "in/b", "success_action_status": "201"}
+    created = requests.post(emulator.url + "/", data=form, files={"file": ("b", b"1")}, headers={"Host": host})
+
+    assert (plain.status_code, plain.headers["ETag"]) == (204, f'"{md5(data)}"')
+    assert bucket.get_object("in/é.png").read() == data
+    assert bucket.head_object("in/é.png").content_type == "image/png"
+    assert bucket.head_object("in/é.png").headers["x-oss-meta-k"] == "v"
+    assert (created.status_code, "<Key>in/b</Key>" in created.text) == (201, True)
+
+
+def test_forms_that_the_policy_does_not_allow_are_refused(emulator, bucket):
+    """Another name, too large a file, an expired policy, a wrong signature, no policy."""
+    url, file = f"{emulator.url}/{bucket.bucket_name}", {"file": ("a", b"12345")}
+    small = ["content-length-range", 0, 4]
+    good = form_for(emulator, bucket, key="a")
+    refused = [
+        form_for(emulator, bucket, {"key": "b"}, key="a"),
+        form_for(emulator, bucket, small, key="a"),
+        form_for(emulator, bucket, key="a", expires="2020-01-01T00:00:00.000Z"),
+        {**good, "Signature": "AAAA"},
+        {"key": "a"},
+    ]
+
+    statuses = [requests.post(url, data=form, files=file).status_code for form in refused]
+    unreadable = requests.post(url, data={**good, "policy": "e30="}, files=file)
+
+    assert statuses == [403] * 5
+    assert unreadable.status_code == 400
+    assert keys(bucket.list_objects()) == []
+    assert requests.post(url, data=good, files=file).status_code == 204
