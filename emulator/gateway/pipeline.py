@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from emulator.auth.schemes import Authenticator
@@ -124,20 +124,13 @@ class Pipeline:
         if isinstance(answer, Response):
             self._finish(context, started, answer, respond)
             return None
-        future = asyncio.ensure_future(answer)
+        future = asyncio.ensure_future(self._awaited(answer, context))
 
         def done(future: "asyncio.Future[Response]") -> None:
             if future.cancelled():
                 _access.info("%s %s cancelled by the client", context.request_id, context.operation)
-                return
-            error = future.exception()
-            if error is None:
-                response = future.result()
-            elif isinstance(error, Exception):
-                response = self._failed(error, context)
             else:
-                raise error
-            self._finish(context, started, response, respond)
+                self._finish(context, started, future.result(), respond)
 
         future.add_done_callback(done)
         return future
@@ -160,6 +153,16 @@ class Pipeline:
     def _answer(self, context: RequestContext) -> Answer:
         try:
             return self._run(context)
+        except Exception as error:
+            return self._failed(error, context)
+
+    async def _awaited(self, answer: Awaitable[Response], context: RequestContext) -> Response:
+        """Return the answer, or the one that tells of a failure.
+
+        The connection takes work that ends in an error for unanswered; this one's answer may only wait for a commit.
+        """
+        try:
+            return await answer
         except Exception as error:
             return self._failed(error, context)
 

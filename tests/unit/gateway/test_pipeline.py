@@ -8,10 +8,12 @@ import pytest
 
 from emulator.auth.keys import AccessKey, Keyring
 from emulator.auth.schemes import Authenticator, NonceMemory
+from emulator.dialect.pop_errors import InvalidVersion
 from emulator.dialect.rpc import RpcFront
 from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.pipeline import Pipeline
 from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
+from emulator.http.exchange import Exchange
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.ids import CountingIds
@@ -110,6 +112,48 @@ def test_the_answer_leaves_only_after_the_commit():
     asyncio.run(scenario())
 
     assert order == ["returned", "committed", 200]
+
+
+class Wire:
+    """A connection's side of an exchange that keeps what it is told."""
+
+    def __init__(self):
+        self.answers = []
+        self.failures = 0
+
+    def answer(self, exchange, response):
+        self.answers.append(response.status)
+
+    def fail(self, exchange):
+        self.failures += 1
+
+    def drop(self, response):
+        raise AssertionError(response)
+
+
+def test_a_refusal_that_waits_for_a_commit_is_the_only_answer():
+    """Somebody else's write is not on disk yet when an operation that had to wait is refused."""
+
+    async def later():
+        await asyncio.sleep(0)
+        database.write("CREATE TABLE made (n)")
+        raise InvalidVersion(version="1")
+
+    pipeline, database = pipeline_with({"Refuse": lambda context, parameters: later()})
+    wire = Wire()
+
+    async def scenario():
+        exchange = Exchange(wire, method="GET")
+        request = Request("GET", f"/?Action=Refuse&Version=2019-03-15{SIGNED}", Headers([("Host", "127.0.0.1")]))
+        call = pipeline.serve(request, exchange.respond)
+        exchange.attend(call)
+        await asyncio.wait([call])
+        await asyncio.sleep(0)
+        await database.committed()
+
+    asyncio.run(scenario())
+
+    assert (wire.answers, wire.failures) == ([404], 0)
 
 
 @pytest.mark.parametrize("awaited", [False, True], ids=["inline", "awaited"])
