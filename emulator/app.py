@@ -25,14 +25,19 @@ from emulator.config import Config
 from emulator.dialect.context import Front
 from emulator.gateway.admin import AdminFront
 from emulator.gateway.hosts import HostPolicy
+from emulator.gateway.journal import Journal
 from emulator.gateway.names import FunctionNames
 from emulator.gateway.pipeline import Pipeline
+from emulator.gateway.process import process_figures
 from emulator.gateway.server import LOOPBACK, Server
+from emulator.gateway.traffic import Traffic
 from emulator.http.certificates import CertificateAuthority, MintingFailed
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.identity import AccountId, Principal, Region, World
 from emulator.kernel.ids import Ids, RandomIds
+from emulator.kernel.lag import LoopLag
+from emulator.kernel.metrics import Family, Sample, gauge, render
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
@@ -40,6 +45,7 @@ from emulator.redirect import hook_environment
 from emulator.redirect.trust import write_bundle
 from emulator.storage.checkpoints import Checkpoints
 from emulator.storage.database import Database
+from emulator.storage.figures import storage_figures
 from emulator.storage.folder import StateFolder
 from emulator.storage.migrations import Schema, migrate
 from emulator.storage.shrinking import Shrinker, make_shrinkable
@@ -79,6 +85,9 @@ class Emulator:
         self._clock = SystemClock()
         self._closing = AsyncExitStack()
         self._background = TaskGroup("emulator")
+        self._traffic = Traffic()
+        self._lag = LoopLag(self._clock)
+        self._journal = Journal(self._clock)
         self._services: Assembly | None = None
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -101,12 +110,13 @@ class Emulator:
 
     async def _start(self) -> None:
         self._started = self._clock.monotonic()
+        self._watch()
         folder = self._closing.enter_context(StateFolder(self.config.state)).path
         self.keys = load_or_create(self.config, self._ids)
         self.world = World(AccountId(self.keys.account_id), Region(self.keys.region))
         work = folder if not self.config.ephemeral else self._closing.enter_context(_scratch_folder())
-        database = self._open_database(work)
-        timers = LoopTimers(self._clock, asyncio.get_running_loop())
+        self._database = database = self._open_database(work)
+        self._timers = timers = LoopTimers(self._clock, asyncio.get_running_loop())
         self._closing.callback(timers.close)
 
         keyring = Keyring(_own_key(self.keys))
@@ -133,6 +143,13 @@ class Emulator:
         loaded.set_result(None)
         self._tend_file(database, work, timers)
         renew()
+
+    def _watch(self) -> None:
+        """Begin to note what happens, for those who look from outside."""
+        self._lag.start()
+        self._closing.callback(self._lag.close)
+        self._journal.open()
+        self._closing.callback(self._journal.close)
 
     def _open_database(self, work: Path) -> Database:
         """Open the state file, or one in memory, and bring it to this program's schema."""
@@ -172,6 +189,7 @@ class Emulator:
             ids=self._ids,
             account=self.world.account,
             region=self.world.region,
+            traffic=self._traffic,
             authorizer=_LateAuthorizer(self) if self.config.enforce_ram else None,
         )
 
@@ -207,6 +225,7 @@ class Emulator:
             address=self.http_url,
             authority=folder / "ca" / "ca.pem",
             names=names,
+            journal=self._journal,
             environment=self._environment(folder),
         )
         return self._services
@@ -283,6 +302,30 @@ class Emulator:
     def proxy(self) -> dict[str, Any]:
         """Return the addresses of the proxy: for calls to the emulator alone, and for calls to any public host."""
         return {"served": self._proxy_url(SERVED_ONLY), "forwarding": self._proxy_url(FORWARDING)}
+
+    @property
+    def shows_metrics(self) -> bool:
+        """Whether anybody who reaches this emulator may read its figures: only while that is nobody from outside."""
+        return self.config.is_local
+
+    def metrics(self) -> bytes:
+        """Return the emulator's figures in the exposition format of Prometheus."""
+        return render(self._figures())
+
+    def _figures(self) -> Iterator[Family]:
+        yield Family("localyun_info", "gauge", "The version that runs.", [Sample({"version": __version__}, 1)])
+        yield gauge("localyun_uptime_seconds", "Time since the start.", self._clock.monotonic() - self._started)
+        yield from self._traffic.figures()
+        yield gauge("localyun_open_connections", "Connections of clients.", self._server.open_connections)
+        yield from self.services.figures()
+        yield gauge("localyun_timers", "Timers that are set.", len(self._timers))
+        yield from storage_figures(self._database)
+        yield self._lag.figures()
+        yield from process_figures()
+
+    def trace(self, request: str) -> list[dict[str, Any]]:
+        """Return the recent lines of the log that came about through a request, in JSON's terms."""
+        return self._journal.find(request)
 
     async def reset(self) -> None:
         """Forget everything the services know; functions of the folder stay."""

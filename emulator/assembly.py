@@ -5,7 +5,7 @@ Every port of a service is filled here and nowhere else.
 
 import logging
 from binascii import b2a_base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from emulator.deploy.front import DeploymentsFront
 from emulator.deploy.store import Deployments
 from emulator.dialect.context import Front
 from emulator.gateway.hosts import HostPolicy
+from emulator.gateway.journal import Journal
 from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
 from emulator.joints.flows import FlowMessages, FunctionCalls
 from emulator.joints.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
@@ -26,18 +27,23 @@ from emulator.joints.roles import AssumableRoles, RoleKeys
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import World
 from emulator.kernel.ids import Ids
+from emulator.kernel.metrics import Family
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
 from emulator.oss.opening import LazyStorage
 from emulator.redirect import node_hook, python_hook
 from emulator.redirect.environment import with_hooks
+from emulator.services.fc.figures import fc_figures
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.logbook import LogBook
+from emulator.services.fc.model import display_name
 from emulator.services.fc.ports import HostNames
+from emulator.services.fc.runtime.instance import FunctionImage
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.api import MnsFront
+from emulator.services.mns.figures import mns_figures
 from emulator.services.mns.open_api import MnsOpenFront
 from emulator.services.mns.reports import delivery_object, outbox_object
 from emulator.services.mns.service import MessageService
@@ -48,6 +54,7 @@ from emulator.services.ram.service import AccessManagement
 from emulator.services.sts.api import StsFront
 from emulator.services.sts.service import TemporaryKeys
 from emulator.services.workflow.api import WorkflowFront
+from emulator.services.workflow.figures import workflow_figures
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 
@@ -58,7 +65,8 @@ class Assembly:
     """All services of one emulator.
 
     *work* is the folder for code and logs; *address* the emulator's own ``http://127.0.0.1:PORT``; *authority* the file
-    of its private certificate authority; *names* is told which host names lead to functions; *environment* is what
+    of its private certificate authority; *names* is told which host names lead to functions, *journal* what functions
+    write to their logs; *environment* is what
     function instances find in theirs.
     """
 
@@ -75,9 +83,11 @@ class Assembly:
         address: str,
         authority: Path,
         names: HostNames,
+        journal: Journal,
         environment: dict[str, str],
     ) -> None:
         self._config = config
+        self._clock = clock
         self._world = world
         self._ids = ids
         self._declared = DeclaredMessaging(config, world)
@@ -89,13 +99,18 @@ class Assembly:
         self.user_keys: KeySource = self._access.keys
         self.authorizer = Authorizer(self._access)
         logbook = LogBook(work / "logs" / "functions")
+
+        def on_log(image: FunctionImage, request_id: str, text: bytes) -> None:
+            logbook.on_log(image, request_id, text)
+            journal.output(display_name(image.service or "", image.function), request_id, text)
+
         settings = RuntimeSettings(
             interpreters={name: str(path) for name, path in config.runtimes.items()},
             extra_environment=environment,
             redirect_hook=python_hook(),
             add_hooks=lambda variables: with_hooks(variables, environment, node_hook()),
         )
-        self._pool = InstancePool(clock, ids, settings, logbook.on_log)
+        self._pool = InstancePool(clock, ids, settings, on_log)
         self._queues = MessageService(database, clock, ids, timers)
         self._signer = PushSigner(authority.parent / "notifications", clock=clock)
         self._topics = TopicService(
@@ -209,6 +224,12 @@ class Assembly:
             if world == self._world and not version
         ]
         return {"functions": sorted(names), "counts": self._functions.counts()}
+
+    def figures(self) -> Iterator[Family]:
+        """Yield the services' figures for those who watch."""
+        yield from mns_figures(self._queues, self._topics, self._clock.now())
+        yield from fc_figures(self._functions, self._pool)
+        yield from workflow_figures(self._workflow)
 
     def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
         """Yield the last *lines* of a function's log, then new ones while following.

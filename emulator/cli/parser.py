@@ -101,6 +101,7 @@ def _add_function_commands(commands: "_Commands[ArgumentParser]") -> None:
     logs.add_argument("function", nargs="?", default="", metavar="SERVICE/FUNCTION", help="only this function's lines")
     logs.add_argument("-f", "--follow", action="store_true", help="go on printing new lines")
     logs.add_argument("-n", "--lines", type=int, default=100, help="how many earlier lines (default: 100)")
+    logs.add_argument("--request", default="", metavar="ID", help="instead: everything recent that came of a request")
     invoke = _command(commands, "invoke", "invoke:run", "call a function and print what it returns")
     invoke.add_argument("function", metavar="[SERVICE[.QUALIFIER]/]FUNCTION", help="the function to call")
     event = invoke.add_mutually_exclusive_group()

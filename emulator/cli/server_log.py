@@ -15,6 +15,7 @@ from typing import Literal, TextIO
 
 from emulator.dialect.dates import iso_seconds
 from emulator.kernel.clock import SECOND, Millis
+from emulator.kernel.tracing import fields_of, trace_of
 
 LONGEST_BACKLOG = 10_000
 GATHER_S = 0.02
@@ -34,17 +35,23 @@ def text_line(record: logging.LogRecord) -> str:
 
 
 def json_line(record: logging.LogRecord) -> str:
-    """Return one JSON object with ``time``, ``level``, ``logger``, ``message`` and, for a failure, ``exception``."""
+    """Return one JSON object with ``time``, ``level``, ``logger``, ``message`` and what the line says by name.
+
+    ``trace`` is the id of the request that set off what the line tells of, ``exception`` the traceback of a failure.
+    """
+    fields = fields_of(record)
     content = {
+        **fields,
         "time": _time(record),
         "level": record.levelname.lower(),
         "logger": record.name,
         "message": record.getMessage(),
     }
-    trace = _trace(record)
-    if trace:
-        content["exception"] = trace
-    return json.dumps(content, ensure_ascii=False)
+    if trace_id := trace_of(fields):
+        content["trace"] = trace_id
+    if exception := _trace(record):
+        content["exception"] = exception
+    return json.dumps(content, ensure_ascii=False, default=str)
 
 
 def _time(record: logging.LogRecord) -> str:

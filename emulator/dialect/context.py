@@ -1,6 +1,6 @@
 """What is known about one request, filled stage by stage on its way through the gateway."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from emulator.http.message import Request, Response
@@ -20,10 +20,13 @@ class RequestContext:
 
     ``now`` is read once, at the start. ``host`` is the normalised host name (lower case, no scheme, no port).
     ``front`` is the service that will answer; ``account`` and ``region`` come from the host or the parameters until
-    authentication settles the account. ``operation`` is for the log.
+    authentication settles the account. ``operation`` is for the log, and so is ``about``: names of what the request
+    was about, such as the message it has sent.
     """
 
-    __slots__ = ("front", "host", "host_account", "now", "operation", "principal", "region", "request", "request_id")
+    __slots__ = (
+        "about", "front", "host", "host_account", "now", "operation", "principal", "region", "request", "request_id",
+    )  # fmt: skip
 
     def __init__(self, request: Request, now: Millis) -> None:
         self.request = request
@@ -33,6 +36,7 @@ class RequestContext:
         self.region = Region("")
         self.request_id = ""
         self.operation = "-"
+        self.about: Mapping[str, object] | None = None
         self.front: Front | None = None
         self.principal: Principal | None = None
 

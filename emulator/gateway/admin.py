@@ -1,5 +1,7 @@
 """The emulator's own endpoints under ``/_localyun/``: health for everybody, the rest for the admin token's holder.
 
+Figures are for everybody too while only this machine reaches the emulator; they name queues, not what is in them.
+
 The token travels as ``X-Localyun-Token`` or ``Authorization: Bearer``; changes are POST with a JSON body. A browser
 cannot send any of that without a preflight, and preflights are refused.
 """
@@ -17,6 +19,7 @@ from emulator.gateway.router import ADMIN_PREFIX
 from emulator.http.message import Response
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.ids import Ids
+from emulator.kernel.metrics import CONTENT_TYPE
 
 CERTIFICATE_PAGE = "mns/signing-cert.pem"
 """What ``x-mns-signing-cert-url`` of a push names; receivers have no key, so anybody may read it."""
@@ -39,6 +42,19 @@ class Controls(Protocol):
 
     def proxy(self) -> dict[str, Any]:
         """Return the addresses of the proxy, which hold the secret of this run."""
+        ...
+
+    @property
+    def shows_metrics(self) -> bool:
+        """Whether anybody who reaches this emulator may read its figures: only while that is nobody from outside."""
+        ...
+
+    def metrics(self) -> bytes:
+        """Return the emulator's figures in the exposition format of Prometheus."""
+        ...
+
+    def trace(self, request: str) -> list[dict[str, Any]]:
+        """Return the recent lines of the log that came about through a request, in JSON's terms."""
         ...
 
     async def reset(self) -> None:
@@ -115,6 +131,8 @@ class AdminFront:
         self._ids = ids
         self._pages: Mapping[tuple[str, str], Callable[[RequestContext], Answer]] = {
             ("GET", "status"): self._status,
+            ("GET", "metrics"): self._metrics,
+            ("GET", "trace"): self._trace,
             ("GET", "proxy"): self._proxy,
             ("GET", "logs"): self._logs,
             ("GET", "deliveries"): self._deliveries,
@@ -157,17 +175,22 @@ class AdminFront:
         """
         request = context.request
         page = request.decoded_path.removeprefix(ADMIN_PREFIX)
-        context.operation = f"{request.method} {request.path}"
-        if page == "health" and request.method in {"GET", "HEAD"}:
+        reads = request.method in {"GET", "HEAD"}
+        if page == "health" and reads:
+            context.operation = "GET health"
             return _json(200, self._controls.health())
         if page.startswith("code/") and request.method in {"GET", "HEAD"}:
             context.operation = "GET code"
             return self._code(page.removeprefix("code/"), context)
-        if page == CERTIFICATE_PAGE and request.method in {"GET", "HEAD"}:
+        if page == CERTIFICATE_PAGE and reads:
+            context.operation = "GET signing certificate"
             return self._certificate()
         found = self._pages.get((request.method, page))
         if found is None:
             raise AdminNotFound(method=request.method, path=request.path)
+        context.operation = f"{request.method} {page}"
+        if page == "metrics" and self._controls.shows_metrics:
+            return found(context)
         given = request.headers.get("x-localyun-token") or request.headers.get("authorization").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
             raise AdminForbidden
@@ -192,6 +215,14 @@ class AdminFront:
     def _proxy(self, context: RequestContext) -> Response:
         del context
         return _json(200, self._controls.proxy())
+
+    def _metrics(self, context: RequestContext) -> Response:
+        del context
+        return Response(200, self._controls.metrics(), [("Content-Type", CONTENT_TYPE)])
+
+    def _trace(self, context: RequestContext) -> Response:
+        request = dict(context.request.query_pairs).get("request", "")
+        return _json(200, {"lines": self._controls.trace(request)})
 
     def _reset(self, context: RequestContext) -> Awaitable[Response]:
         del context

@@ -12,6 +12,7 @@ from emulator.gateway import stages
 from emulator.gateway.errors import BodyTooLarge, GatewayError
 from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.router import HEALTH
+from emulator.gateway.traffic import Traffic
 from emulator.http.message import Request, Respond, Response
 from emulator.kernel.clock import Clock
 from emulator.kernel.errors import ServiceError
@@ -26,6 +27,8 @@ LARGEST_BODY = 140 * 1024 * 1024
 """Bytes read before the front is known; the front's own limit is checked again after. The largest is a code package."""
 
 SMALL_BODY = 16 * 1024
+
+_ACCESS_LINE = "%(request)s %(service)s %(operation)s %(status)d %(ms).1fms"
 
 _REASON_CODES = {
     400: "BadRequest", 403: "Forbidden", 407: "ProxyAuthenticationRequired", 408: "RequestTimeout",
@@ -55,7 +58,9 @@ class Pipeline:
         account: AccountId,
         region: Region,
         authorizer: stages.Authorizer | None = None,
+        traffic: Traffic | None = None,
     ) -> None:
+        self._traffic = traffic or Traffic()
         self._database = database
         self._clock = clock
         self._ids = ids
@@ -206,16 +211,22 @@ class Pipeline:
         return context.front.render_error(error, context)
 
     def _log_line(self, context: RequestContext, response: Response, started: float | None = None) -> None:
+        spent_s = self._clock.monotonic() - started if started is not None else 0.0
+        service = context.front.name if context.front else "-"
+        self._traffic.count(service, context.operation, response.status, spent_s)
         if _access.isEnabledFor(logging.INFO):
-            spent_ms = (self._clock.monotonic() - started) * 1000 if started is not None else 0.0
-            _access.info(
-                "%s %s %s %d %.1fms",
-                context.request_id,
-                context.front.name if context.front else "-",
-                context.operation if context.operation != "-" else f"{context.request.method} {_safe(context)}",
-                response.status,
-                spent_ms,
-            )
+            fields: dict[str, object] = {
+                "request": context.request_id,
+                "service": service,
+                "operation": (
+                    context.operation if context.operation != "-" else f"{context.request.method} {_safe(context)}"
+                ),
+                "status": response.status,
+                "ms": round(spent_s * 1000, 3),
+            }
+            if context.about is not None:
+                fields |= context.about
+            _access.info(_ACCESS_LINE, fields)
 
 
 def _safe(context: RequestContext) -> str:

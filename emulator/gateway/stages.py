@@ -17,6 +17,7 @@ from emulator.gateway.errors import ForbiddenHost, ForbiddenOrigin, NoSuchServic
 from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopback
 from emulator.gateway.router import choose
 from emulator.kernel.identity import AccountId, Principal, Region
+from emulator.kernel.tracing import begin
 
 Stage = Callable[[RequestContext], Answer | None]
 
@@ -60,6 +61,7 @@ def choose_service(fronts: Mapping[str, Front], policy: HostPolicy, region: Regi
 def name_request(context: RequestContext) -> None:
     """Give the request its id, in the form of its dialect."""
     context.request_id = front_of(context).new_request_id(context)
+    begin(context.request_id)
 
 
 def limit_body(context: RequestContext) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from heapq import heapify, heappop, heappush
 
 from emulator.kernel.clock import Clock, Millis, VirtualClock
+from emulator.kernel.tracing import nobody
 
 _log = logging.getLogger(__name__)
 
@@ -94,6 +95,7 @@ class LoopTimers(Timers):
         super().__init__(clock)
         self._loop = loop
         self._handle: asyncio.TimerHandle | None = None
+        self._context = nobody()
         self._ahead_ms = self._ahead_of_monotonic_ms()
 
     def close(self) -> None:
@@ -111,7 +113,7 @@ class LoopTimers(Timers):
         instant = self.next_at()
         if instant is not None:
             delay_s = max(0.0, (instant - self._clock.now()) / 1000)
-            self._handle = self._loop.call_later(min(delay_s, LONGEST_SLEEP_S), self._wake)
+            self._handle = self._loop.call_later(min(delay_s, LONGEST_SLEEP_S), self._wake, context=self._context)
 
     def _wake(self) -> None:
         self._handle = None

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from emulator.kernel.frozen import frozen
+from emulator.kernel.tracing import nobody
 
 _log = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ class Database:
         self._lost = False
         self._refusing = False
         self._on_commit: Callable[[], None] | None = None
+        self._context = nobody()
         self.commits = 0
         """How many transactions have been committed."""
         self._waiting: list[Callable[[CommitFailed | None], None]] = []
@@ -316,4 +318,4 @@ class Database:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return  # no loop: the caller commits by hand (start-up, tests)
-        loop.call_soon(self.commit)
+        loop.call_soon(self.commit, context=self._context)

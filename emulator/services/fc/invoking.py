@@ -1,6 +1,7 @@
 """One call of a function: target, keys of its role, run, and what the platform says when it cannot."""
 
 import json
+import logging
 from asyncio import CancelledError
 from collections.abc import Mapping
 from dataclasses import field
@@ -21,7 +22,7 @@ from emulator.services.fc.errors import (
     InternalServerError,
     ResourceExhausted,
 )
-from emulator.services.fc.model import LATEST
+from emulator.services.fc.model import LATEST, display_name
 from emulator.services.fc.ports import CredentialIssuer, Instances
 from emulator.services.fc.resolving import Resolver, Target
 from emulator.services.fc.runtime.instance import (
@@ -35,6 +36,8 @@ from emulator.services.fc.runtime.instance import (
     RuntimeFailure,
     RuntimeUnavailable,
 )
+
+_log = logging.getLogger(__name__)
 
 KEYS_SHARED_MS = 15 * MINUTE
 """Calls of one role get the same temporary keys for this long; they live many times longer."""
@@ -84,6 +87,8 @@ class Invoker:
         self._ids = ids
         self._issuer = credentials
         self._keys: dict[tuple[str, str], tuple[Credentials, Millis]] = {}
+        self.ended: dict[tuple[str, str], int] = {}
+        """Calls that have ended since the start: by result (succeeded, failed, refused) and start (cold, warm)."""
 
     def check(self, world: World, call: Call) -> Target:
         """Find what *call* would run, without running it; the draw between weighted versions happens here.
@@ -129,6 +134,7 @@ class Invoker:
             result = await self._instances.invoke(target.image, invocation)
             stream = result.stream
         except RuntimeFailure as failure:
+            self._note_end(call, "refused", "", 0.0)
             raise refusal(failure) from failure
         except CancelledError:
             aborted = admission.aborted(call.function, ticket)
@@ -141,6 +147,8 @@ class Invoker:
                 leave()
             else:
                 stream.at_end(lambda _: leave())
+        started = "cold" if result.cold else "provisioned" if result.provisioned else "warm"
+        self._note_end(call, "failed" if result.error_type else "succeeded", started, result.duration_ms)
         return Invoked(result=result, version=target.version, checksum=checksum)
 
     def invocation(self, world: World, call: Call, target: Target) -> Invocation:
@@ -155,6 +163,17 @@ class Invoker:
             http=call.http,
             stream=call.stream,
         )
+
+    def _note_end(self, call: Call, result: str, started: str, spent_ms: float) -> None:
+        """Count a call and tell the log of it."""
+        self.ended[result, started] = self.ended.get((result, started), 0) + 1
+        _log.info(
+            "call %(request)s of function %(function)s %(result)s %(start)s %(ms).1fms",
+            {
+                "request": call.request_id, "function": display_name(call.service, call.function), "result": result,
+                "start": started or "-", "ms": spent_ms,
+            },
+        )  # fmt: skip
 
     def credentials(self, world: World, target: Target, now: Millis) -> Credentials | None:
         """Return temporary keys of the role *target* has, None when it gets none."""

@@ -15,7 +15,9 @@ from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
+from emulator.kernel.tracing import begin
 from emulator.services.mns.carrying import Carrier
+from emulator.services.mns.endpoints import kind_of
 from emulator.services.mns.fanout import next_attempt
 from emulator.services.mns.topic_limits import HISTORY, PUSHES, PUSHES_PER_SUBSCRIPTION
 from emulator.services.mns.topic_model import (
@@ -34,6 +36,11 @@ from emulator.services.mns.topic_store import TopicsStore
 from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
+
+_ATTEMPT_LINE = (
+    "attempt %(attempt)d to deliver message %(message_id)s to subscription %(subscription)s of topic %(topic)s"
+    " %(result)s: %(detail)s"
+)
 
 _REST_MS = 5 * SECOND
 """A lane pauses this long when the result of an attempt could not be stored, or it would try again at once."""
@@ -76,6 +83,10 @@ class Courier:
         self._history: dict[SubscriptionId, deque[DeliveryReport]] = {}
         self._under_way = 0
         self._closed = True
+        self.attempts: dict[tuple[str, str], int] = {}
+        """Attempts since the start by kind of endpoint and result."""
+        self.ended: dict[str, int] = {}
+        """Deliveries that have ended since the start, by how."""
         database.on_rollback(self._after_rollback)
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -115,10 +126,11 @@ class Courier:
             outcome = self._carrier.carry_now(subscription, publication)
             if outcome is None:
                 rows.append((subscription.subscription_id, 0, now, ""))
-            elif outcome.delivered:
+                continue
+            self._note_attempt(subscription, publication, 1, outcome)
+            if outcome.delivered:
                 self._remember(subscription, publication, "delivered", 1, outcome.detail, now)
             elif (next_at := self._next(subscription, publication, 1, now)) is not None:
-                _log_failure(subscription, publication, 1, outcome)
                 rows.append((subscription.subscription_id, 1, next_at, outcome.detail))
         if rows:
             self._store.add_deliveries(self._store.add_publication(topic.topic_id, publication), rows)
@@ -205,6 +217,7 @@ class Courier:
             subscription = self._registry.subscription(subscription_id)
             delivery = self._store.delivery(delivery_id)
             if subscription is not None and delivery is not None:
+                begin(delivery.publication.trace)
                 outcome = await self._carrier.carry(subscription, delivery.publication)
                 self._conclude(subscription, delivery, outcome)
         except Exception:
@@ -231,10 +244,10 @@ class Courier:
         now = self._clock.now()
         attempts = delivery.attempts + 1
         publication = delivery.publication
+        self._note_attempt(subscription, publication, attempts, outcome)
         if outcome.delivered:
             self._end(subscription, delivery, "delivered", outcome.detail, now)
             return
-        _log_failure(subscription, publication, attempts, outcome)
         next_at = self._next(subscription, publication, attempts, now)
         if next_at is not None:
             self._store.postpone(delivery.delivery_id, attempts, next_at, outcome.detail)
@@ -259,6 +272,21 @@ class Courier:
         strategy = subscription.settings.strategy
         return next_attempt(strategy, failures, now, publication.published_at, self._ids.fraction(), self._scale)
 
+    def _note_attempt(
+        self, subscription: Subscription, publication: Publication, attempt: int, outcome: Outcome
+    ) -> None:
+        """Count an attempt and tell the log of it."""
+        key = kind_of(subscription.settings.endpoint), "delivered" if outcome.delivered else "failed"
+        self.attempts[key] = self.attempts.get(key, 0) + 1
+        _log.info(
+            _ATTEMPT_LINE,
+            {
+                "attempt": attempt, "message_id": publication.message_id, "subscription": subscription.name,
+                "topic": subscription.topic_name, "result": key[1], "detail": outcome.detail,
+                "trace": publication.trace,
+            },
+        )  # fmt: skip
+
     def _remember(
         self,
         subscription: Subscription,
@@ -268,6 +296,7 @@ class Courier:
         detail: str,
         now: Millis,
     ) -> None:
+        self.ended[state] = self.ended.get(state, 0) + 1
         history = self._history.setdefault(subscription.subscription_id, deque(maxlen=HISTORY))
         history.append(
             DeliveryReport(
@@ -283,10 +312,3 @@ class Courier:
 
 def _timer(subscription_id: SubscriptionId) -> tuple[str, SubscriptionId]:
     return ("mns-push", subscription_id)
-
-
-def _log_failure(subscription: Subscription, publication: Publication, attempts: int, outcome: Outcome) -> None:
-    _log.info(
-        "attempt %d to deliver message %s to subscription %s of topic %s failed: %s",
-        attempts, publication.message_id, subscription.name, subscription.topic_name, outcome.detail,
-    )  # fmt: skip

@@ -7,6 +7,7 @@ qualifiers are assumed.
 
 import re
 from functools import lru_cache
+from typing import assert_never
 from urllib.parse import urlsplit
 
 from emulator.http.fields import Unsendable
@@ -87,6 +88,21 @@ def read_endpoint(text: str) -> Endpoint:
     if _FUNCTION.fullmatch(text):
         return FunctionEndpoint(text)
     raise EndpointInvalid
+
+
+def kind_of(text: str) -> str:
+    """Return the kind of a subscription's endpoint, for figures: ``http``, ``queue``, ``function`` or ``outbox``."""
+    match read_endpoint(text):
+        case HttpEndpoint():
+            return "http"
+        case QueueEndpoint():
+            return "queue"
+        case FunctionEndpoint():
+            return "function"
+        case OutboxEndpoint():
+            return "outbox"
+        case never:
+            assert_never(never)
 
 
 def queue_endpoint(world: World, queue: str) -> str:

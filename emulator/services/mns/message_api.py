@@ -39,9 +39,13 @@ class MessageApi:
         queue = self._service.find(call.world, call.name)
         drafts = read_drafts(call.request.body)
         if not isinstance(drafts, list):
-            return call.answer(201, render_receipt(self._messages.send(queue, drafts)))
+            receipt = self._messages.send(queue, drafts)
+            call.context.about = {"message_id": receipt.message_id}
+            return call.answer(201, render_receipt(receipt))
         call.context.operation = "BatchSendMessage"
         entries = self._messages.send_batch(queue, drafts)
+        sent = [entry.message_id for entry in entries if not isinstance(entry, Refused)]
+        call.context.about = {"message_ids": sent}
         failed = any(isinstance(entry, Refused) for entry in entries)
         return call.answer(500 if failed else 201, render_batch(entries))
 
@@ -57,6 +61,7 @@ class MessageApi:
         wait_s = None if wait is None else read_query_int(wait, "waitseconds")
 
         def shape(messages: Sequence[Message]) -> Response:
+            call.context.about = _received(messages)
             # one message asked for with a number comes in a list too
             body = render_message(messages[0]) if number is None else render_messages(messages)
             return call.answer(200, body)
@@ -91,3 +96,11 @@ class MessageApi:
             raise MissingVisibilityTimeout
         timeout_s = read_query_int(timeout, "VisibilityTimeout")
         return call.answer(200, render_changed(self._messages.change_visibility(queue, handle, timeout_s)))
+
+
+def _received(messages: Sequence[Message]) -> Mapping[str, object]:
+    """Return what the log tells of a receive: which messages, and which requests they came from."""
+    if len(messages) == 1:
+        return {"message_id": messages[0].message_id, "cause": messages[0].trace}
+    causes = dict.fromkeys(message.trace for message in messages)
+    return {"message_ids": [message.message_id for message in messages], "causes": list(causes)}

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.ids import Ids
+from emulator.kernel.tracing import trace
 from emulator.services.mns import limits
 from emulator.services.mns.contents import Contents
 from emulator.services.mns.dead_letters import DeadLetters
@@ -89,7 +90,7 @@ class Messages:
         message = Message(
             self._contents.next_seq(), queue.queue_id, priority_of(draft), due, 0, 0, now, 0, message_id, body_md5,
             draft.group_id or None, stored(draft.user_properties),
-            stored(known_system_properties(draft.system_properties)), draft.body,
+            stored(known_system_properties(draft.system_properties)), draft.body, trace(),
         )  # fmt: skip
         self._contents.add(live, message, now)
         handle = write_handle(message_id, queue.queue_id, message.seq, 0, due) if due > now else None

@@ -155,11 +155,12 @@ class Draft:
 
 
 class Message(NamedTuple):
-    """A stored message, fields in the order of the table's columns.
+    """A stored message, fields named as the table's columns.
 
     A named tuple, because rows become messages on every receive and this costs a fifth of a dataclass. Instants are
     milliseconds; ``visible_from`` is explained in `emulator.services.mns.queue`. ``first_dequeued_at`` is 0 before the
-    first receive. ``revision`` grows with every change and makes earlier receipt handles stale.
+    first receive. ``revision`` grows with every change and makes earlier receipt handles stale. ``trace`` is the
+    request it comes from.
     """
 
     seq: int
@@ -176,6 +177,7 @@ class Message(NamedTuple):
     user_properties: str | None
     system_properties: str | None
     body: str
+    trace: str = ""
 
 
 class MessageReceipt(NamedTuple):

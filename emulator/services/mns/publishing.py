@@ -5,6 +5,7 @@ from hashlib import md5
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import World
 from emulator.kernel.ids import Ids
+from emulator.kernel.tracing import trace
 from emulator.services.mns import limits
 from emulator.services.mns.deliveries import Courier
 from emulator.services.mns.drafts import check_draft
@@ -49,6 +50,7 @@ class Publishing:
             user_properties=draft.user_properties,
             system_properties=draft.system_properties,
             published_at=now,
+            trace=trace(),
         )
         wanted = subscribers(live.subscriptions.values(), tag)
         if wanted:

@@ -60,6 +60,10 @@ class Registry:
         self._by_id[queue.queue_id] = live
         return live
 
+    def in_use(self) -> list[LiveQueue]:
+        """Return the queues that are in memory."""
+        return list(self._by_id.values())
+
     def drop(self, queue: Queue) -> None:
         """Forget a deleted queue."""
         self._by_name.pop((queue.world.account, queue.world.region, queue.name), None)

@@ -1,5 +1,6 @@
 """The message service as one object: queues, messages and accounts of every world, over one database."""
 
+import logging
 from collections.abc import Sequence
 
 from emulator.kernel.clock import Clock
@@ -20,6 +21,8 @@ from emulator.services.mns.waiting import Lobby
 from emulator.storage.database import Database
 
 __all__ = ["SCHEMA", "MessageService"]
+
+_log = logging.getLogger(__name__)
 
 
 class MessageService:
@@ -71,6 +74,10 @@ class MessageService:
         self._dead_letters.close()
         self._registry.forget()
         self._store.clear()
+
+    def in_use(self) -> list[LiveQueue]:
+        """Return the queues that have been used since the start; the counters of others would have to be made."""
+        return self._registry.in_use()
 
     @property
     def parked(self) -> int:
@@ -127,7 +134,10 @@ class MessageService:
         """
         text = body if isinstance(body, str) else body.decode("utf-8", "replace")
         draft = Draft(body=text, delay_s=delay_s, priority=priority, group_id=group_id)
-        return self.messages.send(self._registry.find(world, queue), draft)
+        receipt = self.messages.send(self._registry.find(world, queue), draft)
+        fields = {"message_id": receipt.message_id, "queue": queue}
+        _log.info("message %(message_id)s is sent to queue %(queue)s", fields)
+        return receipt
 
     async def receive(self, world: World, queue: str, count: int = 1, wait_s: int | None = None) -> Sequence[Message]:
         """Receive up to *count* messages, waiting as asked; empty when there was nothing in time.

@@ -38,8 +38,9 @@ _ADD_QUEUE = (
 _PUT_QUEUE = f"UPDATE mns_queues SET (modified_at, {_SETTINGS}) = ({', '.join('?' * 12)}) WHERE id = ?"  # noqa: S608 - constants
 _ABOVE_ALL_NAMES = "\U0010ffff"
 
-_MESSAGE = f"SELECT {', '.join(Message._fields).replace('queue_id', 'queue')} FROM mns_messages"  # noqa: S608 - constants
-_ADD_MESSAGE = f"INSERT INTO mns_messages VALUES ({', '.join('?' * len(Message._fields))}, 0)"  # noqa: S608 - constants
+_COLUMNS = ", ".join(Message._fields).replace("queue_id", "queue")
+_MESSAGE = f"SELECT {_COLUMNS} FROM mns_messages"  # noqa: S608 - constants
+_ADD_MESSAGE = f"INSERT INTO mns_messages ({_COLUMNS}) VALUES ({', '.join('?' * len(Message._fields))})"  # noqa: S608 - constants
 _FIRST_VISIBLE = (
     f"{_MESSAGE} WHERE queue = ? AND priority = ? AND visible_from > ? AND visible_from <= ? AND enqueued_at > ? "
     "ORDER BY visible_from, seq LIMIT ?"

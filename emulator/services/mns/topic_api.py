@@ -68,6 +68,7 @@ class TopicApi:
     def _publish(self, call: Call) -> Answer:
         self._topics.view(call.world, call.name)
         receipt = self._service.publish_draft(call.world, call.name, read_publish(call.request.body))
+        call.context.about = {"message_id": receipt.message_id}
         return call.answer(201, render_receipt(receipt))
 
     # --- subscriptions -------------------------------------------------------------------------------------------

@@ -150,7 +150,7 @@ class PublishDraft:
 
 @frozen
 class Publication:
-    """A published message. It is stored while some subscriber has not got it yet."""
+    """A published message. It is stored while some subscriber has not got it yet. ``trace`` is the request behind."""
 
     message_id: str
     body: str
@@ -161,6 +161,7 @@ class Publication:
     user_properties: Properties
     system_properties: Properties
     published_at: Millis
+    trace: str = ""
 
 
 @frozen

@@ -1,6 +1,7 @@
 """Topics as one object: topics, subscriptions, publishing and deliveries of every world, over one database."""
 
 import json
+import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -32,6 +33,8 @@ from emulator.services.mns.topic_registry import TopicRegistry
 from emulator.services.mns.topic_sqlite import SqliteTopicStore
 from emulator.services.mns.topics import Topics
 from emulator.storage.database import Database
+
+_log = logging.getLogger(__name__)
 
 CERTIFICATE_PAGE = "mns/signing-cert.pem"
 """The page below ``/_localyun/`` that serves the certificate, to anybody."""
@@ -133,9 +136,11 @@ class TopicService:
         """
         text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
         clean = text if text.isascii() else text.encode("utf-8", "replace").decode()
-        return self._publishing.publish(
-            world, topic, PublishDraft(body=clean, tag=tag, attributes=_attributes(attributes))
-        )
+        draft = PublishDraft(body=clean, tag=tag, attributes=_attributes(attributes))
+        receipt = self._publishing.publish(world, topic, draft)
+        fields = {"message_id": receipt.message_id, "topic": topic}
+        _log.info("message %(message_id)s is published to topic %(topic)s", fields)
+        return receipt
 
     # --- for people who look -------------------------------------------------------------------------------------
 
@@ -157,6 +162,14 @@ class TopicService:
     def store(self) -> SqliteTopicStore:
         """The tables, where the management API keeps its own settings."""
         return self._store
+
+    def attempts(self) -> list[tuple[tuple[str, str], int]]:
+        """Return how often a delivery was tried since the start, by kind of endpoint and result."""
+        return list(self._courier.attempts.items())
+
+    def ended(self) -> dict[str, int]:
+        """Return how many deliveries have ended since the start, by how."""
+        return self._courier.ended
 
     @property
     def under_way(self) -> int:

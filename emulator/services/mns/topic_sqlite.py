@@ -35,7 +35,9 @@ _SUBSCRIPTION = (
     "SELECT s.id, s.topic, t.account, t.region, t.name, s.name, s.created_at, s.modified_at, "  # noqa: S608 - constants
     f"s.{_CHOSEN.replace(', ', ', s.')} FROM mns_subscriptions AS s JOIN mns_topics AS t ON t.id = s.topic"
 )
-_PUBLICATION = "message_id, body, body_md5, tag, attributes, group_id, user_properties, system_properties, published_at"
+_PUBLICATION = (
+    "message_id, body, body_md5, tag, attributes, group_id, user_properties, system_properties, published_at, trace"
+)
 _DELIVERY = (
     "SELECT d.id, d.subscription, d.publication, d.attempts, d.due_at, "  # noqa: S608 - constants
     f"p.{_PUBLICATION.replace(', ', ', p.')} "
@@ -157,10 +159,11 @@ class SqliteTopicStore:
             topic_id, publication.message_id, publication.body, publication.body_md5, publication.tag,
             json.dumps(publication.attributes, ensure_ascii=False), publication.group_id,
             stored(publication.user_properties), stored(publication.system_properties), publication.published_at,
+            publication.trace,
         )  # fmt: skip
         return PublicationId(
             self._insert(
-                f"INSERT INTO mns_publications (topic, {_PUBLICATION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - constants
+                f"INSERT INTO mns_publications (topic, {_PUBLICATION}) VALUES ({', '.join('?' * 11)})",  # noqa: S608 - constants
                 values,
             )
         )
@@ -403,7 +406,9 @@ def _subscription_values(settings: SubscriptionSettings) -> tuple[Any, ...]:
 
 
 def _publication(content: list[Any]) -> Publication:
-    message_id, body, body_md5, tag, attributes, group_id, user_properties, system_properties, published_at = content
+    (
+        message_id, body, body_md5, tag, attributes, group_id, user_properties, system_properties, published_at, trace,
+    ) = content  # fmt: skip
     return Publication(
         message_id=message_id,
         body=body,
@@ -414,6 +419,7 @@ def _publication(content: list[Any]) -> Publication:
         user_properties=restored(user_properties),
         system_properties=restored(system_properties),
         published_at=Millis(published_at),
+        trace=trace,
     )
 
 

@@ -5,13 +5,14 @@ from typing import Any
 
 from emulator.dialect.dates import iso_millis
 from emulator.kernel.identity import World
+from emulator.kernel.tracing import begin
 from emulator.services.workflow.engine.commands import CallService, Result, Submitted
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.run import Run
 from emulator.services.workflow.errors import ExecutionAlreadyExists, WorkflowError
 from emulator.services.workflow.executions import Executions
 from emulator.services.workflow.flows import Flows
-from emulator.services.workflow.model import ExecutionId, Status
+from emulator.services.workflow.model import EndedExecution, ExecutionId, Status
 from emulator.services.workflow.names import check_name
 from emulator.services.workflow.ports import FunctionInvoker, MessageSender
 from emulator.services.workflow.reports import Reports
@@ -55,17 +56,28 @@ class Effects:
 
     async def perform(self, run: Run, call: CallService) -> Result:
         """Make the call of a task's attempt."""
+        begin(run.trace)
         token = run.facts.token(call.entry, call.attempt)
 
         def submitted(result: Result) -> None:
             self._engine.post(run.id, Submitted(call.entry, call.attempt, result))
 
-        return await self._caller.perform(run.world, call, run.key(call.entry, call.attempt), token, submitted)
+        result = await self._caller.perform(run.world, call, run.key(call.entry, call.attempt), token, submitted)
+        _log.info(
+            "execution %(execution)s of flow %(flow)s: task %(step)s, attempt %(attempt)d, %(result)s",
+            {
+                "execution": run.facts.execution_name, "flow": run.facts.flow_name, "step": call.step.name,
+                "attempt": call.attempt + 1, "result": result.error or "succeeded",
+            },
+        )  # fmt: skip
+        return result
 
     def execution_ended(self, execution: ExecutionId) -> None:
         """Tell those who wait for an execution, and the task it was started by."""
         self._waiters.wake(execution)
         ended = self._store.ended(execution)
+        if ended is not None:
+            _tell_end(ended)
         if ended is not None and ended.callback_token:
             self._call_back(execution)
         if ended is not None and ended.deleted:
@@ -123,3 +135,11 @@ class Effects:
         except WorkflowError as error:
             _log.info("execution %s: its callback token is not told: %s", record.name, error)
             self._engine.told(execution)
+
+
+def _tell_end(ended: EndedExecution) -> None:
+    record = ended.record
+    _log.info(
+        "execution %(execution)s of flow %(flow)s has ended: %(status)s",
+        {"execution": record.name, "flow": record.flow_name, "status": record.status.value, "trace": ended.trace},
+    )

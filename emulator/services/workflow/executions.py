@@ -1,5 +1,6 @@
 """Executions: started, shown, listed and stopped."""
 
+import logging
 from collections.abc import Callable
 
 from emulator.kernel.clock import SECOND, Clock, Millis
@@ -32,6 +33,8 @@ from emulator.services.workflow.store import FlowStore
 from emulator.services.workflow.versions import Versions
 from emulator.services.workflow.waiting import EndWaiters
 
+_log = logging.getLogger(__name__)
+
 
 class Executions:
     """The executions of every account."""
@@ -54,6 +57,8 @@ class Executions:
         self._clock = clock
         self._ids = ids
         self._open: dict[World, int] = {}
+        self.started = 0
+        """How many executions have been started since the emulator was."""
 
     def start(
         self,
@@ -117,6 +122,8 @@ class Executions:
         self._make_room(world)
         flow = new.flow
         execution = self._store.add_execution(world, new)
+        self.started += 1
+        _log.info("execution %(execution)s of flow %(flow)s starts", {"execution": new.name, "flow": flow.name})
         self._engine.start(execution)
         return ExecutionRecord(
             id=execution,

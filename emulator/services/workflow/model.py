@@ -106,7 +106,10 @@ class NewExecution:
 
 @frozen(kw_only=False)
 class LiveExecution:
-    """What the driver needs to go on with an execution; ``is_express`` bounds how long it may go."""
+    """What the driver needs to go on with an execution.
+
+    ``is_express`` bounds how long it may go; ``trace`` is the request that started it.
+    """
 
     id: ExecutionId
     world: World
@@ -121,6 +124,7 @@ class LiveExecution:
     last_event: int
     snapshot: str | None
     is_express: bool = False
+    trace: str = ""
 
 
 @frozen
@@ -131,6 +135,7 @@ class EndedExecution:
     world: World
     callback_token: str
     deleted: bool
+    trace: str = ""
 
 
 @frozen(kw_only=False)

@@ -98,6 +98,21 @@ class Workflow:
         await self._engine.close()
 
     @property
+    def open_executions(self) -> int:
+        """How many executions have not ended."""
+        return sum(self._store.open_executions().values())
+
+    @property
+    def ended(self) -> dict[str, int]:
+        """How many executions have ended since the start, by status."""
+        return self._engine.ended
+
+    @property
+    def calls_under_way(self) -> int:
+        """How many calls of tasks are being made."""
+        return self._engine.calls_under_way
+
+    @property
     def is_idle(self) -> bool:
         """Whether every execution waits for a timer, a call or a report, or has ended, and all of it is stored."""
         parts = (self.flows, self._engine, self._firing)

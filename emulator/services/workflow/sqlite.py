@@ -6,6 +6,7 @@ from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import World
+from emulator.kernel.tracing import trace
 from emulator.services.workflow.model import (
     DefinitionId,
     EndedExecution,
@@ -152,12 +153,12 @@ class SqliteStore:
         """Keep an accepted execution; it is ready to run."""
         row = self._database.write(
             "INSERT INTO workflow_executions (world, flow, name, definition, role_arn, environment, input,"
-            " callback_token, started_at, version, qualifier, status, ready)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
+            " callback_token, started_at, version, qualifier, trace, status, ready)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
             (
                 self._worlds.id_of(world), new.flow.id, new.name, new.flow.definition_id, new.flow.settings.role_arn,
                 new.flow.settings.environment, new.input, new.callback_token, new.started_at, new.flow.version,
-                new.qualifier,
+                new.qualifier, trace(),
             ),
         ).lastrowid  # fmt: skip
         assert row is not None
@@ -233,13 +234,17 @@ class SqliteStore:
         row = self._database.read(f"{_EXECUTION} WHERE e.id = ? AND e.stopped_at IS NOT NULL", (execution,)).fetchone()
         if row is None:
             return None
-        world, token, deleted = self._database.read(
-            "SELECT e.world, e.callback_token, f.deleted FROM workflow_executions e"
+        world, token, trace_id, deleted = self._database.read(
+            "SELECT e.world, e.callback_token, e.trace, f.deleted FROM workflow_executions e"
             " JOIN workflow_flows f ON f.id = e.flow WHERE e.id = ?",
             (execution,),
         ).fetchone()
         return EndedExecution(
-            record=_execution(row), world=self._worlds.by_id(world), callback_token=token, deleted=bool(deleted)
+            record=_execution(row),
+            world=self._worlds.by_id(world),
+            callback_token=token,
+            deleted=bool(deleted),
+            trace=trace_id,
         )
 
     def secret(self, draw: bytes) -> bytes:

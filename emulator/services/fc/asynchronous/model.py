@@ -104,6 +104,7 @@ class AsyncCall:
     ``due_at`` is the instant of the next attempt, None while one runs and after the end. ``task_id`` is empty outside
     task mode. ``call_key`` is the caller's own name for it. ``running_from`` is the start of the first attempt.
     ``http_status``, ``error`` and ``result`` tell how the last attempt ended; ``destination`` how the delivery did.
+    ``trace`` is the request it comes from.
     """
 
     seq: int
@@ -125,6 +126,7 @@ class AsyncCall:
     result: bytes = b""
     instance_id: str = ""
     destination: str = ""
+    trace: str = ""
 
     @property
     def retries(self) -> int:

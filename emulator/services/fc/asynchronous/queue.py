@@ -16,6 +16,7 @@ from emulator.kernel.identity import World
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
+from emulator.kernel.tracing import begin, trace
 from emulator.services.fc import limits
 from emulator.services.fc.arns import FunctionName
 from emulator.services.fc.asynchronous.completions import Completions
@@ -44,6 +45,7 @@ from emulator.services.fc.errors import (
     StatefulAsyncInvocationAlreadyExists,
 )
 from emulator.services.fc.invoking import Call, Invoker
+from emulator.services.fc.model import display_name
 from emulator.services.fc.ports import DestinationQueue, DestinationTopic
 from emulator.storage.database import CommitFailed, Database
 
@@ -121,6 +123,10 @@ class AsyncQueue:
         self._store.clear()
         self.start()
 
+    def open_numbers(self) -> dict[str, int]:
+        """Return how many calls have not ended, by status."""
+        return self._store.open_numbers()
+
     @property
     def under_way(self) -> int:
         """How many attempts are being made."""
@@ -153,7 +159,12 @@ class AsyncQueue:
                 accepted_at=order.now,
                 status=Status.ENQUEUED,
                 due_at=order.now,
+                trace=trace() or order.request_id,
             )
+        )
+        _log.info(
+            "call %(request)s of function %(function)s is queued",
+            {"request": call.request_id, "function": display_name(lane.service, lane.function), "trace": call.trace},
         )
         if call.task_id:
             self._store.add_events(call, order.now, [(Status.ENQUEUED, "")])
@@ -339,6 +350,7 @@ class AsyncQueue:
 
     async def _run(self, call: AsyncCall) -> Attempt:
         lane = call.lane
+        begin(call.trace)
         order = Call(
             service=lane.service,
             function=lane.function,

@@ -26,10 +26,11 @@ _ABOVE_ALL_NAMES = "\U0010ffff"
 _PLACE = "account, region, service, function, qualifier"
 _CALL = (
     f"seq, {_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, "
-    "function_failures, platform_failures, running_from, ended_at, http_status, error, result, instance_id, destination"
+    "function_failures, platform_failures, running_from, ended_at, http_status, error, result, instance_id, "
+    "destination, trace"
 )
-_NEW = f"{_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at"
-_ADD = f"INSERT INTO fc_async_calls ({_NEW}) VALUES ({', '.join('?' * 13)})"  # noqa: S608 - constants
+_NEW = f"{_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, trace"
+_ADD = f"INSERT INTO fc_async_calls ({_NEW}) VALUES ({', '.join('?' * 14)})"  # noqa: S608 - constants
 _CONFIG = f"{_PLACE}, config, created_at, modified_at"
 _OF_FUNCTION = "account = ? AND region = ? AND service = ? AND function = ?"
 _OF_LANE = f"{_OF_FUNCTION} AND qualifier = ?"
@@ -98,7 +99,7 @@ class SqliteAsyncStore:
             _ADD,
             (
                 *_place(call.lane), call.request_id, call.task_id, call.call_key, call.event,
-                json.dumps(dict(call.tracing)), call.accepted_at, call.status.value, call.due_at,
+                json.dumps(dict(call.tracing)), call.accepted_at, call.status.value, call.due_at, call.trace,
             ),
         )  # fmt: skip
         return replace(call, seq=cursor.lastrowid or 0)
@@ -141,6 +142,11 @@ class SqliteAsyncStore:
         """Return the calls that were running or being stopped when the emulator ended."""
         sql = f"SELECT {_CALL} FROM fc_async_calls WHERE ended_at IS NULL AND status IN (?, ?)"  # noqa: S608 - constants
         return [_call(row) for row in self._database.read(sql, (Status.RUNNING.value, Status.STOPPING.value))]
+
+    def open_numbers(self) -> dict[str, int]:
+        """Return how many calls have not ended, by status."""
+        sql = "SELECT status, count(*) FROM fc_async_calls WHERE ended_at IS NULL GROUP BY status"
+        return dict(self._database.read(sql).fetchall())
 
     def open_calls(self, world: World, service: str, function: str) -> list[AsyncCall]:
         """Return the calls of a function that have not ended."""
@@ -263,12 +269,12 @@ def _call(row: Any) -> AsyncCall:
     (
         seq, account, region, service, function, qualifier, request_id, task_id, call_key, event, tracing, accepted_at,
         status, due_at, function_failures, platform_failures, running_from, ended_at, http_status, error, result,
-        instance_id, destination,
+        instance_id, destination, trace,
     ) = row  # fmt: skip
     return AsyncCall(
         seq=seq, lane=_lane((account, region, service, function, qualifier)), request_id=request_id, task_id=task_id,
         call_key=call_key, event=event, tracing=json.loads(tracing), accepted_at=accepted_at, status=Status(status),
         due_at=due_at, function_failures=function_failures, platform_failures=platform_failures,
         running_from=running_from, ended_at=ended_at, http_status=http_status, error=error, result=result,
-        instance_id=instance_id, destination=destination,
+        instance_id=instance_id, destination=destination, trace=trace,
     )  # fmt: skip

@@ -64,6 +64,10 @@ class AsyncStore(Protocol):
         """Return the calls that were running or being stopped when the emulator ended."""
         ...
 
+    def open_numbers(self) -> dict[str, int]:
+        """Return how many calls have not ended, by status."""
+        ...
+
     def open_calls(self, world: World, service: str, function: str) -> list[AsyncCall]:
         """Return the calls of a function that have not ended."""
         ...

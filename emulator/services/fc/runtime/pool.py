@@ -73,6 +73,16 @@ class _Provision:
     credentials: Credentials | None
 
 
+@frozen
+class PoolNumbers:
+    """Instances, those with a call, those kept ready, and calls; several calls may share an instance."""
+
+    all: int
+    busy: int
+    provisioned: int
+    calls: int
+
+
 class InstancePool:
     """Runs functions in instances of its own.
 
@@ -260,6 +270,16 @@ class InstancePool:
     def instances(self, family: str) -> list[InstanceInfo]:
         """Return the living instances of *family*, oldest first."""
         return [worker.info for worker in self._workers.values() if worker.image.family == family]
+
+    def numbers(self) -> PoolNumbers:
+        """Return how many instances live and what they do."""
+        workers = self._workers.values()
+        return PoolNumbers(
+            all=len(workers),
+            busy=sum(worker.calls > 0 for worker in workers),
+            provisioned=sum(worker.provisioned for worker in workers),
+            calls=sum(worker.calls for worker in workers),
+        )
 
     def _launcher_for(self, runtime: str) -> Launcher:
         if runtime == "python2.7" or runtime.startswith("python3"):

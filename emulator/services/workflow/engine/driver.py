@@ -15,6 +15,7 @@ from typing import Protocol
 
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.timers import Timers
+from emulator.kernel.tracing import nobody
 from emulator.services.workflow.engine.calls import Calls
 from emulator.services.workflow.engine.commands import (
     Arrival,
@@ -100,7 +101,15 @@ class Driver:
         self._wakeups_due = False
         self._scheduled = False
         self._closed = False
+        self._context = nobody()
+        self.ended: dict[str, int] = {}
+        """Executions that have ended since the start, by status."""
         database.on_rollback(self._transaction_lost)
+
+    @property
+    def calls_under_way(self) -> int:
+        """How many calls of tasks are being made."""
+        return len(self._calls.tasks)
 
     @property
     def is_idle(self) -> bool:
@@ -190,7 +199,7 @@ class Driver:
     def _kick(self) -> None:
         if not self._scheduled and not self._closed:
             self._scheduled = True
-            asyncio.get_running_loop().call_soon(self._slice)
+            asyncio.get_running_loop().call_soon(self._slice, context=self._context)
 
     def _slice(self) -> None:
         self._scheduled = False
@@ -245,6 +254,7 @@ class Driver:
         for run, call in part.orphans:
             self._surroundings.task_abandoned(run, call)
         for ending in part.endings:
+            self.ended[ending.status] = self.ended.get(ending.status, 0) + 1
             self._calls.cancel_execution(ending.execution)
             self._surroundings.execution_ended(ending.execution)
         for run, call in part.dispatches:

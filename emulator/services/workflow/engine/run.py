@@ -23,7 +23,7 @@ class Run:
 
     __slots__ = (
         "callback_token", "deadline", "facts", "has_deadline", "has_rows", "id", "snapshot_at", "started_at", "state",
-        "world", "world_id",
+        "trace", "world", "world_id",
     )  # fmt: skip
 
     def __init__(self, live: LiveExecution, facts: Facts, state: ExecutionState, snapshot_at: int) -> None:
@@ -32,6 +32,7 @@ class Run:
         self.world_id: WorldId = live.world_id
         self.started_at = live.started_at
         self.callback_token = live.callback_token
+        self.trace = live.trace
         self.facts = facts
         self.state = state
         longest_s = EXPRESS_S if live.is_express else EXECUTION_S

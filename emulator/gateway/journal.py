@@ -1,0 +1,93 @@
+"""The last lines of the log, kept so that all that came of one request can be told together.
+
+Lines are kept as the logging module made them and rendered only for those who ask. What is older is in the log itself,
+where each line of ``--log-format json`` names its request and its trace.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Final
+
+from emulator.dialect.dates import iso_millis
+from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.tracing import fields_of, trace_of
+
+LINES: Final = 5_000
+"""A line is some 600 bytes: together three megabytes, once so many have come."""
+
+OUTPUT_BYTES: Final = 4_000
+"""So much is kept of what a function writes at a time."""
+
+
+class _Line:
+    """A line of the log, or a piece of what a function wrote."""
+
+    __slots__ = ("at", "fields", "source", "trace")
+
+    def __init__(self, at: int, source: logging.LogRecord | bytes, fields: Mapping[str, Any], trace: str) -> None:
+        self.at = at
+        self.source = source
+        self.fields = fields
+        self.trace = trace
+
+    @property
+    def request(self) -> str:
+        return str(self.fields.get("request", ""))
+
+    def came_of(self, request: str) -> bool:
+        """Tell whether the line is the request's own, or of what it set off, or of who received what it had sent."""
+        said = self.fields
+        return request in {self.trace, self.request, said.get("cause")} or request in said.get("causes", ())
+
+    def rendered(self) -> dict[str, Any]:
+        if isinstance(self.source, bytes):
+            logger, message = "function", self.source.decode("utf-8", "replace").rstrip("\n")
+        else:
+            logger, message = self.source.name, self.source.getMessage()
+        told = {**self.fields, "time": iso_millis(Millis(self.at)), "logger": logger, "message": message}
+        return told | {"trace": self.trace} if self.trace else told
+
+
+class Journal(logging.Handler):
+    """Keeps what is logged from `open` to `close`, at the level the program logs at."""
+
+    def __init__(self, clock: Clock, lines: int = LINES) -> None:
+        super().__init__(logging.INFO)
+        self._clock = clock
+        self._lines: deque[_Line] = deque(maxlen=lines)
+
+    def open(self) -> None:
+        """Begin to keep lines."""
+        logging.getLogger().addHandler(self)
+
+    def close(self) -> None:
+        """Keep no more."""
+        logging.getLogger().removeHandler(self)
+        super().close()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep one record."""
+        fields = fields_of(record)
+        self._lines.append(_Line(int(record.created * 1000), record, fields, trace_of(fields)))
+
+    def output(self, function: str, request: str, text: bytes) -> None:
+        """Keep a piece of what a function wrote while it served *request*."""
+        if request:
+            fields = {"request": request, "function": function}
+            self._lines.append(_Line(self._clock.now(), text[:OUTPUT_BYTES], fields, ""))
+
+    def find(self, request: str) -> list[dict[str, Any]]:
+        """Return the lines that came of *request*, in their order, in JSON's terms.
+
+        What functions wrote is found by the ids of their calls.
+        """
+        if not request:
+            return []
+        lines = list(self._lines)
+        calls = {line.request for line in lines if request in {line.trace, line.request}} - {""}
+        return [
+            line.rendered()
+            for line in lines
+            if line.came_of(request) or (isinstance(line.source, bytes) and line.request in calls)
+        ]

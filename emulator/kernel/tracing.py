@@ -1,0 +1,38 @@
+"""Whose doing something is: the id of the request that set it off, however far away.
+
+A request's id is its trace. It is carried on in a context variable, which tasks inherit, and with what outlives the
+request (messages, publications, asynchronous calls, executions) in a column. Callbacks of the loop inherit the context
+of whoever set them up first, which for shared ones is chance: they are given a `nobody` of their own.
+"""
+
+from collections.abc import Mapping
+from contextvars import Context, ContextVar
+from logging import LogRecord
+from typing import Any
+
+_current: ContextVar[str] = ContextVar("localyun_trace", default="")
+
+
+def trace() -> str:
+    """Return the trace of what runs now, "" when nobody's request is behind it."""
+    return _current.get()
+
+
+def begin(trace_id: str) -> None:
+    """Do what follows, in this callback or task and in what it starts, on account of *trace_id*."""
+    _current.set(trace_id)
+
+
+def nobody() -> Context:
+    """Return a context of its own for callbacks that serve many requests at once."""
+    return Context()
+
+
+def fields_of(record: LogRecord) -> Mapping[str, Any]:
+    """Return what a line of the log says by name: lines are given their values in one mapping."""
+    return record.args if isinstance(record.args, Mapping) else {}
+
+
+def trace_of(fields: Mapping[str, Any]) -> str:
+    """Return the trace of the line that is being logged with *fields*, "" when nobody's request is behind it."""
+    return str(fields.get("trace") or trace() or fields.get("request") or "")
