@@ -136,7 +136,7 @@ def test_a_refusal_that_waits_for_a_commit_is_the_only_answer():
 
     async def later():
         await asyncio.sleep(0)
-        database.write("CREATE TABLE made (n)")
+        asyncio.get_running_loop().call_soon(database.write, "CREATE TABLE made (n)")  # before anybody hears of this
         raise InvalidVersion(version="1")
 
     pipeline, database = pipeline_with({"Refuse": lambda context, parameters: later()})
