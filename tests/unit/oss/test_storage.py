@@ -1,0 +1,285 @@
+"""Model, rows and bytes stay in step, whatever goes wrong."""
+
+import asyncio
+import sqlite3
+from collections import Counter
+from contextlib import asynccontextmanager
+
+import pytest
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import AccountId, Region
+from emulator.kernel.ids import CountingIds
+from emulator.oss.errors import AccessDenied, BucketAlreadyExists, NoSuchBucket, NoSuchKey, WrongEndpoint
+from emulator.oss.model import Attributes, Span
+from emulator.oss.objects import Conditions, Place, Put
+from emulator.oss.opening import SCHEMA, LazyStorage
+from emulator.oss.storage import Caller
+from emulator.oss.uploads import Uploads
+from emulator.storage.database import CommitFailed, Database
+from emulator.storage.migrations import migrate
+
+pytest.importorskip("moto.s3.models")
+
+PLAIN = Put(attributes=Attributes(headers={"Content-Type": "text/plain"}, metadata={"k": "v"}, tags={}))
+
+
+def caller(now=1_000, region="", account="1"):
+    return Caller(
+        account=AccountId(account), region=region, principal="p", request_id=f"R{now}", source_ip="::1", now=Millis(now)
+    )  # fmt: skip
+
+
+class Noting:
+    """Notes what happens."""
+
+    def __init__(self):
+        self.seen = []
+        self.failure = None
+
+    def changed(self, world, change):
+        if self.failure is not None:
+            raise self.failure
+        self.seen.append((world.region, change.event, change.key, change.size, change.size_before))
+
+
+class Site:
+    """A store on disk that can be opened again."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.noting = Noting()
+
+    @asynccontextmanager
+    async def open(self):
+        database = Database(self.folder / "state.db")
+        try:
+            migrate(database, [SCHEMA])
+            lazy = LazyStorage(
+                database, self.folder / "objects", CountingIds(), self.noting, home=Region("cn-home"), sync=True
+            )  # fmt: skip
+            self.database = database
+            self.storage = await lazy.storage()
+            self.objects = (await lazy.apis()).objects
+            self.uploads = Uploads(self.storage, self.objects)
+            yield self
+            await lazy.close()
+        finally:
+            database.close()
+
+    def files(self):
+        return sorted(file.name for file in (self.folder / "objects").rglob("*") if file.is_file())
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path)
+
+
+def run(site, work):
+    """Run *work* with the open store."""
+
+    async def go():
+        async with site.open():
+            return await work(site)
+
+    return asyncio.run(go())
+
+
+async def keys(site):
+    return [each.key for each in await site.objects.listed(caller(), "bucket", "", "", "")]
+
+
+async def filled(site):
+    await site.storage.create_bucket(caller(), "bucket", "", "Standard")
+    await site.objects.put(caller(), Place("bucket", "a"), b"first", PLAIN)
+
+
+def test_a_failed_commit_leaves_nothing_behind(site):
+    """The caller is told, the object is what it was, and the bytes of the new one go."""
+
+    async def work(site):
+        await filled(site)
+
+        def lose(world, change):
+            site.database._lost = True  # as after a full disk: SQLite has undone the transaction
+
+        told, site.noting.changed = site.noting.changed, lose
+        with pytest.raises(CommitFailed):
+            await site.objects.put(caller(), Place("bucket", "a"), b"second", PLAIN)
+        site.noting.changed = told
+        stored = await site.objects.get(caller(), Place("bucket", "a"))
+        return await site.storage.contents.read(stored.pieces)
+
+    assert run(site, work) == b"first"
+    assert len(site.files()) == 1
+
+
+def test_a_watcher_that_fails_lets_nothing_happen(site):
+    """What cannot be told is not done."""
+
+    async def work(site):
+        await filled(site)
+        site.noting.failure = sqlite3.OperationalError("disk full")
+        with pytest.raises(sqlite3.OperationalError):
+            await site.objects.put(caller(), Place("bucket", "b"), b"x", PLAIN)
+        site.noting.failure = None
+        return await keys(site)
+
+    assert run(site, work) == ["a"]
+
+
+def test_all_is_there_after_a_start(site):
+    """Objects, their attributes, uploads and parts; what nothing needs any more has gone from disk."""
+
+    async def before(site):
+        await filled(site)
+        await site.objects.put(caller(2_000), Place("bucket", "a"), b"replaced", PLAIN)
+        upload = await site.uploads.start(caller(), Place("bucket", "m"), PLAIN.attributes, may_replace=True)
+        place = (await site.uploads.listed(caller(), "bucket"))[0]
+        assert place.id == upload.id
+        stray = site.folder / "objects" / "ff" / "ff00"
+        stray.parent.mkdir(parents=True)
+        stray.write_bytes(b"left by a crash")
+        return upload.id
+
+    upload = run(site, before)
+
+    async def after(site):
+        stored = await site.objects.get(caller(), Place("bucket", "a"))
+        uploads = await site.uploads.listed(caller(), "bucket")
+        return stored, await site.storage.contents.read(stored.pieces), [each.id for each in uploads]
+
+    stored, content, uploads = run(site, after)
+
+    assert (content, uploads) == (b"replaced", [upload])
+    assert (stored.attributes, stored.modified_at) == (PLAIN.attributes, 2_000)
+    assert len(site.files()) == 1
+
+
+def test_copies_share_bytes_until_the_last_goes(site):
+    """One file for a thousand copies."""
+
+    async def work(site):
+        await filled(site)
+        for number in range(3):
+            await site.objects.copy(
+                caller(), Place("bucket", "a"), Place("bucket", f"c{number}"), Conditions(), PLAIN, own=set()
+            )
+        counts = [len(site.files())]
+        await site.objects.delete(caller(), "bucket", ["a", "c0"], "ObjectRemoved:DeleteObjects")
+        stored = await site.objects.get(caller(), Place("bucket", "c2"))
+        content = await site.storage.contents.read(stored.pieces)
+        await site.objects.delete(caller(), "bucket", ["c1", "c2"], "ObjectRemoved:DeleteObjects")
+        return counts, content
+
+    counts, content = run(site, work)
+
+    assert (counts, content) == ([1], b"first")
+    assert site.files() == []
+
+
+def test_an_object_that_is_read_stays_until_the_end(site):
+    """A stream goes on though the object has been removed; then its file goes."""
+
+    async def work(site):
+        await filled(site)
+        data = bytes(range(256)) * 4096
+        stored = await site.objects.put(caller(), Place("bucket", "big"), data, PLAIN)
+        stream = site.storage.contents.stream(stored.pieces, Span(0, stored.size))
+        first = await anext(stream)
+        await site.objects.delete(caller(), "bucket", ["big"], "ObjectRemoved:DeleteObject")
+        rest = [piece async for piece in stream]
+        return first + b"".join(rest) == data
+
+    assert run(site, work)
+    assert len(site.files()) == 1
+
+
+def test_what_happened_is_told_with_sizes(site):
+    """Each change once, with what was there before; names of nothing tell nothing."""
+
+    async def work(site):
+        await filled(site)
+        await site.objects.put(caller(), Place("bucket", "a"), b"123", PLAIN)
+        await site.objects.delete(caller(), "bucket", ["a", "nothing"], "ObjectRemoved:DeleteObjects")
+
+    run(site, work)
+
+    assert site.noting.seen == [
+        ("cn-home", "ObjectCreated:PutObject", "a", 5, 0),
+        ("cn-home", "ObjectCreated:PutObject", "a", 3, 5),
+        ("cn-home", "ObjectRemoved:DeleteObjects", "a", 0, 3),
+    ]
+
+
+def test_buckets_belong_to_an_account_and_a_region(site):
+    """A loopback caller reaches all of its own; a host name of another region, and another account, do not."""
+
+    async def work(site):
+        await site.storage.create_bucket(caller(region="cn-far"), "far", "", "Standard")
+        await site.storage.bucket(caller(), "far")
+        await site.storage.bucket(caller(region="cn-far"), "far")
+        for refused, error in (
+            (caller(region="cn-near"), WrongEndpoint),
+            (caller(account="2"), AccessDenied),
+        ):
+            with pytest.raises(error):
+                await site.storage.bucket(refused, "far")
+        for refused in (caller(region="cn-near"), caller(account="2")):
+            with pytest.raises(BucketAlreadyExists):
+                await site.storage.create_bucket(refused, "far", "", "Standard")
+        with pytest.raises(NoSuchBucket):
+            await site.storage.bucket(caller(), "near")
+
+    run(site, work)
+
+
+def test_two_stores_of_one_process_do_not_meet(tmp_path):
+    """moto's registry of bucket names belongs to the process; ours do not stand in it."""
+    sites = [Site(tmp_path / name) for name in ("one", "two")]
+
+    async def work():
+        for site in sites:
+            site.folder.mkdir()
+        async with sites[0].open(), sites[1].open():
+            for site in sites:
+                await filled(site)
+            await sites[0].objects.delete(caller(), "bucket", ["a"], "ObjectRemoved:DeleteObject")
+            with pytest.raises(NoSuchKey):
+                await sites[0].objects.get(caller(), Place("bucket", "a"))
+            await sites[1].objects.get(caller(), Place("bucket", "a"))
+
+    asyncio.run(work())
+
+
+def test_reset_forgets_all(site):
+    """Rows, model and files."""
+
+    async def work(site):
+        await filled(site)
+        await site.storage.reset()
+        return await site.storage.buckets(caller())
+
+    assert run(site, work) == []
+    assert site.files() == []
+
+
+def test_calls_at_the_same_time_change_one_thing_after_the_other(site):
+    """Fifty writers of three names leave three objects, each whole, and no file too many."""
+
+    async def work(site):
+        await site.storage.create_bucket(caller(), "bucket", "", "Standard")
+        await asyncio.gather(
+            *(site.objects.put(caller(), Place("bucket", f"k{n % 3}"), b"%d" % n * 99, PLAIN) for n in range(50))
+        )
+        contents = []
+        for key in await keys(site):
+            stored = await site.objects.get(caller(), Place("bucket", key))
+            contents.append(await site.storage.contents.read(stored.pieces))
+        return contents
+
+    contents = run(site, work)
+
+    assert [len(Counter(text)) <= 2 for text in contents] == [True] * 3
+    assert len(site.files()) == 3
