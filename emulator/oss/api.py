@@ -73,6 +73,11 @@ class ObjectApis:
             ("DELETE", "uploadId"): ("AbortMultipartUpload", upload.abort),
         }
 
+    @property
+    def tables(self) -> tuple[Table, Table, Table]:
+        """Return the operations on the account, on buckets and on objects."""
+        return self._account, self._bucket, self._object
+
     def find(self, call: Call) -> tuple[str, Handler]:
         """Return the operation a request names, and what runs it.
 
