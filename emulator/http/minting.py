@@ -38,6 +38,8 @@ from emulator.kernel.clock import DAY, Millis
 
 _LOOPBACK: Final = ("127.0.0.1", "::1")
 _LOOPBACK_NETWORKS: Final = ("127.0.0.0/8", "::1/128")
+_UNNAMED: Final = ("*.aliyuncs.com", "*.fnf.aliyuncs.com")
+"""What clients may look for that do not say whom they call: the classic Python SDK does not from Python 3.12 on."""
 
 
 def main(arguments: list[str]) -> None:
@@ -116,7 +118,8 @@ def _mint_leaf(
 def _alternatives(name: str) -> list[x509.GeneralName]:
     if name != DEFAULT_NAME:
         return [x509.DNSName(name)]
-    return [x509.DNSName(name), *(x509.IPAddress(ipaddress.ip_address(address)) for address in _LOOPBACK)]
+    names = [x509.DNSName(each) for each in (name, *_UNNAMED)]
+    return [*names, *(x509.IPAddress(ipaddress.ip_address(address)) for address in _LOOPBACK)]
 
 
 def _builder(
