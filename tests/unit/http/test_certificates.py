@@ -76,7 +76,7 @@ def handshake(ca_file: Path, leaf: Path, name: str) -> None:
     "name", ["localhost", "127.0.0.1", "::1", "sts.aliyuncs.com", "cn-hangzhou.fnf.aliyuncs.com", NAME]
 )
 def test_a_strict_client_that_trusts_the_authority_accepts_the_leaf(ca, name):
-    """Strict verification as Python 3.13 does it passes, also where a client that names nobody gets the default leaf."""
+    """Strict verification as Python 3.13 does it passes, also for clients that get the default leaf."""
     leaf = leaf_path(ca, NAME if name == NAME else "localhost")
 
     handshake(ca / "ca.pem", leaf, name)
