@@ -23,6 +23,7 @@ from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
 from emulator.joints.flows import FlowMessages, FunctionCalls
 from emulator.joints.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
 from emulator.joints.objects import CodeObjects, ObjectTriggers
+from emulator.joints.permissions import FlowRights, RoleRights
 from emulator.joints.roles import AssumableRoles, RoleKeys
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import World
@@ -98,6 +99,7 @@ class Assembly:
         self._access = AccessManagement(database, ids)
         self.user_keys: KeySource = self._access.keys
         self.authorizer = Authorizer(self._access)
+        rights = RoleRights(self.authorizer, clock)
         logbook = LogBook(work / "logs" / "functions")
 
         def on_log(image: FunctionImage, request_id: str, text: bytes) -> None:
@@ -159,6 +161,7 @@ class Assembly:
             timers=timers,
             functions=FunctionCalls(self._functions),
             messages=FlowMessages(self._queues, self._topics, clock, ids),
+            guard=FlowRights(rights) if config.enforce_ram else None,
         )
 
     async def start(self) -> None:

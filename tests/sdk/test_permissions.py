@@ -370,6 +370,92 @@ def test_user_may_start_only_its_flow(world):
     assert f"'fnf:StartExecution' on resource 'acs:fnf:cn-hangzhou:{world.account}:flow/other'" in str(refused.value)
 
 
+FLOW = """version: v1
+type: flow
+steps:
+- type: task
+  name: work
+  resourceArn: {arn}
+"""
+
+
+def run(world, arn, role):
+    """Run a flow with one task as *role*; return its last events, newest first."""
+    owner = world.fnf(world.owner)
+    owner.send("CreateFlow", Name="f", Definition=FLOW.format(arn=arn), Description="", Type="FDL", RoleArn=role)
+    owner.send("StartExecution", FlowName="f", ExecutionName="e", Input="{}")
+    owner.send("DescribeExecution", FlowName="f", ExecutionName="e", WaitTimeSeconds=30)
+    events = owner.send("GetExecutionHistory", FlowName="f", ExecutionName="e", Limit=100)["Events"]
+    return {event["Type"]: json.loads(event["EventDetail"]) for event in events}
+
+
+FNF = {"Service": "fnf.aliyuncs.com"}
+
+
+@pytest.mark.parametrize(
+    ("arn", "code", "action", "resource"),
+    [
+        (
+            "acs:fc:::services/shop/functions/echo",
+            "FC.AccessDenied",
+            "fc:InvokeFunction",
+            "services/shop/functions/echo",
+        ),
+        ("acs:mns:::/queues/orders/messages", "MNS.AccessDenied", "mns:SendMessage", "/queues/orders/messages"),
+        ("acs:mns:::/topics/news/messages", "MNS.AccessDenied", "mns:PublishMessage", "/topics/news/messages"),
+        ("acs:fnf:::flow/child", "FnF.AccessDenied", "fnf:StartExecution", "flow/child"),
+    ],
+    ids=["function", "queue", "topic", "flow"],
+)
+def test_flow_whose_role_lacks_a_right_fails_with_the_services_denial(
+    new_world, functions, arn, code, action, resource
+):
+    """The history names the error, the action and the resource."""
+    world = new_world(functions)
+    queue(world)
+    role = world.role("idle", allow("log:*"), trusts=FNF)
+
+    events = run(world, arn, role)
+
+    failed = events["TaskSubmissionFailed" if "TaskSubmissionFailed" in events else "TaskFailed"]
+    assert failed["error"] == code
+    assert action in failed["cause"]
+    assert resource in failed["cause"]
+    assert events["ExecutionFailed"]["error"] == code
+
+
+def test_flow_with_the_guides_fine_grained_policy_sends(world):
+    """`mns:SendMessage` on the queue, and trust in the workflow service, are enough."""
+    orders = queue(world)
+    role = world.role("sender", allow("mns:SendMessage", "acs:mns:*:*:/queues/orders/messages"), trusts=FNF)
+
+    events = run(world, "acs:mns:::/queues/orders/messages", role)
+
+    assert "ExecutionSucceeded" in events
+    orders.set_encoding(False)
+    assert orders.receive_message().message_body == "{}"
+
+
+def test_flow_calls_functions_with_the_policy_of_the_system(new_world, functions):
+    """As the workflow guide sets its role up."""
+    world = new_world(functions)
+    role = world.role("caller", system=["AliyunFCInvocationAccess"], trusts=FNF)
+
+    assert "ExecutionSucceeded" in run(world, "acs:fc:::services/shop/functions/echo", role)
+
+
+@pytest.mark.parametrize("trusts", [None, {"Service": "fc.aliyuncs.com"}], ids=["the account", "another service"])
+def test_role_that_does_not_trust_the_workflow_service_is_no_use(new_world, functions, trusts):
+    """The denial names the assumption of the role."""
+    world = new_world(functions)
+    role = world.role("strong", system=["AdministratorAccess"], trusts=trusts)
+
+    events = run(world, "acs:fc:::services/shop/functions/echo", role)
+
+    assert events["ExecutionFailed"]["error"] == "FC.AccessDenied"
+    assert f"'sts:AssumeRole' on resource '{role}'" in events["ExecutionFailed"]["cause"]
+
+
 # --- off -------------------------------------------------------------------------------------------------------------
 
 

@@ -55,10 +55,11 @@ class Authorizer:
     def service_lacks(self, account: AccountId, arn: str, service: str, demand: Demand, facts: Facts) -> Demand | None:
         """Return the right that a cloud *service* lacks to do something in the name of the role *arn*; None for none.
 
-        It may do it when the role is there, trusts the service and has the right. A role of another account is none.
+        It may do it when the role is there, trusts the service and has the right. A role of another account is none; an
+        empty account in the role's name is the own one.
         """
         owner, _, role = arn.partition(":role/")
-        found = self._access.store.role(account, role) if owner == f"acs:ram::{account}" else None
+        found = self._access.store.role(account, role) if owner in {f"acs:ram::{account}", "acs:ram::"} else None
         if found is None or not trusts(parse_trust_policy(found.trust), ASSUME_ROLE, service=service, facts=facts):
             return Demand(ASSUME_ROLE, arn or role_arn(account, "*"))
         return None if judge(self._of(account, HolderKind.ROLE, role), demand, facts) is Verdict.ALLOWED else demand

@@ -14,10 +14,10 @@ from emulator.services.workflow.executions import Executions
 from emulator.services.workflow.flows import Flows
 from emulator.services.workflow.model import EndedExecution, ExecutionId, Status
 from emulator.services.workflow.names import check_name
-from emulator.services.workflow.ports import FunctionInvoker, MessageSender
+from emulator.services.workflow.ports import FunctionInvoker, MessageSender, TaskGuard
 from emulator.services.workflow.reports import Reports
 from emulator.services.workflow.store import FlowStore
-from emulator.services.workflow.tasks import TaskCaller, child_of
+from emulator.services.workflow.tasks import TaskCaller, child_of, refused, target_of
 from emulator.services.workflow.waiting import EndWaiters
 
 _log = logging.getLogger(__name__)
@@ -35,10 +35,12 @@ class Effects:
         waiters: EndWaiters,
         functions: FunctionInvoker | None,
         messages: MessageSender | None,
+        guard: TaskGuard | None = None,
     ) -> None:
         self._store = store
         self._waiters = waiters
         self._caller = TaskCaller(functions, messages, self)
+        self._guard = guard
 
     def connect(self, engine: Driver, flows: Flows, executions: Executions, reports: Reports) -> None:
         """Give what this stands between; called once, while the service is built."""
@@ -57,6 +59,9 @@ class Effects:
     async def perform(self, run: Run, call: CallService) -> Result:
         """Make the call of a task's attempt."""
         begin(run.trace)
+        denied = self._denied(run, call) if self._guard is not None else None
+        if denied is not None:
+            return denied
         token = run.facts.token(call.entry, call.attempt)
 
         def submitted(result: Result) -> None:
@@ -71,6 +76,18 @@ class Effects:
             },
         )  # fmt: skip
         return result
+
+    def _denied(self, run: Run, call: CallService) -> Result | None:
+        """Return the result of a call that the role of the flow has not the right to make."""
+        target = target_of(call)
+        if target is None or self._guard is None:
+            return None
+        try:
+            role = self._executions.get(run.world, run.facts.flow_name, run.facts.execution_name).role_arn
+        except WorkflowError:
+            role = ""  # the flow has just been deleted, and its rights with it
+        refusal = self._guard.refusal(run.world, role, target)
+        return refused(target, refusal) if refusal is not None else None
 
     def execution_ended(self, execution: ExecutionId) -> None:
         """Tell those who wait for an execution, and the task it was started by."""

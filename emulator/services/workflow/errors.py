@@ -66,7 +66,7 @@ class EntityTooLarge(WorkflowError):
 
 
 class AccessDenied(WorkflowError):
-    """The caller has not the right. Fields: ``action``, ``resource``. Source: the code; the text is Function Compute's."""
+    """The caller has not the right. Fields: ``action``, ``resource``. Source: the code; the text is that of FC."""
 
     code = "AccessDenied"
     http_status = 403

@@ -4,7 +4,10 @@ from typing import NamedTuple, Protocol
 
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
-from emulator.services.workflow.definition.nodes import FunctionResource
+from emulator.services.workflow.definition.nodes import FlowResource, FunctionResource, QueueResource, TopicResource
+
+TaskTarget = FunctionResource | QueueResource | TopicResource | FlowResource
+"""What the call of a task is made to."""
 
 
 class Refusal(NamedTuple):
@@ -34,6 +37,14 @@ class Submission(NamedTuple):
 
     request_id: str
     refusal: Refusal | None = None
+
+
+class TaskGuard(Protocol):
+    """Knows what the roles of flows may do."""
+
+    def refusal(self, world: World, role_arn: str, target: TaskTarget) -> Refusal | None:
+        """Return what the called service answers when the role (``""``: the flow has none) lacks the right to call."""
+        ...
 
 
 class FunctionInvoker(Protocol):

@@ -13,7 +13,7 @@ from emulator.services.workflow.firing import Firing
 from emulator.services.workflow.flows import Flows
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import ExecutionId, FlowRecord
-from emulator.services.workflow.ports import FunctionInvoker, MessageSender
+from emulator.services.workflow.ports import FunctionInvoker, MessageSender, TaskGuard
 from emulator.services.workflow.reports import Reports
 from emulator.services.workflow.schedule_model import DueSchedule
 from emulator.services.workflow.schedule_sqlite import SqliteScheduleStore
@@ -47,6 +47,7 @@ class Workflow:
         timers: Timers,
         functions: FunctionInvoker | None = None,
         messages: MessageSender | None = None,
+        guard: TaskGuard | None = None,
         bounds: Bounds = DOCUMENTED,
     ) -> None:
         self._database = database
@@ -55,7 +56,7 @@ class Workflow:
         self._store = store = SqliteStore(database, worlds)
         self._mint = mint = Mint()
         self._waiters = waiters = EndWaiters(timers)
-        self._effects = effects = Effects(store, waiters, functions, messages)
+        self._effects = effects = Effects(store, waiters, functions, messages, guard)
         definitions = Definitions(store.definition)
         self._engine = engine = Driver(
             database=database,

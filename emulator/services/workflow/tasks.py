@@ -22,7 +22,14 @@ from emulator.services.workflow.engine.commands import CallService, Result
 from emulator.services.workflow.engine.events import canonical
 from emulator.services.workflow.expression.paths import MISSING, Path
 from emulator.services.workflow.limits import REPLY_CAUSE_CHARS
-from emulator.services.workflow.ports import FunctionInvoker, FunctionReply, MessageReply, MessageSender
+from emulator.services.workflow.ports import (
+    FunctionInvoker,
+    FunctionReply,
+    MessageReply,
+    MessageSender,
+    Refusal,
+    TaskTarget,
+)
 
 RUNTIME_ERROR = "FnF.RuntimeError"
 
@@ -196,6 +203,29 @@ def child_of(call: CallService, key: str) -> tuple[str, str] | None:
     if call.step.pattern != "sync" or not isinstance(call.step.resource, FlowResource):
         return None
     return call.step.resource.flow, child_name(call, _resolve(call), key)
+
+
+def target_of(call: CallService) -> TaskTarget | None:
+    """Return what the call of a task is made to; None for one that cannot be made."""
+    resource = call.step.resource
+    if not isinstance(resource, ActionResource):
+        return resource
+    try:
+        flow = _resolve(call).get("FlowName")
+    except _Unusable:
+        return None
+    return FlowResource(flow) if isinstance(flow, str) else None
+
+
+def refused(target: TaskTarget, refusal: Refusal) -> Result:
+    """Return the result of a call that the service it is made to refuses."""
+    match target:
+        case FunctionResource():
+            return function_result(FunctionReply(refusal=refusal))
+        case QueueResource() | TopicResource():
+            return _message_result(MessageReply(members={}, refusal=refusal))
+        case FlowResource():
+            return Result(error=f"FnF.{refusal.code}", cause=refusal.message, refused=True)
 
 
 def function_result(reply: FunctionReply) -> Result:
