@@ -6,6 +6,7 @@
     python3 dev.py bench [arguments of the benchmarks]            run the benchmarks
     python3 dev.py crash [--kills N --seed S ...]                 kill the emulator under load and compare
     python3 dev.py fuzz  TARGET [--seconds N]                     fuzz one target, or all
+    python3 dev.py clients                                        install SDKs of other languages for the tests
     python3 dev.py setup                                          only install
 
 The first task makes a virtual environment in .venv and installs the project with the versions of constraints.txt. Later
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +34,12 @@ CHECKS = (
     ("imports", ("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()")),
 )
 
+CLIENTS = (
+    ("npm", ("install", "--no-package-lock", "--no-audit", "--no-fund", "--silent"), "tests/sdk/scripts"),
+    ("go", ("mod", "download"), "tests/sdk/scripts/go"),
+)
+"""What installs SDKs, with which words, in which folder."""
+
 
 def main(arguments: list[str]) -> int:
     """Run one task and return its exit code."""
@@ -39,7 +47,10 @@ def main(arguments: list[str]) -> int:
         wanted = ".".join(str(part) for part in MINIMUM)
         found = ".".join(str(part) for part in sys.version_info[:3])
         return fail(f"Python {wanted} or newer is needed, this is {found} ({sys.executable})")
-    tasks = {"demo": demo, "test": test, "check": check, "bench": bench, "fuzz": fuzz, "setup": setup}
+    tasks = {
+        "demo": demo, "test": test, "check": check, "bench": bench, "crash": crash, "fuzz": fuzz, "clients": clients,
+        "setup": setup,
+    }  # fmt: skip
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
         return 0 if arguments in (["-h"], ["--help"]) else 2
@@ -87,6 +98,19 @@ def fuzz(arguments: list[str]) -> int:
 def crash(arguments: list[str]) -> int:
     """Kill the emulator at random instants under load and compare it with what it has acknowledged."""
     return prepare("dev") or run("-m", "benchmarks.crash", *arguments)
+
+
+def clients(arguments: list[str]) -> int:
+    """Install the SDKs of the languages that are here; tests of what is missing are left out."""
+    if arguments:
+        return fail("clients takes no arguments")
+    for tool, words, folder in CLIENTS:
+        program = shutil.which(tool)
+        if program is None:
+            print(f"dev.py: no {tool} here, its SDKs are left out", file=sys.stderr)
+        elif subprocess.run([program, *words], cwd=ROOT / folder, check=False, stdout=sys.stderr).returncode:
+            print(f"dev.py: the SDKs of {tool} could not be installed and are left out", file=sys.stderr)
+    return 0
 
 
 def setup(arguments: list[str]) -> int:

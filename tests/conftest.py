@@ -19,6 +19,9 @@ settings.register_profile("nightly", deadline=None, max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 ROOT = Path(__file__).resolve().parent.parent
+NODE_PACKAGES = ROOT / "tests" / "sdk" / "scripts" / "node_modules"
+
+os.environ["NODE_PATH"] = os.pathsep.join(filter(None, (str(NODE_PACKAGES), os.environ.get("NODE_PATH"))))
 
 
 class RunningEmulator:

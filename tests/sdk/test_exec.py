@@ -155,7 +155,7 @@ def test_node_client_at_the_cloud_s_address_reaches_the_emulator(emulator, clien
     """As for Python, for the packages that Node.js finds through NODE_PATH."""
     package = NODE_PACKAGES[client.split("-http")[0]]
     if subprocess.run(["node", "-e", f"require.resolve('{package}')"], capture_output=True, check=False).returncode:
-        pytest.skip(f"needs {package} on NODE_PATH")
+        pytest.skip(f"needs {package} (python3 dev.py clients)")
     if client == "ali-mns":
         made = execute(emulator.state, "--", sys.executable, "-m", "emulator", "queue", "create", "node-mns")
         assert made.returncode == 0, made.stderr

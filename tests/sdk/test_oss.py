@@ -635,7 +635,7 @@ const client = new OSS({ accessKeyId, accessKeySecret, endpoint, region: 'oss-cn
 def test_ali_oss_for_node_works(emulator, v4):
     """The same by the other official client."""
     if subprocess.run(["node", "-e", "require.resolve('ali-oss')"], capture_output=True, check=False).returncode:
-        pytest.skip("needs ali-oss on NODE_PATH")
+        pytest.skip("needs ali-oss (python3 dev.py clients)")
     name = f"node-{os.getpid()}-{next(_numbers)}"
     code = NODE.replace("AUTHORIZATION_V4", f"authorizationV4: {v4}")
 

@@ -59,7 +59,7 @@ def test_oss2_at_the_cloud_s_address(emulator, scheme, auth):
 def test_ali_oss_at_the_cloud_s_address(emulator, secure):
     """The same from Node.js."""
     if subprocess.run(["node", "-e", "require.resolve('ali-oss')"], capture_output=True, check=False).returncode:
-        pytest.skip("needs ali-oss on NODE_PATH")
+        pytest.skip("needs ali-oss (python3 dev.py clients)")
     name = new_name()
 
     told = execute(emulator, "node", str(SCRIPTS / "objects.js"), secure, name)

@@ -91,6 +91,34 @@ def test_fuzzing_installs_its_engine_and_leaves_the_environment_fit_for_all_else
     assert "-m tests.fuzz xml --seconds 1" in calls()
 
 
+def test_clients_of_other_languages_are_installed_where_these_are(dev, tmp_path, monkeypatch, capfd):
+    """What is missing or cannot be installed is told and left out; the tests can run all the same."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "go").write_text("#!/bin/sh\necho go $* in $PWD >&2\nexit 1\n")
+    (tools / "go").chmod(0o755)
+    (dev.ROOT / "tests/sdk/scripts/go").mkdir(parents=True)
+    monkeypatch.setenv("PATH", str(tools))
+
+    code = dev.main(["clients"])
+
+    told = capfd.readouterr().err
+    assert code == 0
+    assert "no npm here" in told
+    assert f"go mod download in {dev.ROOT}/tests/sdk/scripts/go" in told
+    assert "the SDKs of go could not be installed" in told
+
+
+@pytest.mark.parametrize("task", ["demo", "test", "check", "bench", "crash", "fuzz", "clients", "setup"])
+def test_every_task_of_the_help_text_is_there(dev, task, monkeypatch):
+    """What is described can be run."""
+    stand_in(dev)
+    monkeypatch.setattr(dev, "CLIENTS", ())
+
+    assert f"dev.py {task} " in dev.__doc__
+    assert dev.main([task, *(["xml"] if task == "fuzz" else [])]) == 0
+
+
 def test_failed_installation_is_told_and_tried_again(dev, capfd):
     """No stamp is left by an installation that failed."""
     calls = stand_in(dev, fails_on="pip")
