@@ -1,16 +1,19 @@
 """Functions and objects: code read from buckets, changes of objects that fire triggers."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import World
 from emulator.kernel.ids import Ids
 from emulator.oss.errors import AccessDenied, ExtraMissing, InvalidArgument, NoSuchBucket, NoSuchKey, WrongEndpoint
 from emulator.oss.opening import LazyStorage
-from emulator.oss.ports import Change
 from emulator.services.fc.ports import ObjectMissing, ObjectsUnavailable, ObjectTooLarge
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.fc.trigger_events import ObjectChange
+
+if TYPE_CHECKING:
+    from emulator.oss.ports import Change
 
 
 class CodeObjects:
@@ -59,7 +62,7 @@ class ObjectTriggers:
     def __init__(self, functions: Callable[[], FunctionCompute]) -> None:
         self._functions = functions
 
-    def changed(self, world: World, change: Change) -> None:
+    def changed(self, world: World, change: "Change") -> None:
         """Queue the calls of the triggers that *change* fires, in its transaction."""
         self._functions().sources.object_changed(
             world,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from emulator.kernel.identity import Region
 from emulator.kernel.ids import Ids
-from emulator.oss.ports import Watcher
 from emulator.storage.database import Database
 from emulator.storage.migrations import Schema
 
 if TYPE_CHECKING:
     from emulator.oss.api import ObjectApis
+    from emulator.oss.ports import Watcher
     from emulator.oss.storage import ObjectStorage
 
 SCHEMA = Schema("oss", Path(__file__).parent / "schema")
@@ -31,7 +31,7 @@ class LazyStorage:
     """
 
     def __init__(
-        self, database: Database, folder: Path, ids: Ids, watcher: Watcher | None = None, *, home: Region, sync: bool
+        self, database: Database, folder: Path, ids: Ids, watcher: "Watcher | None" = None, *, home: Region, sync: bool
     ) -> None:
         self._database = database
         self._folder = folder
