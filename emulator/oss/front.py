@@ -2,17 +2,20 @@
 
 import re
 from binascii import b2a_base64
+from collections.abc import Iterable
 
 from emulator.auth.failures import AuthFailure
 from emulator.auth.oss import resource
+from emulator.auth.permissions.judge import Demand
 from emulator.dialect.context import Answer, RequestContext
 from emulator.dialect.dates import http_date
 from emulator.dialect.xml import Element, render
 from emulator.http.message import Request, Response
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.ids import Ids
-from emulator.oss import limits
+from emulator.oss import limits, rights
 from emulator.oss.errors import (
+    AccessDenied,
     EntityTooLarge,
     NotModified,
     OssError,
@@ -55,6 +58,15 @@ class OssFront:
         if not key or (writing and "x-oss-copy-source" in request.headers):
             return False
         return self._storage.is_public(bucket, key, writing=writing)
+
+    def demands(self, context: RequestContext) -> Iterable[Demand]:
+        """Return the rights that the request needs."""
+        return rights.demands(context)
+
+    def denied(self, demand: Demand, context: RequestContext) -> ServiceError:
+        """Return the error for a caller without the right, which it names."""
+        context.operation = demand.action.partition(":")[2]
+        return AccessDenied(f"{AccessDenied.template} Action: {demand.action} Resource: {demand.resource}")
 
     def auth_error(self, failure: AuthFailure, context: RequestContext) -> ServiceError:
         """Turn a reason into this service's code."""

@@ -224,6 +224,33 @@ def test_condition_decides(world):
         late.get_queue("orders").send_message(Message("hello"))
 
 
+# --- object storage --------------------------------------------------------------------------------------------------
+
+
+def test_user_reads_its_folder_and_writes_nothing(world):
+    """Actions on buckets and objects are told apart; listing may be bound to a prefix."""
+    oss2 = pytest.importorskip("oss2")
+    pytest.importorskip("moto")
+
+    def bucket(key):
+        return oss2.Bucket(oss2.Auth(key[0], key[1]), world.running.url, "photos", is_path_style=True)
+
+    owner = bucket(world.owner)
+    owner.create_bucket()
+    owner.put_object("mine/a.txt", b"hello")
+    listing = allow("oss:ListObjects", "acs:oss:*:*:photos", StringLike={"oss:Prefix": "mine/*"})
+    reader = bucket(world.user("reader", allow("oss:GetObject", "acs:oss:*:*:photos/mine/*"), listing))
+
+    assert reader.get_object("mine/a.txt").read() == b"hello"
+    assert [each.key for each in reader.list_objects(prefix="mine/").object_list] == ["mine/a.txt"]
+    with pytest.raises(oss2.exceptions.AccessDenied):
+        reader.list_objects()
+    with pytest.raises(oss2.exceptions.AccessDenied) as writing:
+        reader.put_object("mine/b.txt", b"no")
+    named = f"oss:PutObject Resource: acs:oss:oss-cn-hangzhou:{world.account}:photos/mine/b.txt"
+    assert named in writing.value.details["Message"]
+
+
 # --- function compute ------------------------------------------------------------------------------------------------
 
 
