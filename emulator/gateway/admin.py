@@ -335,7 +335,7 @@ def _check_json(context: RequestContext) -> None:
         raise AdminBadRequest("the Content-Type must be application/json")
     try:
         json.loads(request.body or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise AdminBadRequest("the body is not JSON") from None
 
 

@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 _HELLO_S: Final = 10
 _HANDSHAKE_S: Final = 20
 _POLL_S: Final = 0.005
+_LONGEST_POLL_S: Final = 0.2
 _EXHAUSTED_S: Final = 1
 _MOST_TUNNELS: Final = 256
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -215,21 +216,27 @@ async def _peeked_name(sock: socket.socket) -> str | None:
 async def _peeked(sock: socket.socket, read: Callable[[bytes], _Found | None], most: int) -> _Found:
     """Wait until *read* makes something of the bytes that have come, and leave all of them where they are.
 
+    A part of a message keeps the socket readable, so there is nothing to wait on but time. It is looked at less and
+    less often while nothing more comes: a thousand clients that stop halfway must not keep the loop busy.
+
     Raises: what *read* raises; EOFError when the client closes first; OSError.
     """
     await _readable(sock)
+    seen, pause_s = 0, _POLL_S
     while True:
         try:
             data = sock.recv(most, socket.MSG_PEEK)
         except BlockingIOError:
-            pass
-        else:
-            if not data:
-                raise EOFError
+            data = None
+        if data == b"":
+            raise EOFError
+        if data is not None and len(data) > seen:
+            seen, pause_s = len(data), _POLL_S
             found = read(data)
             if found is not None:
                 return found
-        await asyncio.sleep(_POLL_S)  # a part of the message keeps the socket readable, so there is nothing to wait on
+        await asyncio.sleep(pause_s)
+        pause_s = min(pause_s * 2, _LONGEST_POLL_S)
 
 
 async def _readable(sock: socket.socket) -> None:

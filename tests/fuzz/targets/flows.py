@@ -32,18 +32,18 @@ def flow(data: bytes) -> None:
 
 
 def document(data: bytes) -> None:
-    """The values of a document, written as JSON, read back to the same values."""
+    """The values of a document, put into an object and written as JSON, read back to the same values."""
     try:
         value = plain_value(read_document(data.decode("utf-8", "surrogateescape")))
     except DefinitionError:
         return
-    written = json.dumps(value, allow_nan=False)
+    written = json.dumps({"value": value}, allow_nan=False)
 
     try:
         again = plain_value(read_document(written))
     except DefinitionError as error:
         raise AssertionError(f"{written!r} does not read back: {error}") from error
-    assert again == value
+    assert again == {"value": value}
 
 
 def condition(data: bytes) -> None:
