@@ -13,7 +13,11 @@ from email.utils import formatdate
 
 import pytest
 
-pytestmark = pytest.mark.sdk
+pytestmark = [
+    pytest.mark.sdk,
+    # the classic client's library leaves its socket to the garbage collector when the server closes first
+    pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"),
+]
 
 CODE = "def handler(event, context):\n    return 'done'\n"
 PATIENCE_S = 30
@@ -66,7 +70,7 @@ class Session:
             "on_close": lambda session: self._closed.set(),
         }
         session = emulator.fc2().instance_exec(service, "LATEST", "work", instance, params=parameters, hooks=hooks)
-        thread = threading.Thread(target=session.start)
+        thread = threading.Thread(target=session.start, daemon=True)
         thread.start()
         self.ended = self._closed.wait(PATIENCE_S)
         session.close()
