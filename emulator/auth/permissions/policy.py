@@ -104,7 +104,7 @@ _TRUST_ELEMENTS = {"Sid", "Effect", "Action", "Principal", "Condition"}
 def _statement(given: dict[str, Any], *, trust: bool) -> Statement:
     if unknown := given.keys() - (_TRUST_ELEMENTS if trust else _ELEMENTS):
         raise MalformedPolicy(f"The element {min(unknown)} is not known in a statement.")
-    if given.get("Effect") not in {"Allow", "Deny"}:
+    if given.get("Effect") not in ("Allow", "Deny"):  # compared, not looked up: it may be of any kind
         raise MalformedPolicy("The Effect must be Allow or Deny.")
     actions, not_actions = _either(given, "Action")
     if not all(_is_action(action) for action in actions):
