@@ -26,9 +26,9 @@ def apply(cloud: Cloud, kinds: Mapping[str, Kind], plan: Plan, tell: Tell) -> tu
     early = [step for step in plan.steps if step.action is Action.DELETE and step.kind in _EARLY]
     others = [step for step in plan.steps if step not in early]
     for step in [*early, *others]:
-        if step.action not in {Action.UNCHANGED, Action.LEAVE}:
-            tell(step)
         try:
+            if step.action not in {Action.UNCHANGED, Action.LEAVE}:
+                tell(step)
             work.do(step)
         except Refused as error:
             raise StepFailed(described(step), str(error), work.undo()) from error

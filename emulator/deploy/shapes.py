@@ -150,20 +150,23 @@ def fields(*table: Field) -> Reader:
 def members(part: Part, table: tuple[Field, ...], *, capital: bool) -> dict[str, Any]:
     """Return the members of a map by their names in the API; null counts as absent.
 
-    A member that is not in the *table*, and a required one that is missing, are problems.
+    A member that is not in the *table*, and a required one that is missing, are problems. One that cannot be read is
+    left out, having been told by its reader.
     """
     known = {spelling: field for field in table for spelling in field.spellings(capital=capital)}
     found: dict[str, Any] = {}
-    entries = part.entries()
-    for entry in entries:
+    given = set()
+    for entry in part.entries():
         field = known.get(entry.name)
         if field is None:
             entry.problem(f"there is no such property{suggestion(entry.name, list(known))}")
         elif entry.value is not None:
-            found[field.name] = field.read(entry, capital)
+            given.add(field.name)
+            if (value := field.read(entry, capital)) is not None:
+                found[field.name] = value
     if part.value is None or isinstance(part.value, dict):
         for field in table:
-            if field.required and field.name not in found:
+            if field.required and field.name not in given:
                 part.problem(f"{field.spellings(capital=capital)[0]} is missing")
     return found
 

@@ -26,6 +26,7 @@ def test_every_command_is_there():
 
     assert names == {
         *("start", "stop", "status", "env", "config", "logs", "invoke", "reset", "version", "exec"),
+        *("deploy", "deployments"),
         *(
             f"flow {action}"
             for action in ("start", "history", "graph", "check", "list", "describe", "create", "delete", "stop")

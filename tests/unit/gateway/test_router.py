@@ -20,6 +20,7 @@ FORM = {"Content_Type": "application/x-www-form-urlencoded"}
     ("front", "arguments"),
     [
         ("admin", {"target": "/_localyun/health"}),
+        ("deployments", {"target": "/_localyun/deployments/shop", "Authorization": "FC ak:sig"}),
         ("mns", {"target": "/queues/q/messages", "Authorization": "MNS ak:sig"}),
         ("mns", {"target": "/queues/q", "Authorization": "MNS4-HMAC-SHA256 Credential=x"}),
         ("fc", {"target": "/2016-08-15/services", "Authorization": "FC ak:sig"}),

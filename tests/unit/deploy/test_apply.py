@@ -1,0 +1,214 @@
+"""Planning and applying, against a kind of resource that lives in a dictionary."""
+
+from dataclasses import replace
+
+import pytest
+
+from emulator.deploy.apply import apply, entry_under_way
+from emulator.deploy.failures import Refused, StepFailed
+from emulator.deploy.kind import Live
+from emulator.deploy.model import Blueprint, Resource, token
+from emulator.deploy.plan import Action, plan, removal
+from emulator.deploy.record import Record, from_object, to_object
+
+
+class Shelf:
+    """Resources in a dictionary; what is *broken* refuses the call that would make, change or delete it."""
+
+    def __init__(self, **content):
+        self.content = dict(content)
+        self.broken = set()
+        self.calls = []
+
+    def _call(self, action, name):
+        self.calls.append(f"{action} {name}")
+        if name in self.broken:
+            raise Refused(400, "Broken", "it is broken")
+
+    def find(self, cloud, identity, attributes):
+        found = self.content.get(identity[0])
+        return None if found is None else Live(dict(found))
+
+    def create(self, cloud, resource):
+        self._call("create", resource.identity[0])
+        self.content[resource.identity[0]] = dict(resource.properties)
+        return Live(dict(resource.properties))
+
+    def update(self, cloud, resource, live):
+        self._call("update", resource.identity[0])
+        self.content[resource.identity[0]] = dict(resource.properties)
+        return Live(dict(resource.properties))
+
+    def delete(self, cloud, identity, attributes):
+        self._call("delete", identity[0])
+        self.content.pop(identity[0], None)
+
+    def differs(self, resource, live):
+        return dict(resource.properties) != live.content
+
+    def is_fixed(self, resource, live):
+        return resource.properties.get("fixed") != live.content.get("fixed")
+
+    def saved(self, cloud, resource, live):
+        return replace(resource, properties=live.content)
+
+    def undo_update(self, cloud, saved, live):
+        self.update(cloud, saved, live)
+
+    def attributes(self, live):
+        return {"Size": str(live.content.get("size"))}
+
+
+def a_file(**resources):
+    """A file with these resources, in this order."""
+    return Blueprint(
+        resources=tuple(
+            Resource(logical=name, type="Thing", kind="thing", identity=(name,), properties=properties, line=line)
+            for line, (name, properties) in enumerate(resources.items(), 1)
+        ),
+        outputs={},
+    )
+
+
+def deploy(shelf, blueprint, record=None):
+    """Plan and apply; returns the actions and the new record."""
+    record = record or Record(name="d")
+    kinds = {"thing": shelf}
+    steps = plan(None, kinds, blueprint, record)
+    entries = apply(None, kinds, steps, lambda step: None)
+    return [(step.action.value, step.logical) for step in steps.steps], record.with_entries(entries)
+
+
+def test_second_deployment_changes_nothing():
+    """What is as the file says is left alone."""
+    shelf = Shelf()
+    _, record = deploy(shelf, a_file(a={"size": 1}, b={}))
+    shelf.calls.clear()
+
+    actions, again = deploy(shelf, a_file(a={"size": 1}, b={}), record)
+
+    assert actions == [("unchanged", "a"), ("unchanged", "b")]
+    assert shelf.calls == []
+    assert again == record
+
+
+def test_changed_dropped_and_drifted_resources_are_brought_back():
+    """The plan compares the file with what is there, not only with what was noted."""
+    shelf = Shelf()
+    _, record = deploy(shelf, a_file(a={"size": 1}, b={"size": 1}, c={"size": 1}, d={"size": 1}))
+    shelf.content["b"] = {"size": 9}
+    del shelf.content["c"]
+
+    actions, record = deploy(shelf, a_file(a={"size": 2}, b={"size": 1}, c={"size": 1}), record)
+
+    assert actions == [("update", "a"), ("update", "b"), ("create", "c"), ("delete", "d")]
+    assert shelf.content == {"a": {"size": 2}, "b": {"size": 1}, "c": {"size": 1}}
+    assert [entry.status for entry in record.entries] == ["UPDATE_COMPLETE", "UPDATE_COMPLETE", "CREATE_COMPLETE"]
+
+
+def test_what_cannot_change_is_replaced():
+    """The old one goes before the new one comes."""
+    shelf = Shelf()
+    _, record = deploy(shelf, a_file(a={"fixed": 1}))
+
+    actions, _ = deploy(shelf, a_file(a={"fixed": 2}), record)
+
+    assert actions == [("replace", "a")]
+    assert shelf.calls[-2:] == ["delete a", "create a"]
+
+
+def test_removal_leaves_what_was_there_before():
+    """A resource the deployment only found stays when the deployment goes, newest first."""
+    shelf = Shelf(a={"size": 1})
+    actions, record = deploy(shelf, a_file(a={"size": 1}, b={}, c={}))
+
+    steps = removal(record)
+    apply(None, {"thing": shelf}, steps, lambda step: None)
+
+    assert actions[0] == ("unchanged", "a")
+    assert [(step.action, step.logical) for step in steps.steps] == [
+        (Action.DELETE, "c"),
+        (Action.DELETE, "b"),
+        (Action.LEAVE, "a"),
+    ]
+    assert list(shelf.content) == ["a"]
+
+
+@pytest.mark.parametrize("broken", ["made", "changed", "replaced", "gone"])
+def test_failure_names_the_resource_and_leaves_everything_as_it_was(broken):
+    """Whichever step fails, what was done before it is undone."""
+    shelf = Shelf()
+    _, record = deploy(shelf, a_file(changed={"size": 1}, replaced={"fixed": 1}, gone={"size": 1}))
+    before = dict(shelf.content)
+    shelf.broken.add(broken)
+
+    with pytest.raises(StepFailed, match=rf"Thing {broken}: Broken: it is broken") as caught:
+        deploy(shelf, a_file(changed={"size": 2}, replaced={"fixed": 2}, made={}), record)
+
+    assert shelf.content == before
+    assert caught.value.left == ()
+
+
+def test_what_cannot_be_undone_is_told():
+    """A resource that refuses to go back is named."""
+    shelf = Shelf()
+    original = shelf.delete
+
+    def delete(cloud, identity, attributes):
+        raise Refused(409, "InUse", "somebody needs it")
+
+    shelf.delete = delete
+    shelf.broken.add("b")
+
+    with pytest.raises(StepFailed) as caught:
+        deploy(shelf, a_file(a={}, b={}))
+
+    assert [each for each in caught.value.left if "Thing a" in each and "somebody needs it" in each]
+    shelf.delete = original
+
+
+def test_interruption_is_undone_too():
+    """Ctrl-C in the middle leaves what was there."""
+    shelf = Shelf()
+
+    def interrupted(step):
+        if step.logical == "b":
+            raise KeyboardInterrupt
+
+    steps = plan(None, {"thing": shelf}, a_file(a={}, b={}), Record(name="d"))
+    with pytest.raises(KeyboardInterrupt):
+        apply(None, {"thing": shelf}, steps, interrupted)
+
+    assert shelf.content == {}
+
+
+def test_interrupted_deployment_owns_what_it_was_about_to_make():
+    """The note written before applying makes a later deployment remove what was made, whether or not it knew."""
+    shelf = Shelf(b={})
+    steps = plan(None, {"thing": shelf}, a_file(a={}, b={}), Record(name="d"))
+    noted = Record(name="d", entries=tuple(filter(None, map(entry_under_way, steps.steps))))
+    shelf.content["a"] = {}
+
+    actions, record = deploy(shelf, a_file(a={}, b={}), noted)
+
+    assert actions == [("update", "a"), ("unchanged", "b")]
+    assert [(entry.logical, entry.made) for entry in record.entries] == [("a", True), ("b", False)]
+
+
+def test_attribute_of_a_resource_made_in_the_same_run_is_filled_in():
+    """The token becomes the value once the other resource is there, and costs no update the next time."""
+    shelf = Shelf()
+    blueprint = a_file(a={"size": 3}, b={"of": f"<{token('a', 'Size')}>"})
+
+    _, record = deploy(shelf, blueprint)
+    actions, _ = deploy(shelf, blueprint, record)
+
+    assert shelf.content["b"] == {"of": "<3>"}
+    assert actions == [("unchanged", "a"), ("unchanged", "b")]
+
+
+def test_record_is_the_same_after_its_journey():
+    """What is written to the emulator and read back is what was known."""
+    _, record = deploy(Shelf(), a_file(a={"size": 1}))
+
+    assert from_object(to_object(record)) == record

@@ -1,0 +1,324 @@
+"""Templates -> resources."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emulator.deploy.document import Document
+from emulator.deploy.failures import FileProblems
+from emulator.deploy.model import World, has_token
+from emulator.deploy.part import Findings, whole
+from emulator.deploy.reading import read, read_text
+
+ROS = (Path(__file__).parent / "ros.yml").read_text(encoding="utf-8")
+FUNCRAFT = """\
+ROSTemplateFormatVersion: '2015-09-01'
+Transform: 'Aliyun::Serverless-2018-04-03'
+Resources:
+  shop:
+    Type: Aliyun::Serverless::Service
+    Properties: {Description: a shop}
+    hello:
+      Type: Aliyun::Serverless::Function
+      Properties:
+        Handler: index.handler
+        Runtime: python3.10
+        CodeUri: code
+        CAPort: 9001
+        EnvironmentVariables: {SIZE: 3}
+        AsyncConfiguration: {MaxAsyncRetryAttempts: 1, Destination: {OnFailure: acs:mns:::/queues/q}}
+      Events:
+        http: {Type: HTTP, Properties: {AuthType: ANONYMOUS, Methods: [GET]}}
+        tick: {Type: Timer, Properties: {CronExpression: '@every 1h', Enable: false, Payload: x}}
+        news: {Type: MNSTopic, Properties: {TopicName: news, NotifyContentFormat: JSON}}
+        put: {Type: OSS, Properties: {BucketName: b, Events: ['oss:ObjectCreated:*'], Filter: {Key: {Prefix: a/}}}}
+  flow:
+    Type: Aliyun::Serverless::Flow
+    Properties: {DefinitionUri: flow.yml, Description: d, Policies: [AliyunFCInvocationAccess]}
+    Events:
+      nightly: {Type: Schedule, Properties: {CronExpression: '0 0 3 * * *', Payload: {a: 1}}}
+  shop.example.com:
+    Type: Aliyun::Serverless::CustomDomain
+    Properties: {Protocol: HTTP, RouteConfig: {Routes: {'/a': {ServiceName: shop, FunctionName: hello}}}}
+  news:
+    Type: Aliyun::Serverless::MNSTopic
+    Properties: {MaximumMessageSize: 1024}
+"""
+
+
+def problems_of(blueprint, text, **parameters):
+    with pytest.raises(FileProblems) as caught:
+        blueprint(text, **parameters)
+    return [(problem.line, problem.text) for problem in caught.value.problems]
+
+
+def value_of(blueprint, expression, sections=""):
+    """Evaluate one expression as an output."""
+    text = (
+        f"{sections}\nResources:\n  t: {{Type: 'ALIYUN::MNS::Topic', Properties: {{TopicName: news}}}}\n"
+        f"Outputs:\n  v: {{Value: {expression}}}\n"
+    )
+    return blueprint(text)[0].outputs["v"]
+
+
+# --- Funcraft --------------------------------------------------------------------------------------------------------
+
+
+def test_service_becomes_its_functions_and_their_triggers(resources):
+    """The body of each call has the API's names, and the code is packed."""
+    found = resources(FUNCRAFT)
+
+    function = found["fc.function", "shop/hello"]
+    assert function.properties["caPort"] == 9001
+    assert function.properties["environmentVariables"] == {"SIZE": "3"}
+    assert function.properties["timeout"] == 3
+    assert function.package is not None
+    assert found["fc.trigger", "shop/hello/http"].properties["triggerConfig"] == {
+        "authType": "anonymous",
+        "methods": ["GET"],
+    }
+    assert found["fc.trigger", "shop/hello/news"].properties["sourceArn"] == "acs:mns:cn-hangzhou:123456:/topics/news"
+    assert found["fc.trigger", "shop/hello/put"].properties["triggerConfig"]["filter"] == {"key": {"prefix": "a/"}}
+    assert found["fc.async", "shop/hello/LATEST"].properties["destinationConfig"]["onFailure"]["destination"]
+    assert found["fc.domain", "shop.example.com"].properties["routeConfig"]["routes"][0]["path"] == "/a"
+    assert found["mns.topic", "news"].properties["MaxMessageSize"] == 1024
+
+
+def test_flow_comes_from_its_file_with_a_role_and_schedules(resources):
+    """The account's id is filled in, policies make a role, events become schedules."""
+    found = resources(FUNCRAFT)
+
+    flow = found["fnf.flow", "flow"].properties
+    assert "# 123456" in flow["Definition"]
+    assert flow["RoleArn"] == "acs:ram::123456:role/app-flow-role"
+    assert ("ram.attachment", "System/AliyunFCInvocationAccess/app-flow-role") in found
+    assert found["fnf.schedule", "flow/nightly"].properties["Payload"] == '{"a": 1}'
+
+
+def test_same_code_gives_the_same_package(blueprint):
+    """What a folder is packed to does not depend on when it happens."""
+    first, second = (next(each.package for each in blueprint(FUNCRAFT)[0].resources if each.package) for _ in range(2))
+
+    assert first == second
+
+
+# --- problems --------------------------------------------------------------------------------------------------------
+
+
+def test_everything_that_is_not_known_is_told_at_once_with_its_line(blueprint):
+    """A wrong type, two wrong properties and a missing folder are four problems."""
+    text = (
+        FUNCRAFT.replace("CAPort: 9001", "CAPrt: 9001")
+        .replace("CodeUri: code", "CodeUri: gone")
+        .replace("Aliyun::Serverless::MNSTopic", "Aliyun::Serverless::MNSTopics")
+        .replace("Filter: {Key: {Prefix: a/}}", "Filter: {Key: {Prefx: a/}}")
+    )
+
+    found = problems_of(blueprint, text)
+
+    assert [line for line, _ in found] == [12, 13, 20, 30]
+    assert "there is no gone" in found[0][1]
+    assert "did you mean CAPort?" in found[1][1]
+    assert "did you mean prefix?" in found[2][1]
+    assert "did you mean Aliyun::Serverless::MNSTopic?" in found[3][1]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("Resources:\n  a: {Type: ALIYUN::ECS::Instance}", 2, "not known"),
+        ("Resources:\n  a: {Type: 'ALIYUN::MNS::Topic'}", 2, "TopicName is missing"),
+        ("Resources:\n  a:\n    Type: ALIYUN::MNS::Topic\n    Properties: {TopicName: [1]}", 4, "must be a text"),
+        ("Resources:\n  a:\n    Type: ALIYUN::MNS::Topic\n    Properties: {TopicName: !Ref b}", 4, "no parameter"),
+        ("Resources:\n  a:\n    Type: ALIYUN::MNS::Topic\n    Properties: {TopicName: !Bad b}", 4, "Fn::Bad is not"),
+        (
+            "Resource: {}\nResources: {a: {Type: 'ALIYUN::MNS::Topic', Properties: {TopicName: t}}}",
+            1,
+            "no such section",
+        ),
+        ("ROSTemplateFormatVersion: x", 1, "no resources"),
+        ("Parameters:\n  p: {Type: String}\nResources: {a: {Type: 'ALIYUN::MNS::Topic'}}", 2, "--parameter p="),
+        ("hello: 1", 1, "neither a template"),
+        ("[1, 2]", 1, "must be a template"),
+        ("Resources:\n  a: {Type: 'ALIYUN::MNS::Topic', DependsOn: b, Properties: {TopicName: t}}", 2, "no resource b"),
+    ],
+)
+def test_problem_names_line_and_reason(blueprint, text, line, told):
+    """One problem each."""
+    assert any(found[0] == line and told in found[1] for found in problems_of(blueprint, text))
+
+
+def test_circle_of_references_is_told(blueprint):
+    """Two resources that need each other cannot be made."""
+    topic = "{Type: 'ALIYUN::MNS::Topic', Properties: {TopicName: !Ref %s}}"
+
+    found = problems_of(blueprint, f"Resources:\n  a: {topic % 'b'}\n  b: {topic % 'a'}")
+
+    assert any("a -> b -> a" in text for _, text in found)
+
+
+def test_two_resources_of_one_name_are_told(blueprint):
+    """The second one names the first."""
+    topic = "{Type: 'ALIYUN::MNS::Topic', Properties: {TopicName: t}}"
+
+    assert problems_of(blueprint, f"Resources:\n  a: {topic}\n  b: {topic}") == [
+        (3, "Resources.b: t is described by a too")
+    ]
+
+
+# --- functions and parameters ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("!Ref t", "news"),
+        ("!GetAtt t.TopicName", "news"),
+        ("!GetAtt t.ARN.WithSlash", "acs:mns:cn-hangzhou:123456:/topics/news"),
+        ("!Ref ALIYUN::AccountId", "123456"),
+        ("!Sub '${ALIYUN::Region}/${t}/${t.TopicName}/${!t}'", "cn-hangzhou/news/news/${t}"),
+        ("!Sub ['${x}-${t}', {x: !Ref ALIYUN::StackName}]", "app-news"),
+        ("!Join [',', [a, 1, true]]", "a,1,true"),
+        ("!Select [1, [a, b]]", "b"),
+        ("!Select ['2', a, z]", "z"),
+        ("!Select [k, {k: v}]", "v"),
+        ("!Split ['-', a-b]", ["a", "b"]),
+        ("!Base64Encode abc", "YWJj"),
+        ("!Base64Decode YWJj", "abc"),
+        ("!Replace [{a: b}, aha]", "bhb"),
+        ("!Str 5", "5"),
+        ("!Length [1, 2]", 2),
+        ("!ListMerge [[1], [2]]", [1, 2]),
+        ("!FindInMap [sizes, big, memory]", 512),
+        ("!If [yes, 1, 2]", 1),
+        ("!If [no, 1, 2]", 2),
+        ("!If [both, 1, 2]", 2),
+        ("!If [any, 1, 2]", 1),
+        ("[1, !Ref ALIYUN::NoValue]", [1]),
+    ],
+)
+def test_functions_have_the_values_the_service_gives_them(blueprint, expression, value):
+    """Each function on its own."""
+    sections = (
+        "Mappings: {sizes: {big: {memory: 512}}}\n"
+        "Conditions: {'yes': !Equals [a, a], 'no': !Not [{Condition: 'yes'}], both: !And ['yes', 'no'], "
+        "any: !Or ['yes', 'no']}"
+    ).replace("!If [yes", "!If ['yes'")
+
+    assert value_of(blueprint, expression.replace("[yes,", "['yes',").replace("[no,", "['no',"), sections) == value
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["!Select [9, [a]]", "!Join [a]", "!Split ['', a]", "!FindInMap [a, b, c]", "!Base64Decode '*'", "!GetAtt t.Nope",
+     "!If [gone, 1, 2]", "!Sub '${gone}'", "!Replace [a, b]"],
+)  # fmt: skip
+def test_misused_function_is_a_problem(blueprint, expression):
+    """Wrong arguments are told, with the line they stand in."""
+    with pytest.raises(FileProblems) as caught:
+        value_of(blueprint, expression)
+
+    assert {problem.line for problem in caught.value.problems} == {5}
+
+
+def test_parameters_are_typed_and_checked(blueprint, resources):
+    """Given values win over defaults and must be among those allowed."""
+    text = (
+        "Parameters:\n  Name: {Type: String, AllowedValues: [one, two], Default: one}\n"
+        "  Size: {Type: Number, Default: '7'}\n"
+        "Resources:\n  q: {Type: 'ALIYUN::MNS::Queue', Properties: {QueueName: !Ref Name, DelaySeconds: !Ref Size}}\n"
+    )
+
+    assert resources(text, Name="two", Size="9")["mns.queue", "two"].properties["DelaySeconds"] == 9
+    assert resources(text)["mns.queue", "one"].properties["DelaySeconds"] == 7
+    assert "none of the allowed values" in problems_of(blueprint, text, Name="three")[0][1]
+    assert "no parameter Nam; did you mean Name?" in problems_of(blueprint, text, Nam="three")[0][1]
+
+
+def test_condition_leaves_a_resource_out(resources):
+    """What a false condition belongs to is not there."""
+    text = (
+        "Conditions: {c: !Equals [a, b]}\nResources:\n"
+        "  a: {Type: 'ALIYUN::MNS::Topic', Condition: c, Properties: {TopicName: a}}\n"
+        "  b: {Type: 'ALIYUN::MNS::Topic', Properties: {TopicName: b}}\n"
+    )
+
+    assert list(resources(text)) == [("mns.topic", "b")]
+
+
+def test_attribute_of_what_is_not_there_yet_stays_open(resources):
+    """The number of a version is known when it has been published, and comes after what it belongs to."""
+    text = (
+        "Resources:\n"
+        "  a: {Type: 'ALIYUN::FC::Alias', Properties: {ServiceName: s, AliasName: a, VersionId: !GetAtt v.VersionId}}\n"
+        "  v: {Type: 'ALIYUN::FC::Version', Properties: {ServiceName: s}}\n"
+    )
+
+    found = resources(text)
+
+    assert [kind for kind, _ in found] == ["fc.version", "fc.alias"]
+    assert has_token(found["fc.alias", "s/a"].properties)
+
+
+def test_what_has_no_effect_is_noted(blueprint):
+    """A log project is accepted, and said to do nothing."""
+    _, notes = blueprint(
+        "Resources:\n  s:\n    Type: ALIYUN::FC::Service\n"
+        "    Properties:\n      ServiceName: s\n      LogConfig: {Project: p, Logstore: l}\n"
+    )
+
+    assert [(note.line, "without effect" in note.text) for note in notes] == [(6, True)]
+
+
+# --- properties ------------------------------------------------------------------------------------------------------
+
+WORLD = World(account="1", region="r", endpoint="http://e", name="n")
+WORDS = st.sampled_from(
+    ["Type", "Properties", "Resources", "Ref", "Fn::Sub", "Fn::Join", "Fn::If", "Fn::GetAtt", "Fn::Select", "a", "b",
+     "Aliyun::Serverless::Service", "Aliyun::Serverless::Function", "ALIYUN::FC3::Function", "ALIYUN::FNF::Flow",
+     "ALIYUN::RAM::Role", "Events", "${a}", "Conditions", "DependsOn", "Outputs", "Value", "Parameters", "Policies",
+     "ALIYUN::FC::Trigger", "TriggerConfig", "TriggerType", "http", "oss", "LogConfig", "Default", "Count", "Mappings"]
+)  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False, allow_infinity=False) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=25,
+)
+
+
+@given(resources=st.dictionaries(WORDS, VALUES, max_size=4), others=st.dictionaries(WORDS, VALUES, max_size=3))
+def test_any_template_is_read_or_refused_with_lines(tmp_path_factory, resources, others):
+    """Whatever stands where, nothing but FileProblems comes out."""
+    read_anything({**others, "Resources": resources}, tmp_path_factory.getbasetemp())
+
+
+@given(st.data())
+def test_template_with_something_else_somewhere_is_read_or_refused_with_lines(tmp_path_factory, data):
+    """A sound template in which any one value, or two, are replaced by others."""
+    changed = read_text(data.draw(st.sampled_from([FUNCRAFT, ROS])), Findings()).value
+    for _ in range(data.draw(st.integers(1, 2))):
+        changed = replaced(changed, data)
+
+    read_anything(changed, tmp_path_factory.getbasetemp())
+
+
+def read_anything(value, folder):
+    """Read a file that says *value*; nothing but FileProblems with lines may come out."""
+    told = ()
+    try:
+        read(whole(Document(value, {}), Findings()), WORLD, folder, {}, {})
+    except FileProblems as error:
+        told = error.problems
+    assert all(problem.line >= 1 for problem in told)
+
+
+def replaced(value, data):
+    """Return *value* with one part of it, drawn, replaced by something drawn."""
+    if isinstance(value, (dict, list)) and value and data.draw(st.integers(0, 5)):
+        key = data.draw(st.sampled_from(list(value) if isinstance(value, dict) else range(len(value))))
+        copy = value.copy()
+        copy[key] = replaced(value[key], data)
+        return copy
+    return data.draw(VALUES)
