@@ -161,6 +161,7 @@ class Assembly:
             timers=timers,
             functions=FunctionCalls(self._functions),
             messages=FlowMessages(self._queues, self._topics, clock, ids),
+            kept_days=config.keep_executions,
             guard=FlowRights(rights) if config.enforce_ram else None,
         )
 

@@ -17,10 +17,14 @@ from emulator.kernel.frozen import frozen
 FILE_NAME = "localyun.yaml"
 DEFAULT_REGION = "cn-hangzhou"
 DEFAULT_PORT = 8868
+DEFAULT_KEPT_DAYS = 30
 DEFAULT_HTTPS_PORT = 8869
 
 RESOURCE_KEYS = ("queues", "topics", "flows", "schedules", "buckets", "roles")
 """Keys of ``localyun.yaml`` that describe resources; kept as written in `Config.resources`."""
+
+
+_MOST_DAYS = 36_500
 
 
 class ConfigError(Exception):
@@ -35,7 +39,8 @@ class Config:
     when there is no folder to load. ``access_key_id``, ``access_key_secret``, ``account_id`` and ``region`` are None
     when they are not given; `emulator.keyfile` then takes what the state folder holds. ``allowed_hosts`` are names,
     such as that of a container, under which clients may call beside loopback and the cloud's own. ``allow_push_to``
-    are hosts beyond loopback that topics may push to, as `PushPolicy` of the message service reads them. ``runtimes``
+    are hosts beyond loopback that topics may push to, as `PushPolicy` of the message service reads them.
+    ``keep_executions`` is in days after the end, 0 for ever. ``runtimes``
     maps the name of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys of
     `RESOURCE_KEYS` as written, ``resource_lines`` the line of each part of them by its path: ``("queues", "orders")``.
     """
@@ -51,6 +56,8 @@ class Config:
     enforce_ram: bool = False
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning"] = "info"
+    log_file: Path | None = None
+    keep_executions: int = DEFAULT_KEPT_DAYS
     access_key_id: str | None = None
     access_key_secret: str | None = None
     account_id: str | None = None
@@ -196,6 +203,15 @@ def _port(value: Any, _: Path) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 65535:
+        raise ValueError(expected)
+    return value
+
+
+def _days(value: Any, _: Path) -> int:
+    expected = f"a whole number of days up to {_MOST_DAYS}, 0 for ever"
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(_MOST_DAYS)):
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_DAYS:
         raise ValueError(expected)
     return value
 
@@ -400,6 +416,13 @@ OPTIONS: tuple[Option, ...] = (
     Option(name="enforce_ram", read=_switch, is_switch=True, help="check what users and roles may do (default: no)"),
     _choice("log_format", "one line per event as text or JSON (default: text)", "text", "json"),
     _choice("log_level", "how much the server logs (default: info)", "debug", "info", "warning"),
+    Option(name="log_file", read=_path, metavar="FILE", help="file for the log instead of standard error"),
+    Option(
+        name="keep_executions",
+        read=_days,
+        metavar="DAYS",
+        help=f"how long executions are kept after their end, 0 for ever (default: {DEFAULT_KEPT_DAYS})",
+    ),
     Option(name="access_key_id", read=_key_id, has_flag=False, help="key id instead of the generated one"),
     Option(
         name="access_key_secret",

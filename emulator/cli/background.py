@@ -19,8 +19,8 @@ from emulator.config import OPTIONS, Settings
 
 START_TIMEOUT_S = 30.0
 LOG_NAME = "server.log"
-LOG_LIMIT = 16 * 1024 * 1024
-"""A log that has outgrown this many bytes is set aside as ``server.log.1`` before the next start."""
+LONGEST_WORDS = 1024 * 1024
+"""So much of the log is read for the reason of a start that failed."""
 
 _PROGRAM = "import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
 
@@ -46,8 +46,6 @@ def launch(settings: Settings) -> Client:
     try:
         for folder in (state, path.parent):  # one by one: mkdir would make parents with the usual mode
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if path.exists() and path.stat().st_size > LOG_LIMIT:
-            path.replace(path.with_name(LOG_NAME + ".1"))
         log = path.open("ab")
     except OSError as error:
         raise CommandFailed(state_unusable(error, settings)) from error
@@ -76,6 +74,8 @@ def _spawn(settings: Settings, log: BinaryIO) -> "subprocess.Popen[bytes]":
     # -P: a folder named emulator in the working directory must not be taken for this package.
     root = str(Path(emulator.__file__).parent.parent)
     command = [sys.executable, "-P", "-c", _PROGRAM.format(root=root), "start", *flags(settings)]
+    if settings.config.log_file is None:
+        command += ["--log-file", log.name]  # the server changes to a new file in time; a stream it could not
     return subprocess.Popen(  # noqa: S603 - our own program
         command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
     )
@@ -110,6 +110,6 @@ def _last_words(path: Path, begin: int) -> str:
     """Return what the server wrote about its end, without the name every message starts with."""
     with path.open("rb") as log:
         log.seek(begin)
-        written = log.read(LOG_LIMIT).decode("utf-8", "replace").splitlines()
+        written = log.read(LONGEST_WORDS).decode("utf-8", "replace").splitlines()
     own = [line.removeprefix("localyun: ") for line in written if line.startswith("localyun: ")]
     return os.linesep.join(own or written[-5:])

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import Literal, TextIO
+from typing import Literal
 
+from emulator.cli.log_stream import LogStream
 from emulator.dialect.dates import iso_seconds
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.tracing import fields_of, trace_of
@@ -72,7 +73,7 @@ def _trace(record: logging.LogRecord) -> str:
 class ServerLog(logging.Handler):
     """Takes over the root logger from `open` to `close`."""
 
-    def __init__(self, stream: TextIO, line_format: Literal["text", "json"], level: str) -> None:
+    def __init__(self, stream: LogStream, line_format: Literal["text", "json"], level: str) -> None:
         super().__init__(level.upper())
         self._stream = stream
         self._render = json_line if line_format == "json" else text_line
@@ -83,7 +84,7 @@ class ServerLog(logging.Handler):
         self._writer = Thread(target=self._write, name="log-writer", daemon=True)
 
     @classmethod
-    def open(cls, line_format: Literal["text", "json"], level: str, stream: TextIO = sys.stderr) -> "ServerLog":
+    def open(cls, line_format: Literal["text", "json"], level: str, stream: LogStream = sys.stderr) -> "ServerLog":
         """Send everything that is logged from now on to *stream*."""
         log = cls(stream, line_format, level)
         root = logging.getLogger()

@@ -3,13 +3,13 @@
 import asyncio
 import contextlib
 import signal
-import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from typing import Any
 
 from emulator.app import Emulator
 from emulator.cli import endpoint, welcome
+from emulator.cli.log_stream import stream_for
 from emulator.cli.loop_errors import LoopErrors
 from emulator.cli.output import complain, say
 from emulator.cli.server_log import ServerLog
@@ -25,7 +25,12 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
         return background.start(settings)
     config = settings.config
-    log = ServerLog.open(config.log_format, config.log_level, sys.stderr)
+    try:
+        stream = stream_for(config.log_file)
+    except OSError as error:
+        complain(f"{config.log_file}: {error.strerror}")
+        return 1
+    log = ServerLog.open(config.log_format, config.log_level, stream)
     try:
         asyncio.run(_serve(config))
     except Exception as error:

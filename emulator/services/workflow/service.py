@@ -15,6 +15,7 @@ from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import ExecutionId, FlowRecord
 from emulator.services.workflow.ports import FunctionInvoker, MessageSender, TaskGuard
 from emulator.services.workflow.reports import Reports
+from emulator.services.workflow.retention import Retention, kept_ms
 from emulator.services.workflow.schedule_model import DueSchedule
 from emulator.services.workflow.schedule_sqlite import SqliteScheduleStore
 from emulator.services.workflow.schedules import Schedules
@@ -32,6 +33,7 @@ __all__ = ["SCHEMA", "Workflow"]
 class Workflow:
     """Serverless Workflow.
 
+    *kept_days* is how long executions are kept after their end, 0 for ever.
     The operations are methods of ``flows``, ``versions``, ``executions``, ``express``, ``schedules`` and ``reports``.
     Call `start` once the schema has been applied and a loop is running, `close` at the end.
     """
@@ -49,6 +51,7 @@ class Workflow:
         messages: MessageSender | None = None,
         guard: TaskGuard | None = None,
         bounds: Bounds = DOCUMENTED,
+        kept_days: int = 0,
     ) -> None:
         self._database = database
         self._ids = ids
@@ -77,6 +80,7 @@ class Workflow:
         self._schedule_store = SqliteScheduleStore(database, worlds)
         self._firing = Firing(database, self._schedule_store, clock, timers, self._run_scheduled)
         self.schedules = Schedules(self._schedule_store, self.flows, self._firing, clock, ids)
+        self._retention = Retention(store, timers, clock, kept_ms(kept_days))
         effects.connect(engine, self.flows, self.executions, self.reports)
 
     async def start(self) -> None:
@@ -86,6 +90,7 @@ class Workflow:
         self._effects.resume()
         self._firing.start()
         self.flows.sweep()
+        self._retention.start()
         await self._database.committed()
 
     def end_polls(self) -> None:
@@ -95,6 +100,7 @@ class Workflow:
     async def close(self) -> None:
         """Stop; executions go on at the next start. Callers that wait are told the present state."""
         self.end_polls()
+        self._retention.close()
         await self._firing.close()
         await self._engine.close()
 

@@ -111,9 +111,7 @@ class SqliteStore:
                 (flow, rows),
             ).fetchall()
             for execution, last_event in ended:
-                self._database.write("DELETE FROM workflow_events WHERE execution = ?", (execution,))
-                self._database.write("DELETE FROM workflow_callbacks WHERE execution = ?", (execution,))
-                self._database.write("DELETE FROM workflow_executions WHERE id = ?", (execution,))
+                self._clear(execution)
                 rows -= last_event + 1
                 if rows <= 0:
                     return True
@@ -122,6 +120,28 @@ class SqliteStore:
                 self._database.write("DELETE FROM workflow_definitions WHERE flow = ?", (flow,))
                 self._database.write("DELETE FROM workflow_flows WHERE id = ?", (flow,))
         return False
+
+    def clear_ended(self, before: Millis, rows: int) -> bool:
+        """Remove about *rows* rows of executions that ended before an instant; tell whether there are more.
+
+        One whose end has still to be told to a task token stays.
+        """
+        ended = self._database.read(
+            "SELECT id, last_event FROM workflow_executions WHERE stopped_at < ?"
+            " AND id NOT IN (SELECT execution FROM workflow_callbacks) ORDER BY stopped_at LIMIT ?",
+            (before, rows),
+        ).fetchall()
+        for execution, last_event in ended:
+            self._clear(execution)
+            rows -= last_event + 1
+            if rows <= 0:
+                return True
+        return False
+
+    def _clear(self, execution: int) -> None:
+        self._database.write("DELETE FROM workflow_events WHERE execution = ?", (execution,))
+        self._database.write("DELETE FROM workflow_callbacks WHERE execution = ?", (execution,))
+        self._database.write("DELETE FROM workflow_executions WHERE id = ?", (execution,))
 
     def flow(self, world: World, name: str) -> FlowRecord | None:
         """Return a flow."""

@@ -129,6 +129,10 @@ class FlowStore(Protocol):
         """Return up to *limit* events from id *start* on."""
         ...
 
+    def clear_ended(self, before: Millis, rows: int) -> bool:
+        """Remove about *rows* rows of executions that ended before an instant; tell whether there are more."""
+        ...
+
     def open_executions(self) -> dict[World, int]:
         """Return how many executions have not ended."""
         ...
