@@ -21,6 +21,9 @@ LONGEST_SLEEP_S = 2.0
 STEP_MS = 1000
 """Smaller corrections of the clock are not worth a notice."""
 
+LEAP_MS = 60_000
+"""Smaller steps ahead are not worth a word: whatever has become due by them is late by less."""
+
 
 class Timers:
     """The heap of pending timers. Subclasses decide when `run_due` is called."""
@@ -30,12 +33,13 @@ class Timers:
         self._heap: list[tuple[Millis, int, Hashable]] = []
         self._live: dict[Hashable, tuple[int, Callable[[], None]]] = {}
         self._sequence = 0
-        self._step_listeners: list[Callable[[], None]] = []
+        self._step_listeners: list[Callable[[Millis], None]] = []
 
-    def on_step_back(self, notice: Callable[[], None]) -> None:
-        """Call *notice* whenever the clock is found set back by more than a second.
+    def on_step_back(self, notice: Callable[[Millis], None]) -> None:
+        """Call *notice* with the instant it would be by the old clock, whenever that is set back by over a second.
 
-        Timers keep their instants, which may then be far off; whoever counts them from the present counts anew.
+        Timers keep their instants, which may then be far off; whoever counts them from the present counts anew, and
+        whoever compares stored instants with the present sees to it that what was due by then stays due.
         """
         self._step_listeners.append(notice)
 
@@ -118,14 +122,26 @@ class LoopTimers(Timers):
     def _wake(self) -> None:
         self._handle = None
         ahead_ms = self._ahead_of_monotonic_ms()
-        stepped_back = ahead_ms < self._ahead_ms - STEP_MS
+        step_ms = round(ahead_ms - self._ahead_ms)
         self._ahead_ms = ahead_ms
-        if stepped_back:
-            _log.warning("the clock has been set back")
-            for notice in self._step_listeners:
-                notice()
+        if step_ms < -STEP_MS:
+            self._stepped_back(-step_ms)
+        elif step_ms > LEAP_MS:
+            _log.warning("the clock has been set forward by %d s, or the machine has slept", round(step_ms / 1000))
         self.run_due()
         self._rearm()
+
+    def _stepped_back(self, span_ms: int) -> None:
+        _log.warning(
+            "the clock has been set back by %d s: what is due stays due, what waits for an instant still waits for it",
+            round(span_ms / 1000),
+        )
+        before = Millis(self._clock.now() + span_ms)
+        for notice in self._step_listeners:
+            try:
+                notice(before)
+            except Exception:
+                _log.exception("something has not taken note of the clock's step")
 
     def _ahead_of_monotonic_ms(self) -> float:
         return self._clock.now() - self._clock.monotonic() * 1000

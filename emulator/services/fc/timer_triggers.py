@@ -74,8 +74,9 @@ class TimerTriggers:
         if self._armed.pop(key, None) is not None:
             self._timers.cancel(key)
 
-    def _clock_set_back(self) -> None:
+    def _clock_set_back(self, before: Millis) -> None:
         """Count anew from the present, or intervals would rest until the old time has come again."""
+        del before
         for key, trigger in list(self._armed.items()):
             self.changed(key[1], trigger)
 

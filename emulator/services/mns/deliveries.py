@@ -88,6 +88,7 @@ class Courier:
         self.ended: dict[str, int] = {}
         """Deliveries that have ended since the start, by how."""
         database.on_rollback(self._after_rollback)
+        timers.on_step_back(self._clock_set_back)
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -170,6 +171,14 @@ class Courier:
             resting = Millis(self._clock.now() + _REST_MS)
             for subscription_id in self._store.subscriptions_with_deliveries():
                 self._rest(subscription_id, resting)
+
+    def _clock_set_back(self, before: Millis) -> None:
+        """Go on with what is due, or it would rest until the old time has come again."""
+        if not self._closed:
+            self._store.keep_due(self._clock.now(), before)
+            for lane in self._lanes.values():
+                lane.rest_until = 0
+            self._database.after_commit(partial(self._committed, self._store.subscriptions_with_deliveries()))
 
     def _rest(self, subscription_id: SubscriptionId, until: Millis) -> None:
         lane = self._lanes.setdefault(subscription_id, _Lane())

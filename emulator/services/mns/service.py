@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import World
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
@@ -43,6 +43,7 @@ class MessageService:
         self._contents = Contents(self._registry, database, self._store, self._lobby, timers, clock)
         self._dead_letters = DeadLetters(self._registry, self._store, self._contents, timers, clock, ids)
         database.on_rollback(self._dead_letters.start)
+        timers.on_step_back(self._clock_set_back)
         self.messages = Messages(
             self._registry, self._store, self._contents, self._dead_letters, self._lobby, clock, ids, profile
         )
@@ -83,6 +84,11 @@ class MessageService:
     def parked(self) -> int:
         """How many receivers are waiting for a message."""
         return len(self._lobby)
+
+    def _clock_set_back(self, before: Millis) -> None:
+        """Keep visible what has been visible, or it would be hidden until the old time has come again."""
+        self._store.keep_visible(self._clock.now(), before)
+        self._registry.forget()  # counters are made anew
 
     # --- accounts ------------------------------------------------------------------------------------------------
 

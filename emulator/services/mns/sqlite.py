@@ -152,6 +152,12 @@ class SqliteStore:
 
     # --- messages ------------------------------------------------------------------------------------------------
 
+    def keep_visible(self, now: Millis, before: Millis) -> None:
+        """Make visible at *now* what became visible up to *before*; the order among these is that of sending."""
+        self._database.write(
+            "UPDATE mns_messages SET visible_from = ? WHERE visible_from > ? AND visible_from <= ?", (now, now, before)
+        )
+
     def last_seq(self) -> int:
         """Return the highest number a message has, or 0."""
         return int(self._database.read("SELECT ifnull(max(seq), 0) FROM mns_messages").fetchone()[0])

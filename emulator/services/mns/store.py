@@ -98,6 +98,10 @@ class QueueStore(Protocol):
 class MessageStore(Protocol):
     """Messages. Every call is one probe or a short range of an index, unless it says otherwise."""
 
+    def keep_visible(self, now: Millis, before: Millis) -> None:
+        """Make visible at *now* what became visible up to *before*; the order among these is that of sending."""
+        ...
+
     def last_seq(self) -> int:
         """Return the highest number a message has, or 0."""
         ...

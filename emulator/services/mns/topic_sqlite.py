@@ -183,6 +183,12 @@ class SqliteTopicStore:
             [(publication_id, *row) for row in rows],
         )
 
+    def keep_due(self, now: Millis, before: Millis) -> None:
+        """Make due at *now* what became due up to *before*."""
+        self._database.write(
+            "UPDATE mns_deliveries SET due_at = ? WHERE due_at > ? AND due_at <= ?", (now, now, before)
+        )
+
     def due(self, subscription_id: SubscriptionId, now: Millis, limit: int) -> list[DeliveryId]:
         """Return the deliveries of a subscription that are due, the longest due first."""
         rows = self._database.read(

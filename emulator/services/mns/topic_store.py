@@ -86,6 +86,10 @@ class DeliveryStore(Protocol):
         """Store deliveries: subscription, attempts made, instant of the next one, result of the last one."""
         ...
 
+    def keep_due(self, now: Millis, before: Millis) -> None:
+        """Make due at *now* what became due up to *before*."""
+        ...
+
     def due(self, subscription_id: SubscriptionId, now: Millis, limit: int) -> list[DeliveryId]:
         """Return the deliveries of a subscription that are due, the longest due first."""
         ...

@@ -144,7 +144,8 @@ class Firing:
 
     # --- counting anew -------------------------------------------------------------------------------------------
 
-    def _clock_set_back(self) -> None:
+    def _clock_set_back(self, before: Millis) -> None:
+        del before
         if not self._closed and not self._reviewing:
             self._review(self._clock.now(), overdue_too=False)
 

@@ -103,8 +103,9 @@ def test_clock_that_is_set_back_does_not_silence_an_interval(on_site):
     async def scenario(site):
         await site.make_function()
         await make(site, "timer", {"cronExpression": "@every 1m"})
+        before = site.clock.now()
         site.clock._now -= 86_400_000
-        site.fc.sources._timers._clock_set_back()
+        site.fc.sources._timers._clock_set_back(before)
 
         await site.after(61_000)
         await settle(site, 1)

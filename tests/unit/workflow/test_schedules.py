@@ -331,9 +331,10 @@ def test_setting_the_clock_back_counts_runs_anew(workflow):
             await bench.flow(ONE_PASS)
             await scheduled(bench, "0 * * * * *")
             await scheduled(bench, ScheduleName="interval")
+            before = bench.clock.now()
             bench.clock._now -= 365 * 86_400_000
             for notice in bench.timers._step_listeners:
-                notice()
+                notice(before)
             await bench.settle()
 
             await bench.advance(60)
@@ -379,7 +380,7 @@ def test_the_loop_notices_a_clock_that_is_set_back():
         clock = Settable()
         timers = LoopTimers(clock, asyncio.get_running_loop())
         noticed = []
-        timers.on_step_back(lambda: noticed.append(clock.now()))
+        timers.on_step_back(lambda before: noticed.append(clock.now()))
         for step in (-900, 5_000, -5_000):
             clock.step(step)
             timers._wake()

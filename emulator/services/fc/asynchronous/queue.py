@@ -20,7 +20,7 @@ from emulator.kernel.tracing import begin, trace
 from emulator.services.fc import limits
 from emulator.services.fc.arns import FunctionName
 from emulator.services.fc.asynchronous.completions import Completions
-from emulator.services.fc.asynchronous.destinations import Destinations
+from emulator.services.fc.asynchronous.destinations import CheckTarget, Destinations
 from emulator.services.fc.asynchronous.model import (
     FINAL,
     AsyncCall,
@@ -73,6 +73,7 @@ class AsyncQueue:
         concurrency: Callable[[Lane], int | None],
         queue: DestinationQueue | None = None,
         topic: DestinationTopic | None = None,
+        check_destination: CheckTarget | None = None,
         retry_delay_ms: int = limits.ASYNC_RETRY_DELAY_MS,
     ) -> None:
         self._store = store
@@ -82,7 +83,7 @@ class AsyncQueue:
         self._timers = timers
         self._invoker = invoker
         self._concurrency = concurrency
-        self._destinations = Destinations(queue, topic, self._hand_over)
+        self._destinations = Destinations(queue, topic, self._hand_over, check_destination)
         self._retry_delay_ms = retry_delay_ms
         self._tasks = TaskGroup("fc-async")
         self._running: dict[Lane, dict[int, asyncio.Task[None] | None]] = {}
@@ -91,6 +92,7 @@ class AsyncQueue:
         self._completions = Completions(store, database)
         self._open = False
         database.on_rollback(self._woken.clear)
+        timers.on_step_back(self._clock_set_back)
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -131,6 +133,13 @@ class AsyncQueue:
     def under_way(self) -> int:
         """How many attempts are being made."""
         return sum(len(running) for running in self._running.values())
+
+    def _clock_set_back(self, before: Millis) -> None:
+        """Go on with the calls that are due, or they would rest until the old time has come again."""
+        if self._open:
+            self._store.keep_due(self._clock.now(), before)
+            for lane in self._store.lanes():
+                self._wake(lane)
 
     # --- calls in ------------------------------------------------------------------------------------------------
 

@@ -127,6 +127,12 @@ class SqliteAsyncStore:
         sql = f"SELECT {_CALL} FROM fc_async_calls WHERE {_OF_LANE} AND due_at <= ? ORDER BY due_at, seq LIMIT ?"  # noqa: S608 - constants
         return [_call(row) for row in self._database.read(sql, (*_place(lane), now, limit))]
 
+    def keep_due(self, now: Millis, before: Millis) -> None:
+        """Make due at *now* what became due up to *before*."""
+        self._database.write(
+            "UPDATE fc_async_calls SET due_at = ? WHERE due_at > ? AND due_at <= ?", (now, now, before)
+        )
+
     def next_due(self, lane: Lane) -> Millis | None:
         """Return the instant of the earliest waiting call."""
         sql = f"SELECT due_at FROM fc_async_calls WHERE {_OF_LANE} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1"  # noqa: S608 - constants

@@ -52,6 +52,10 @@ class AsyncStore(Protocol):
         """Return up to *limit* waiting calls whose instant has come, the earliest first."""
         ...
 
+    def keep_due(self, now: Millis, before: Millis) -> None:
+        """Make due at *now* what became due up to *before*."""
+        ...
+
     def next_due(self, lane: Lane) -> Millis | None:
         """Return the instant of the earliest waiting call."""
         ...

@@ -304,6 +304,28 @@ def test_limit_of_the_function_bounds_its_queue_instead_of_failing_its_calls(on_
     on_site(scenario)
 
 
+def test_calls_that_wait_for_room_go_on_after_the_clock_was_set_back(on_site):
+    """They were due and stay so; otherwise they would rest until the old time has come again."""
+
+    async def scenario(site):
+        await site.make_function()
+        await site.v1("PUT", "/services/shop.LATEST/functions/order/on-demand-config", {"maximumInstanceCount": 1})
+        gate = site.hold_calls()
+        for _ in range(3):
+            await call(site)
+        await site.settle()
+        before = site.clock.now()
+        site.clock._now -= 3 * 3_600_000
+        for notice in site.timers._step_listeners:
+            notice(before)
+        gate.open.set()
+        await site.settle()
+
+        assert len(gate.calls) == 3
+
+    on_site(scenario)
+
+
 def test_deleting_the_function_makes_waiting_calls_invalid(on_site):
     """They do not run when a function of that name is made anew; the running one ends as it will."""
 

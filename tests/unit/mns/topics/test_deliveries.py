@@ -184,6 +184,29 @@ def test_a_subscriber_that_hangs_delays_nobody(run):
     run(scenario)
 
 
+def test_pushes_that_wait_for_room_go_on_after_the_clock_was_set_back(run):
+    """They were due and stay so; otherwise they would rest until the old time has come again."""
+
+    async def scenario(site):
+        hanging = await site.receiver(None)
+        site.topic()
+        site.subscribe(hanging.url)
+        for number in range(topic_limits.PUSHES_PER_SUBSCRIPTION + 5):
+            site.publish(f"m{number}")
+        site.database.commit()
+        before = site.clock.now()
+        site.clock._now -= 3 * 3_600_000
+        for notice in site.timers._step_listeners:
+            notice(before)
+
+        due = [at for (at,) in site.database.read("SELECT due_at FROM mns_deliveries")]
+
+        assert len(due) == topic_limits.PUSHES_PER_SUBSCRIPTION + 5
+        assert set(due) == {site.clock.now()}
+
+    run(scenario)
+
+
 def test_every_subscriber_may_always_have_one_push(run, monkeypatch):
     """Also when others have used up what all share."""
     monkeypatch.setattr("emulator.services.mns.deliveries.PUSHES", 4)
