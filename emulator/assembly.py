@@ -23,7 +23,7 @@ from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
 from emulator.joints.flows import FlowMessages, FunctionCalls
 from emulator.joints.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
 from emulator.joints.objects import CodeObjects, ObjectTriggers
-from emulator.joints.permissions import FlowRights, RoleRights
+from emulator.joints.permissions import FlowRights, FunctionRights, RoleRights
 from emulator.joints.roles import AssumableRoles, RoleKeys
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import World
@@ -148,6 +148,7 @@ class Assembly:
             region=world.region,
             endpoint=lambda: address,
             credentials=RoleKeys(self._temporary, clock),
+            guard=FunctionRights(rights) if config.enforce_ram else None,
             objects=CodeObjects(self._objects, clock, ids),
             host_names=names,
             topics=TriggerSubscriptions(self._topics),
@@ -212,9 +213,7 @@ class Assembly:
             "mns-open": MnsOpenFront(self._queues, self._topics, ids),
             "oss": OssFront(ids, self._objects),
             "ram": RamFront(self._access, ids),
-            "sts": StsFront(
-                self._temporary, ids, AssumableRoles(self.authorizer, enforced=self._config.enforce_ram)
-            ),
+            "sts": StsFront(self._temporary, ids, AssumableRoles(self.authorizer, enforced=self._config.enforce_ram)),
             "rpc": UnknownVersionFront(ids),
             **unavailable_fronts(ids),
         }

@@ -77,6 +77,8 @@ class TopicCalls:
         name = parse_function_arn(arn)
         if name is None:
             raise FunctionRefused(f"{arn} does not name a function")
+        if not self._functions().role_checks.topics_may_call(world, name):
+            raise FunctionRefused(f"the role of the trigger may not call {arn}")
         try:
             await self._functions().invoke_async(
                 world, name.service or None, name.function, name.qualifier, event, key=key

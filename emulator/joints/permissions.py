@@ -5,9 +5,11 @@ A denial reads like the one the called service would have answered.
 
 from emulator.auth.permissions.judge import Demand
 from emulator.dialect.facts import facts_at
+from emulator.joints.roles import DEFAULT_ROLE
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import World
 from emulator.services.fc import rights as function_rights
+from emulator.services.fc.arns import FunctionName, MessageTarget
 from emulator.services.mns import rights as message_rights
 from emulator.services.mns.errors import AccessDenied as MessageDenied
 from emulator.services.mns.routing import Route
@@ -47,6 +49,26 @@ class FlowRights:
         else:
             denied = AccessDenied(action=lacking.action, resource=lacking.resource)
         return Refusal(denied.http_status, denied.code, denied.message)
+
+
+class FunctionRights:
+    """Judges what is done as the role of a function or a trigger (the port `RoleGuard` of Function Compute)."""
+
+    def __init__(self, rights: RoleRights) -> None:
+        self._rights = rights
+
+    def refusal(self, world: World, role_arn: str, service: str, target: FunctionName | MessageTarget) -> str | None:
+        """Return why *service* may not call or send to *target*; a function without a role has the default one."""
+        if isinstance(target, FunctionName):
+            demand = function_rights.invocation(world, target.service or None, target.function, target.qualifier)
+        else:
+            operation = "SendMessage" if target.kind == "queue" else "PublishMessage"
+            demand = message_rights.demand(world, Route(operation, target.name))
+        role = role_arn or f"acs:ram::{world.account}:role/{DEFAULT_ROLE}"
+        lacking = self._rights.lacking(world, role, service, demand)
+        if lacking is None:
+            return None
+        return f"the role {role} has not the right {lacking.action} on {lacking.resource}"
 
 
 def _demand(world: World, target: TaskTarget) -> Demand:

@@ -1,6 +1,7 @@
 """`--enforce-ram`: what users, sessions of roles, functions and flows may do, through the official clients."""
 
 import json
+import time
 
 import fc2
 import pytest
@@ -481,6 +482,69 @@ def test_role_that_does_not_trust_the_workflow_service_is_no_use(new_world, func
 
     assert events["ExecutionFailed"]["error"] == "FC.AccessDenied"
     assert f"'sts:AssumeRole' on resource '{role}'" in events["ExecutionFailed"]["cause"]
+
+
+# --- results and triggers ------------------------------------------------------------------------------------------
+
+
+FC = {"Service": "fc.aliyuncs.com"}
+
+
+def log_says(world, text):
+    """Wait until the emulator's log has *text*."""
+    deadline = time.monotonic() + 20
+    while text not in world.running.output():
+        assert time.monotonic() < deadline, world.running.output()
+        time.sleep(0.05)
+
+
+def test_result_reaches_a_destination_only_with_the_functions_right(new_world, functions):
+    """A function without the right to send runs, and its result is not sent; the log names what is missing."""
+    (functions / "shop" / "service.yml").write_text("role: acs:ram:::role/worker\n")
+    world = new_world(functions)
+    owner = world.fc(world.owner)
+    orders, others = queue(world), queue(world, "others")
+    orders.set_encoding(False)
+    world.role("worker", allow("mns:SendMessage", "acs:mns:*:*:/queues/orders/messages"), trusts=FC)
+
+    def call(name):
+        destination = {"onSuccess": {"destination": f"acs:mns:::/queues/{name}/messages"}}
+        owner.put_function_async_invoke_config("shop", "LATEST", "echo", {"destinationConfig": destination})
+        owner.invoke_function("shop", "echo", payload=b"hi", headers={"x-fc-invocation-type": "Async"})
+
+    call("others")
+    log_says(world, "has not the right mns:SendMessage")
+    call("orders")
+
+    assert orders.receive_message(20).message_id
+    with pytest.raises(MNSServerException) as empty:
+        others.receive_message()
+    assert empty.value.type == "MessageNotExist"
+
+
+def test_topic_calls_a_function_only_with_the_right_of_the_triggers_role(new_world, functions):
+    """The invocation role trusts the message service and may call the function."""
+    (functions / "shop" / "service.yml").write_text("role: acs:ram:::role/sender\n")
+    world = new_world(functions)
+    owner, orders = world.fc(world.owner), queue(world)
+    world.role("sender", allow("mns:SendMessage"), trusts=FC)
+    topic = world.mns(world.owner).get_topic("news")
+    topic.create(TopicMeta())
+    role = world.role("notifier", trusts={"Service": "mns.aliyuncs.com"})
+    config = {"NotifyContentFormat": "STREAM", "NotifyStrategy": "BACKOFF_RETRY"}
+    arn = f"acs:mns:cn-hangzhou:{world.account}:/topics/news"
+    owner.create_trigger("shop", "caller", "news", "mns_topic", config, arn, role)
+
+    topic.publish_message(TopicMessage("first"))
+    log_says(world, "may not fire")
+    world.ram.attach_policy_to_role(
+        models.AttachPolicyToRoleRequest(
+            role_name="notifier", policy_type="System", policy_name="AliyunFCInvocationAccess"
+        )
+    )
+    topic.publish_message(TopicMessage("second"))
+
+    assert orders.receive_message(20).message_body
 
 
 # --- off -------------------------------------------------------------------------------------------------------------

@@ -53,9 +53,11 @@ class EventSources:
         endpoint: Callable[[], str],
         host_names: HostNames | None = None,
         topics: TopicSubscriptions | None = None,
+        may_fire: Callable[[World, Trigger], bool] = lambda world, trigger: True,
     ) -> None:
         self._endpoint = endpoint
         self._enqueue = enqueue
+        self._may_fire = may_fire
         self._store = TriggerStore(database)
         domain_store = DomainStore(database)
         self.triggers = Triggers(self._store, database, resolver, ids)
@@ -115,7 +117,9 @@ class EventSources:
         """
         started = []
         for owner, trigger in self._store.of_kind("oss"):
-            if owner == world and bucket_of(trigger.source_arn) == change.bucket and fires(trigger.config, change):
+            if owner != world or bucket_of(trigger.source_arn) != change.bucket:
+                continue
+            if fires(trigger.config, change) and self._may_fire(world, trigger):
                 event = object_event(world, trigger.trigger_id, change)
                 key = f"object/{trigger.trigger_id}/{change.request_id}/{change.key}"
                 service = trigger.service or None

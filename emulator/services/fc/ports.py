@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from emulator.kernel.identity import AccountId, World
+from emulator.services.fc.arns import FunctionName, MessageTarget
 from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.instance import (
     Credentials,
@@ -74,6 +75,14 @@ class Instances(Protocol):
 
     def instances(self, family: str) -> list[InstanceInfo]:
         """Return the living instances of a function's version, oldest first."""
+        ...
+
+
+class RoleGuard(Protocol):
+    """Knows what the roles of functions and triggers may do; there is one only where rights are enforced."""
+
+    def refusal(self, world: World, role_arn: str, service: str, target: FunctionName | MessageTarget) -> str | None:
+        """Return why the cloud *service* may not call or send to *target* in the name of a role; None when it may."""
         ...
 
 

@@ -47,14 +47,17 @@ from emulator.services.fc.ports import (
     HostNames,
     Instances,
     ObjectReader,
+    RoleGuard,
     TopicSubscriptions,
 )
 from emulator.services.fc.publishing import Publishing
 from emulator.services.fc.resolving import Resolver
+from emulator.services.fc.role_checks import RoleChecks
 from emulator.services.fc.runtime.instance import ShellOrder
 from emulator.services.fc.sqlite import SCHEMA, SqliteStore
 from emulator.services.fc.tagging import Tagging
 from emulator.services.fc.terminal import Start
+from emulator.services.fc.trigger_sqlite import TriggerStore
 from emulator.services.fc.watching import Watcher
 from emulator.storage.database import Database
 
@@ -74,7 +77,8 @@ class FunctionCompute:
     emulator's own address (``http://127.0.0.1:8868``). Without *credentials* functions get no keys; without *objects*
     code cannot come from a bucket, and without *queue_destinations* and *topic_destinations* results of asynchronous
     calls go to functions only. Without *host_names* HTTP triggers are reached by their paths only, without *topics*
-    topic triggers get no messages. *async_retry_delay_ms* is the pause after the first failure of such a call.
+    topic triggers get no messages. Without *guard* roles may do everything.
+    *async_retry_delay_ms* is the pause after the first failure of such a call.
     """
 
     def __init__(
@@ -96,6 +100,7 @@ class FunctionCompute:
         topic_destinations: DestinationTopic | None = None,
         host_names: HostNames | None = None,
         topics: TopicSubscriptions | None = None,
+        guard: RoleGuard | None = None,
         async_retry_delay_ms: int = limits.ASYNC_RETRY_DELAY_MS,
     ) -> None:
         self._clock = clock
@@ -140,6 +145,7 @@ class FunctionCompute:
         self.capacity = Settings(self._capacity_store, ids, self.resolver, admission, changed=self.provisioner.changed)
         async_store = SqliteAsyncStore(database)
         self.async_configs = AsyncConfigs(async_store, self.resolver)
+        self.role_checks = checks = RoleChecks(guard, self.resolver, TriggerStore(database))
         self.async_queue = AsyncQueue(
             store=async_store,
             database=database,
@@ -150,6 +156,7 @@ class FunctionCompute:
             concurrency=admission.room,
             queue=queue_destinations,
             topic=topic_destinations,
+            check_destination=checks.check_destination,
             retry_delay_ms=async_retry_delay_ms,
         )
         self.tasks = Tasks(async_store, self.resolver, self.async_queue.stop)
@@ -165,6 +172,7 @@ class FunctionCompute:
             endpoint=endpoint,
             host_names=host_names,
             topics=topics,
+            may_fire=checks.may_fire,
         )
         self.layers = Layers(LayerStore(database), self.codes, self.functions, self._effects)
         self.functions.check_layers = self.layers.check

@@ -14,8 +14,8 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import World
 from emulator.services.fc import limits
-from emulator.services.fc.arns import FunctionName, parse_function_arn, parse_message_arn
-from emulator.services.fc.asynchronous.model import AsyncCall, Status
+from emulator.services.fc.arns import FunctionName, MessageTarget, parse_function_arn, parse_message_arn
+from emulator.services.fc.asynchronous.model import AsyncCall, Lane, Status
 from emulator.services.fc.model import LATEST, function_arn
 from emulator.services.fc.ports import DestinationQueue, DestinationRefused, DestinationTopic
 
@@ -24,14 +24,24 @@ _log = logging.getLogger(__name__)
 HandOver = Callable[[World, FunctionName, bytes, str], None]
 """Queues an asynchronous call of a function: world, function, event, key. Raises: ServiceError."""
 
+CheckTarget = Callable[[Lane, FunctionName | MessageTarget], None]
+"""Checks that the function of a lane may tell a destination. Raises: DestinationRefused, ServiceError."""
+
 
 class Destinations:
     """Delivers messages about ended calls."""
 
-    def __init__(self, queue: DestinationQueue | None, topic: DestinationTopic | None, hand_over: HandOver) -> None:
+    def __init__(
+        self,
+        queue: DestinationQueue | None,
+        topic: DestinationTopic | None,
+        hand_over: HandOver,
+        check: CheckTarget | None = None,
+    ) -> None:
         self._queue = queue
         self._topic = topic
         self._hand_over = hand_over
+        self._check = check or (lambda lane, target: None)
 
     def deliver(self, arn: str, call: AsyncCall, now: Millis) -> bool:
         """Tell the resource *arn* how *call* ended; return whether it took the message.
@@ -41,7 +51,7 @@ class Destinations:
         body = message(call, now)
         key = f"{call.request_id}:{call.seq}:{'success' if call.status is Status.SUCCEEDED else 'failure'}"
         try:
-            self._send(arn, call.lane.world, body, key)
+            self._send(arn, call.lane, body, key)
         except (DestinationRefused, ServiceError) as error:
             _log.error("%s: the destination %s did not take the result: %s", call.request_id, arn, error)
             return False
@@ -51,11 +61,15 @@ class Destinations:
             return False
         return True
 
-    def _send(self, arn: str, world: World, body: str, key: str) -> None:
+    def _send(self, arn: str, lane: Lane, body: str, key: str) -> None:
+        world = lane.world
         if (function := parse_function_arn(arn)) is not None:
+            self._check(lane, function)
             self._hand_over(world, function, body.encode("utf-8", "replace"), key)
             return
         target = parse_message_arn(arn)
+        if target is not None:
+            self._check(lane, target)
         if target is not None and target.kind == "queue" and self._queue is not None:
             self._queue.send(world, target.name, body, key=key)
         elif target is not None and target.kind == "topic" and self._topic is not None:
