@@ -1,6 +1,7 @@
 """The tutorials of the best-practice guide, run by the real command through the official clients."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -33,14 +34,26 @@ def localyun(emulator, tmp_path):
 
 @pytest.fixture
 def tutorial(localyun):
-    """Run a tutorial, and find after the test that it has left no flow, queue or topic behind."""
+    """Run a tutorial, whose page shows its events, and find after the test that it has left no resource behind."""
 
     def left():
         return [localyun(kind, "list", "--json").stdout for kind in ("flow", "queue", "topic")]
 
+    def run(name, *options):
+        done = localyun("tutorial", "run", name, *options)
+        page = ROOT / "docs" / "tutorials" / f"{name}.md"
+        if page.exists() and "--input" not in options and done.returncode == 0:
+            assert events(done.stdout) == events(page.read_text(encoding="utf-8"))
+        return done
+
     before = left()
-    yield lambda name, *options: localyun("tutorial", "run", name, *options)
+    yield run
     assert left() == before
+
+
+def events(text):
+    """Return number, step and type of each event that is printed in *text*."""
+    return re.findall(r"^ +(\d+) +[\d.]+s +(\S+) +(\w+)", text, re.MULTILINE)
 
 
 def test_transaction_is_undone_when_the_hotel_fails(tutorial):
