@@ -21,6 +21,7 @@ class Receiver:
         self._chance = chance
         self.taken: dict[str, Counter[str]] = {name: Counter() for name in SUBSCRIBERS}
         self.port = 0
+        self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
         """Listen on a free port."""
@@ -29,7 +30,8 @@ class Receiver:
 
     def close(self) -> None:
         """Stop listening."""
-        self._server.close()
+        if self._server is not None:
+            self._server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
