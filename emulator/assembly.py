@@ -17,7 +17,7 @@ from emulator.declared.mns import DeclaredMessaging
 from emulator.deploy.front import DeploymentsFront
 from emulator.deploy.store import Deployments
 from emulator.dialect.context import Front
-from emulator.gateway.hosts import HostPolicy
+from emulator.gateway.names import FunctionNames
 from emulator.gateway.journal import Journal
 from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
 from emulator.joints.flows import FlowMessages, FunctionCalls
@@ -38,7 +38,6 @@ from emulator.services.fc.figures import fc_figures
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.logbook import LogBook
 from emulator.services.fc.model import display_name
-from emulator.services.fc.ports import HostNames
 from emulator.services.fc.runtime.instance import FunctionImage
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
@@ -83,7 +82,7 @@ class Assembly:
         work: Path,
         address: str,
         authority: Path,
-        names: HostNames,
+        names: FunctionNames,
         journal: Journal,
         environment: dict[str, str],
     ) -> None:
@@ -124,7 +123,7 @@ class Assembly:
             signer=self._signer,
             endpoint=lambda: address,
             functions=TopicCalls(lambda: self._functions),
-            home=OwnNames(HostPolicy(config.allowed_hosts), address).find,
+            home=OwnNames(names.emulates, address).find,
             trusted=authority,
             allow_push_to=config.allow_push_to,
         )

@@ -25,6 +25,10 @@ class FunctionNames:
         if https and self._authority.permit(host):
             self._renew()
 
+    def emulates(self, host: str) -> bool:
+        """Tell whether *host* (normalised) is answered here, now, and is no name of this machine."""
+        return self._policy.emulates(host)
+
     def forget(self, host: str) -> None:
         """Answer *host* no longer; the authority goes on permitting it until the next start."""
         self._policy.forget(host)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from emulator.gateway.hosts import HostPolicy, is_loopback
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import World
 from emulator.services.fc.arns import parse_function_arn
@@ -17,16 +16,16 @@ from emulator.services.mns.topic_service import TopicService
 
 
 class OwnNames:
-    """Finds the host names of the cloud that lead back here: a push to a function's address needs no detour."""
+    """Finds the host names that lead back here, the cloud's and users' own: a push to one needs no detour."""
 
-    def __init__(self, policy: HostPolicy, address: str) -> None:
-        self._policy = policy
+    def __init__(self, emulates: Callable[[str], bool], address: str) -> None:
+        self._emulates = emulates
         host, _, port = address.removeprefix("http://").partition(":")
         self._address = (host, int(port))
 
     def find(self, host: str) -> tuple[str, int] | None:
         """Return where *host* is listening for plain HTTP, None for a name this emulator does not serve."""
-        return self._address if self._policy.allows(host) and not is_loopback(host) else None
+        return self._address if self._emulates(host) else None
 
 
 class ResultMessages:

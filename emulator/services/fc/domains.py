@@ -17,6 +17,7 @@ from emulator.services.fc.domain_sqlite import DomainStore
 from emulator.services.fc.errors import DomainNameAlreadyExists, DomainNameNotFound, InvalidArgument
 from emulator.services.fc.ports import HostNames
 from emulator.services.fc.store import Slice
+from emulator.services.fc.tokens import read_rules
 from emulator.services.fc.trigger_configs import METHODS
 from emulator.services.fc.versions import check_if_match
 from emulator.storage.database import CommitFailed, Database
@@ -197,7 +198,7 @@ _DOMAIN = shape(
     certConfig=shape(certName=text(), certificate=text(), privateKey=text()),
     tlsConfig=shape(minVersion=text(), maxVersion=text(), cipherSuites=texts),
     wafConfig=shape(enableWAF=flag),
-    authConfig=shape(authType=text(), authInfo=text()),
+    authConfig=shape(authType=one_of(frozenset({"anonymous", "function", "jwt"})), authInfo=text()),
     corsConfig=shape(
         allowOrigins=texts, allowMethods=texts, allowHeaders=texts, exposeHeaders=texts, allowCredentials=flag,
         maxAge=whole(),
@@ -207,6 +208,9 @@ _DOMAIN = shape(
 
 def _read(body: Mapping[str, Any], api: str) -> dict[str, Any]:
     config: dict[str, Any] = _DOMAIN(dict(body), "body")
+    auth = config.get("authConfig") or {}
+    if auth.get("authType") == "jwt":
+        read_rules(auth.get("authInfo"), "authConfig.authInfo")
     paths = set()
     for index, route in enumerate((config.get("routeConfig") or {}).get("routes") or ()):
         field = f"routeConfig.routes[{index}]"

@@ -23,7 +23,6 @@ from emulator.services.fc.errors import (
     PathNotSupported,
     auth_error,
 )
-from emulator.services.fc.http_invoke import check_verifiable
 from emulator.services.fc.http_routing import HttpTarget
 from emulator.services.fc.service import FunctionCompute
 
@@ -70,11 +69,11 @@ class FcFront:
         return _finish(answer, context)
 
     def allows_anonymous(self, context: RequestContext) -> bool:
-        """Tell whether the request may go on unsigned: it is for an HTTP trigger that its owner made anonymous."""
+        """Tell whether the request may go on unsigned: it is for an HTTP trigger that asks for no signature."""
         if not self._service.sources.http_routing.concerns(context.request, context.host):
             return False
         try:
-            return self._target(context).trigger.auth == "anonymous"
+            return "function" not in self._target(context).auth
         except FcError:
             return False
 
@@ -103,7 +102,7 @@ class FcFront:
         """Turn a reason into this service's code and text; a trigger that is not there is told before that."""
         if self._service.sources.http_routing.concerns(context.request, context.host):
             try:
-                check_verifiable(self._target(context).trigger)
+                self._target(context)
             except FcError as error:
                 return error
         given = any(name in context.request.headers for name in _DATES)

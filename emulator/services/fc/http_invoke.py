@@ -2,7 +2,7 @@
 
 A handler of 2.0 and every custom runtime serve the request itself; a built-in runtime of 3.0 gets it as a JSON event.
 
-Source: Function Compute, HTTP triggers (limits, header fields left out, statuses); JWT is kept and not verified here.
+Source: Function Compute, HTTP triggers (limits, header fields left out, statuses).
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import TypeVar
 from urllib.parse import unquote
 
 from emulator.http.fields import Unsendable, field_name, join_head
-from emulator.http.message import Request, Response
+from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Principal
 from emulator.services.fc import limits
@@ -25,7 +25,7 @@ from emulator.services.fc.http_routing import HttpTarget
 from emulator.services.fc.invoking import Call, Invoked, Invoker
 from emulator.services.fc.ports import Enqueue
 from emulator.services.fc.runtime.instance import HttpAnswer, HttpCall
-from emulator.services.fc.trigger_model import Trigger
+from emulator.services.fc.tokens import claims_of, hand_over
 
 T = TypeVar("T")
 
@@ -55,6 +55,7 @@ class HttpInvoker:
         check_allowed(request, target, principal)
         generation = "2.0" if trigger.service else "3.0"
         check_size(request, generation)
+        request, target = await _with_claims(request, target, now)
         call = Call(
             service=trigger.service,
             function=trigger.function,
@@ -126,6 +127,38 @@ class HttpInvoker:
         return Response(http.status, body, [*headers, *_own_headers(invoked, request)])
 
 
+async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tuple[Request, HttpTarget]:
+    """Verify the tokens that *target* asks for, and return request and target with what they tell the function.
+
+    Raises: AccessDenied, InvalidArgument.
+    """
+    for rules in target.token_rules:
+        if not rules.concern(request.decoded_path):
+            continue
+        handed = hand_over(await claims_of(request, rules, now), rules)
+        names = {name.lower() for name, _ in handed.headers if name != "Cookie"}  # nobody else may set these
+        pairs = [pair for pair in request.headers.pairs if pair[0].lower() not in names]
+        body = request.body
+        if handed.form and "x-www-form-urlencoded" in request.headers.get("content-type").lower():
+            body += (b"&" if body else b"") + handed.form.encode("ascii")
+            pairs = [pair for pair in pairs if pair[0].lower() != "content-length"]
+            pairs.append(("Content-Length", str(len(body))))
+        if handed.query:
+            query = f"{'&' if '?' in target.target else '?'}{handed.query}"
+            target = replace(target, target=target.target + query, request_uri=target.request_uri + query)
+        request = Request(
+            request.method,
+            request.target,
+            Headers([*pairs, *handed.headers]),
+            body,
+            scheme=request.scheme,
+            remote=request.remote,
+            authority=request.authority,
+            server_name=request.server_name,
+        )
+    return request, target
+
+
 def check_allowed(request: Request, target: HttpTarget, principal: Principal) -> None:
     """Check who asks, and how.
 
@@ -134,20 +167,10 @@ def check_allowed(request: Request, target: HttpTarget, principal: Principal) ->
     trigger = target.trigger
     if trigger.config.get("disableURLInternet") and target.domain is None:
         raise AccessDenied(f"the default address of the trigger '{trigger.name}' is disabled")
-    check_verifiable(trigger)
-    if trigger.auth == "function" and principal.account != target.world.account:
+    if "function" in target.auth and principal.account != target.world.account:
         raise AccessDenied("The service or function doesn't belong to you")
     if request.method not in trigger.config.get("methods", ()):
         raise AccessDenied(f"the method {request.method[:40]} is not allowed by the trigger '{trigger.name}'")
-
-
-def check_verifiable(trigger: Trigger) -> None:
-    """Refuse requests to a trigger whose way of authentication is not part of the emulator.
-
-    Raises: AccessDenied.
-    """
-    if trigger.auth == "jwt":
-        raise AccessDenied("this emulator does not verify JSON web tokens; use authType anonymous or function here")
 
 
 def check_size(request: Request, generation: str) -> None:

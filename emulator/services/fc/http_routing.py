@@ -13,7 +13,8 @@ from emulator.services.fc.domain_sqlite import DomainStore
 from emulator.services.fc.errors import DomainNameNotFound, TriggerNotFound
 from emulator.services.fc.model import LATEST
 from emulator.services.fc.resolving import Resolver
-from emulator.services.fc.trigger_model import Trigger
+from emulator.services.fc.tokens import TokenRules, read_rules
+from emulator.services.fc.trigger_model import AuthKind, Trigger
 from emulator.services.fc.trigger_sqlite import TriggerStore
 
 PROXIES = ("/2016-08-15/proxy/", "/2021-04-06/proxy/", "/2023-03-30/proxy/")
@@ -35,6 +36,28 @@ class HttpTarget:
     request_uri: str
     base_path: str = ""
     domain: Domain | None = None
+
+    @property
+    def auth(self) -> frozenset[AuthKind]:
+        """What a request has to show: to the trigger, and before that to the domain it came by."""
+        kinds = {self.trigger.auth}
+        if self.domain is not None:
+            kinds.add((self.domain.config.get("authConfig") or {}).get("authType") or "anonymous")
+        return frozenset(kinds)
+
+    @property
+    def token_rules(self) -> list[TokenRules]:
+        """Which tokens a request has to bring.
+
+        Raises: InvalidArgument for a configuration that an earlier release has let through.
+        """
+        rules = []
+        auth = (self.domain.config.get("authConfig") or {}) if self.domain is not None else {}
+        if auth.get("authType") == "jwt":
+            rules.append(read_rules(auth.get("authInfo"), "authConfig.authInfo"))
+        if self.trigger.auth == "jwt":
+            rules.append(read_rules(self.trigger.config.get("authConfig"), "triggerConfig.authConfig"))
+        return rules
 
 
 class HttpRouting:

@@ -16,6 +16,7 @@ from emulator.services.fc import checks, limits
 from emulator.services.fc.checks import Check, flag, items, one_of, shape, text
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Struct
+from emulator.services.fc.tokens import read_rules
 from emulator.services.fc.trigger_model import TriggerKind
 
 KINDS = frozenset(get_args(TriggerKind))
@@ -137,6 +138,8 @@ def _object_event(value: Any, field: str) -> str:
 def _http(known: dict[str, Any]) -> Struct:
     if not known.get("methods"):
         raise InvalidArgument("triggerConfig.methods is required for an http trigger")
+    if known.get("authType") == "jwt":
+        read_rules(known.get("authConfig"), "triggerConfig.authConfig")
     return {"authType": "function", **known, "methods": list(dict.fromkeys(known["methods"]))}
 
 

@@ -168,7 +168,6 @@ async def make_trigger(site, **config):
         ({"authType": "anonymous"}, True, 200),
         ({"authType": "function"}, False, 200),
         ({}, False, 200),
-        ({"authType": "jwt"}, False, 403),
         ({"authType": "anonymous", "disableURLInternet": True}, True, 403),
     ],
 )
