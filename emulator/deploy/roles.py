@@ -7,6 +7,8 @@ from emulator.deploy.building import Build
 from emulator.deploy.model import Resource
 from emulator.deploy.part import Part
 
+_LONGEST_ROLE = 64
+
 SYSTEM, CUSTOM = "System", "Custom"
 
 
@@ -38,9 +40,9 @@ def add_policy(build: Build, part: Part, name: str, document: Any, *, type_name:
     return build.add(part, "ram.policy", (name,), {"PolicyDocument": text}, type_name=type_name, logical=logical)
 
 
-def attach(build: Build, part: Part, role: str, kind: str, policy: str, *, type_name: str) -> None:
+def attach(build: Build, part: Part, role: str, kind: str, policy: str, *, type_name: str, logical: str = "") -> None:
     """Add that a role has a policy."""
-    logical = f"{part.name}/{policy}" if part.name != policy else policy
+    logical = logical or f"{part.name}/{policy}"
     build.add(part, "ram.attachment", (kind, policy, role), {}, type_name=type_name, logical=logical)
 
 
@@ -50,14 +52,14 @@ def role_of_policies(build: Build, owner: Part, policies: Part, service: str) ->
     Each policy is the name of one of the cloud's, or a document.
     """
     logical = f"{owner.name}Role"
-    name = build.default_name(owner).lower() + "-role"
+    name = build.default_name(owner).lower()[: _LONGEST_ROLE - len("-role")] + "-role"
     add_role(build, owner, name, trust(service), type_name="ALIYUN::RAM::Role", logical=logical)
     given = policies.items() if isinstance(policies.value, list) else [policies]
     for number, policy in enumerate(given):
         if isinstance(policy.value, str):
-            place, kind, policy_name = owner, SYSTEM, policy.value
+            kind, policy_name = SYSTEM, policy.value
         elif isinstance(policy.value, dict) and "Statement" in policy.value:
-            place, kind, policy_name = owner, CUSTOM, f"{name}-policy-{number}"
+            kind, policy_name = CUSTOM, f"{name}-policy-{number}"
             logical_policy = f"{owner.name}Policy{number}"
             add_policy(
                 build, policy, policy_name, policy.value, type_name="ALIYUN::RAM::ManagedPolicy", logical=logical_policy
@@ -65,5 +67,8 @@ def role_of_policies(build: Build, owner: Part, policies: Part, service: str) ->
         else:
             policy.problem("must be the name of a policy or a document with Version and Statement")
             continue
-        attach(build, place, name, kind, policy_name, type_name="ALIYUN::RAM::AttachPolicyToRole")
+        attach(
+            build, owner, name, kind, policy_name, type_name="ALIYUN::RAM::AttachPolicyToRole",
+            logical=f"{logical}/{policy_name if kind == SYSTEM else f'Policy{number}'}",
+        )  # fmt: skip
     return build.role_arn(name)

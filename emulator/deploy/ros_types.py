@@ -13,6 +13,7 @@ from emulator.deploy import roles, trigger_fields, triggers
 from emulator.deploy.building import Build, Builder, read_function_2, read_function_3
 from emulator.deploy.files import packed_text
 from emulator.deploy.kind import decoded
+from emulator.deploy.model import has_token
 from emulator.deploy.part import Part
 from emulator.deploy.shapes import (
     Field,
@@ -376,21 +377,10 @@ def subscription(build: Build, part: Part, kind: str) -> None:
 def subscription_properties(build: Build, found: Mapping[str, Any]) -> dict[str, Any]:
     """Return a subscription as the management API takes it; a queue's bare name is one of this account."""
     endpoint = str(found.get("endpoint") or "")
-    if endpoint.startswith(("http://", "https://")):
-        push = "http"
-    elif endpoint.startswith("mail:"):
-        push = "dm"
-    elif endpoint.startswith("sms:"):
-        push = "dysms"
-    elif endpoint.startswith("acs:fc:"):
-        push = "fc"
-    else:
-        push = "queue"
-        if not endpoint.startswith("acs:mns:"):
-            endpoint = f"acs:mns:{build.region}:{build.account}:queues/{endpoint}"
+    if ":" not in endpoint and not has_token(endpoint):
+        endpoint = f"acs:mns:{build.region}:{build.account}:queues/{endpoint}"
     return {
         "Endpoint": endpoint,
-        "PushType": push,
         "MessageTag": found.get("filterTag"),
         "NotifyStrategy": found.get("notifyStrategy") or "BACKOFF_RETRY",
         "NotifyContentFormat": found.get("notifyContentFormat") or "XML",

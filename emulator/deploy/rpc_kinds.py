@@ -40,7 +40,6 @@ class Plain:
         inside: str = "",
         shown: Mapping[str, str] | None = None,
         fixed: tuple[str, ...] = (),
-        unseen: tuple[str, ...] = (),
         documents: tuple[str, ...] = (),
         tells: Mapping[str, str] | None = None,
     ) -> None:
@@ -51,7 +50,6 @@ class Plain:
         self._inside = inside
         self._shown = shown or {}
         self._fixed = fixed
-        self._unseen = unseen
         self._documents = documents
         self._tells = tells or {}
 
@@ -88,26 +86,19 @@ class Plain:
 
     def differs(self, resource: Resource, live: Live) -> bool:
         """Compare property by property."""
-        return any(
-            not self._same(name, wanted, live)
-            for name, wanted in resource.properties.items()
-            if name not in self._unseen
-        )
+        return any(not self._same(name, wanted, live) for name, wanted in resource.properties.items())
 
     def is_fixed(self, resource: Resource, live: Live) -> bool:
         """Compare what cannot be changed."""
         return any(
-            not self._same(name, resource.properties[name], live)
-            for name in self._fixed
-            if name in resource.properties and name not in self._unseen
+            not self._same(name, resource.properties[name], live) for name in self._fixed if name in resource.properties
         )
 
     def saved(self, cloud: Cloud, resource: Resource, live: Live) -> Resource:
-        """Keep what can be written, and what does not show as the file has it."""
+        """Keep what can be written."""
         del cloud
         kept = {name: live.content.get(self._shown.get(name, name)) for name in self._keeps}
-        unseen = {name: value for name, value in resource.properties.items() if name in self._unseen}
-        return replace(resource, properties={name: value for name, value in {**unseen, **kept}.items() if value != ""})
+        return replace(resource, properties={name: value for name, value in kept.items() if value != ""})
 
     def undo_update(self, cloud: Cloud, saved: Resource, live: Live) -> None:
         """Change it back."""
@@ -136,6 +127,22 @@ def _opened(value: Any) -> Any:
         return json.loads(value) if isinstance(value, str) else value
     except ValueError:
         return value
+
+
+class Subscription(Plain):
+    """A subscription; how its endpoint is reached follows from the endpoint."""
+
+    def create(self, cloud: Cloud, resource: Resource) -> Live:
+        """Subscribe."""
+        push = _push_type(str(resource.properties.get("Endpoint")))
+        return super().create(cloud, replace(resource, properties={**resource.properties, "PushType": push}))
+
+
+def _push_type(endpoint: str) -> str:
+    for beginning, kind in (("http", "http"), ("mail:", "dm"), ("sms:", "dysms"), ("acs:fc:", "fc")):
+        if endpoint.startswith(beginning):
+            return kind
+    return "queue"
 
 
 class Role(Plain):
@@ -285,7 +292,7 @@ RPC_KINDS: Mapping[str, Kind] = {
         shown={"EnableLogging": "LoggingEnabled"},
         fixed=("TopicType",),
     ),
-    "mns.subscription": Plain(
+    "mns.subscription": Subscription(
         MNS,
         ("Subscribe", "GetSubscriptionAttributes", "SetSubscriptionAttributes", "Unsubscribe"),
         ("TopicName", "SubscriptionName"),
@@ -293,7 +300,6 @@ RPC_KINDS: Mapping[str, Kind] = {
         inside="Data",
         shown={"MessageTag": "FilterTag"},
         fixed=("Endpoint", "MessageTag", "NotifyContentFormat"),
-        unseen=("PushType",),
     ),
     "ram.role": Role(
         RAM,

@@ -326,3 +326,46 @@ def test_records_need_a_signature(empty_emulator):
 
     assert status == 403
     assert json.loads(body)["Code"] == "Forbidden"
+
+
+# --- the sample applications ---------------------------------------------------------------------------------------
+
+APPS = sorted(path.parent.name for path in (ROOT / "sample-apps").glob("*/template.yml"))
+
+
+def test_every_sample_application_has_a_template():
+    """One per chapter of the guide."""
+    assert len(APPS) == 8
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_sample_application_is_deployed_and_removed(project, app):
+    """Its template makes the flow its client runs, again changes nothing, and leaves nothing behind."""
+    here = project("devs")
+    folder = str(ROOT / "sample-apps" / app)
+
+    made = here.deploy(folder)
+    again = here.actions(folder)
+    flows = [row["Name"] for row in here.everything()["flow"]]
+    removed = here.run("deploy", folder, "--remove")
+
+    assert f"fnf-demo-{app}" in flows
+    assert {row["status"] for row in made["resources"]} == {"CREATE_COMPLETE"}
+    assert again == {}
+    assert removed.returncode == 0, removed.stderr
+
+
+def test_deployed_topic_reaches_the_function_that_reports(project):
+    """The topic of the guide's third chapter, made by its template alone: push, HTTP trigger, report."""
+    here = project("devs")
+    folder = str(ROOT / "sample-apps" / "mns-topic-callback")
+    here.deploy(folder)
+    fnf = here.emulator.fnf()
+    names = {"FlowName": "fnf-demo-mns-topic-callback", "ExecutionName": "e"}
+
+    fnf.send("StartExecution", Input='{"messageBody": "hello"}', **names)
+    ended = fnf.send("DescribeExecution", WaitTimeSeconds=40, **names)
+
+    assert ended["Status"] == "Succeeded", ended
+    assert json.loads(ended["Output"]) == {"status": "success"}
+    assert here.run("deploy", folder, "--remove").returncode == 0
