@@ -7,9 +7,12 @@ Source: OSS, "RAM policies" and the pages of the operations. The region of a res
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from emulator.auth.oss import SUBRESOURCES, resource
+from emulator.auth.oss import resource
 from emulator.auth.permissions.judge import Demand
 from emulator.dialect.context import RequestContext
+from emulator.dialect.multipart import MalformedForm, is_form, read_form
+from emulator.http.message import Request
+from emulator.oss.subresources import choosing
 
 _BUCKET = {
     ("PUT", ""): "PutBucket", ("GET", ""): "ListObjects", ("HEAD", ""): "GetBucketInfo", ("DELETE", ""): "DeleteBucket",
@@ -36,11 +39,15 @@ def demands(context: RequestContext) -> Iterator[Demand]:
     method = request.method
     query = dict(request.query_pairs)
     bucket, _, key = resource(request)[1:].partition("/")
-    sub = next((name for name in query if name in SUBRESOURCES), "")
+    sub = next(iter(choosing(query)), "")
     if not bucket:
         yield _demand(context, "ListBuckets", "*")
     elif not key and (method, sub) == ("POST", "delete"):
         yield _demand(context, "DeleteObject", f"{bucket}/*")
+    elif not key and method == "POST" and is_form(request.headers.get("content-type")):
+        yield _demand(context, "PutObject", f"{bucket}/{_key_of_form(request)}")
+    elif not key and (method, sub) == ("POST", ""):
+        yield _demand(context, "PutObject", f"{bucket}/*")  # a form, which holds the name
     elif not key:
         asked = tuple((f"oss:{name.title()}", query.get(name, "")) for name in ("prefix", "delimiter"))
         action = _BUCKET.get((method, sub), f"{method.title()}Bucket{sub[:1].upper()}{sub[1:]}")
@@ -50,6 +57,15 @@ def demands(context: RequestContext) -> Iterator[Demand]:
         source = unquote(request.headers.get("x-oss-copy-source")).lstrip("/").partition("?")[0]
         if source:
             yield _demand(context, "GetObject", source)
+
+
+def _key_of_form(request: Request) -> str:
+    """Return the name that an upload form asks for, empty in a form that is refused anyway."""
+    try:
+        fields = read_form(request.headers.get("content-type"), request.body)
+    except MalformedForm:
+        return ""
+    return next((field.text for field in fields if field.name.lower() == "key"), "")
 
 
 def _demand(context: RequestContext, action: str, name: str, facts: tuple[tuple[str, str], ...] = ()) -> Demand:

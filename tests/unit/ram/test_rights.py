@@ -196,6 +196,7 @@ def test_rights_of_access_management(operation, parameters, resources):
         ("GET", "/b?prefix=x", {}, [("ListObjects", "b")]),
         ("GET", "/b?acl", {}, [("GetBucketAcl", "b")]),
         ("POST", "/b?delete", {}, [("DeleteObject", "b/*")]),
+        ("POST", "/b", {}, [("PutObject", "b/*")]),
         ("GET", "/b/k", {}, [("GetObject", "b/k")]),
         ("HEAD", "/b/k", {}, [("GetObject", "b/k")]),
         ("PUT", "/b/k", {}, [("PutObject", "b/k")]),
