@@ -5,7 +5,6 @@ Source: OSS API reference.
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from emulator.auth.oss import SUBRESOURCES
 from emulator.http.message import Response
 from emulator.oss.bucket_api import EMPTY, UNSET, BucketApi
 from emulator.oss.call import Call
@@ -13,19 +12,13 @@ from emulator.oss.errors import MethodNotAllowed, OperationNotSupported
 from emulator.oss.object_api import ObjectApi
 from emulator.oss.objects import Objects
 from emulator.oss.storage import ObjectStorage
+from emulator.oss.subresources import choosing
 from emulator.oss.upload_api import UploadApi
 from emulator.oss.uploads import Uploads
 
 Handler = Callable[[Call], Awaitable[Response]]
 Table = Mapping[tuple[str, str], tuple[str, Handler]]
 """(method, subresource or "") -> (name of the operation, what runs it)."""
-
-_PARAMETERS = frozenset(
-    """security-token continuation-token partNumber position sequential response-content-type response-content-language
-    response-cache-control response-content-encoding response-expires response-content-disposition x-oss-traffic-limit
-    x-oss-request-payer x-oss-ac-source-ip x-oss-ac-subnet-mask x-oss-ac-vpc-id x-oss-ac-forward-allow""".split()  # noqa: SIM905 - as in auth.oss
-)
-"""Names that are signed like subresources and only say more about an operation."""
 
 
 class ObjectApis:
@@ -86,7 +79,7 @@ class ObjectApis:
         place = call.place
         table = self._object if place.key else self._bucket if place.bucket else self._account
         method = call.request.method
-        named = [name for name in call.query if name in SUBRESOURCES and name not in _PARAMETERS]
+        named = choosing(call.query)
         for name in named:
             if (method, name) not in table:
                 raise OperationNotSupported(operation=f"{method} ?{name}")
