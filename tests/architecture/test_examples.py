@@ -8,13 +8,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SNIPPETS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+SNIPPETS = {
+    f"{name} {number}": text
+    for name in ("README.md", "docs/quickstart.md")
+    for number, text in enumerate(
+        re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL), 1
+    )
+}
 
 
 @pytest.mark.sdk
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=["classic", "newer"])
-def test_sdk_settings_of_the_readme_reach_the_emulator(emulator, snippet):
-    """Each snippet calls a function and lists flows, with nothing but the variables of `localyun env` set."""
+@pytest.mark.parametrize("snippet", SNIPPETS.values(), ids=SNIPPETS)
+def test_first_programs_reach_the_emulator(emulator, snippet):
+    """Each calls a function or a queue, with nothing but the variables of `localyun env` set."""
     env = {
         "LOCALYUN_ENDPOINT": emulator.url,
         "LOCALYUN_REGION": emulator.keys["region"],
@@ -27,4 +33,4 @@ def test_sdk_settings_of_the_readme_reach_the_emulator(emulator, snippet):
     )
 
     assert done.returncode == 0, done.stderr
-    assert "job_id" in done.stdout or "Hello" in done.stdout
+    assert "job_id" in done.stdout or "hello" in done.stdout
