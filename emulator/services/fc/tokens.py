@@ -100,12 +100,17 @@ async def claims_of(request: Request, rules: TokenRules, now: Millis) -> Claims:
         claims = _verified(library, token, rules.keys)
     except library.PyJWTError as error:
         raise AccessDenied(f"invalid or expired jwt: {error}") from None
-    seconds = now / SECOND
-    for name, holds in (("exp", lambda at: seconds < at), ("nbf", lambda at: seconds >= at)):
-        at = claims.get(name)
-        if at is not None and not (isinstance(at, int | float) and holds(at)):
-            raise AccessDenied(f"invalid or expired jwt: {name} is {at}")
+    _check_times(claims, now / SECOND)
     return claims
+
+
+def _check_times(claims: Claims, seconds: float) -> None:
+    for name in ("exp", "nbf"):
+        at = claims.get(name)
+        if at is None:
+            continue
+        if not isinstance(at, int | float) or (seconds >= at if name == "exp" else seconds < at):
+            raise AccessDenied(f"invalid or expired jwt: {name} is {at}")
 
 
 def hand_over(claims: Claims, rules: TokenRules) -> Handed:

@@ -15,7 +15,8 @@ from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime.instance import Credentials, FunctionImage, HttpAnswer, HttpCall
 from emulator.services.fc.runtime.streaming import StreamedBody
 
-CallKind = Literal["invoke", "initialize", "pre_freeze", "pre_stop"]
+CallKind = Literal["invoke", "initialize", "load", "pre_freeze", "pre_stop"]
+"""``load`` makes an agent import the handler's code and do nothing else; what goes wrong is told by the first call."""
 
 
 @frozen

@@ -157,7 +157,9 @@ class Worker:
                 self._logs.pop(invocation.request_id, None)
 
     async def prepare(self, request_id: str, credentials: Credentials | None) -> bool:
-        """Run the initializer ahead of the first call, as provisioned instances do; return whether it succeeded.
+        """Load the code and run the initializer ahead of the first call, as provisioned instances do.
+
+        Returns whether the instance can be used.
 
         Raises: CallNotRead; InstanceStartFailed.
         """
@@ -165,6 +167,8 @@ class Worker:
         log = self._open_log(invocation)
         try:
             outcome = await self._initialize(invocation, log)
+            if outcome is None and self.image.runtime.startswith(("python", "nodejs")):
+                outcome = await self._run("load", invocation, log, self.image.timeout_s)
         finally:
             self._logs.pop(request_id, None)
         return outcome is None or not outcome.error
@@ -269,21 +273,23 @@ class Worker:
             if self._failure is not None:
                 raise self._failure
         assert self._process is not None
-        marker, request_id = _MARKERS[kind], invocation.request_id
-        log.add_line(logs.start_marker(marker, request_id))
+        marker, request_id = _MARKERS.get(kind), invocation.request_id
+        if marker is not None:
+            log.add_line(logs.start_marker(marker, request_id))
         deadline = Deadline(self._process, timeout_s, self._settings.kill_grace_s, self.hold)
         try:
             reply = await self._process.begin(_call(kind, invocation))
         except asyncio.CancelledError:
             deadline.cancel()
-            self._abandon(log, marker, request_id, deadline.elapsed_ms())
+            self._abandon(log, marker or "Initialize", request_id, deadline.elapsed_ms())
             raise
         if isinstance(reply, Answer) and reply.stream is not None:
             reply.stream.at_end(partial(self._end_stream, deadline, invocation, log))
             return Outcome(body=b"", error="", duration_ms=deadline.elapsed_ms(), http=reply.http, stream=reply.stream)
         deadline.cancel()
         outcome = self._judge(reply, deadline, timeout_s)
-        log.add_line(logs.end_marker(marker, request_id, outcome.error))
+        if marker is not None:
+            log.add_line(logs.end_marker(marker, request_id, outcome.error))
         return outcome
 
     def _end_stream(

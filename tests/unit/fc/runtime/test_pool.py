@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 
 import pytest
 
@@ -349,3 +350,46 @@ def test_closing_the_pool_leaves_no_process(functions):
     for process in (own, parent):
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
+
+
+LOADED = {
+    "python3": ("index.py", "import os\nopen('loaded', 'x').close()\ndef handler(event, context):\n    return 'ok'\n"),
+    "nodejs18": (
+        "index.js",
+        "require('fs').writeFileSync('loaded', '', { flag: 'wx' });\nexports.handler = async () => 'ok';\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("runtime", LOADED)
+def test_an_instance_kept_ready_has_loaded_its_code(functions, runtime):
+    """The import is over before the first call, with or without an initializer, and happens once."""
+    if runtime.startswith("nodejs") and shutil.which("node") is None:
+        pytest.skip("there is no node on the PATH")
+    name, code = LOADED[runtime]
+    image = functions.image("", runtime=runtime)
+    (image.code_dir / name).write_text(code)
+
+    async def scenario(pool):
+        kept = await pool.provision(image, 1)
+        loaded = (image.code_dir / "loaded").exists()
+        return kept, loaded, await pool.invoke(image, functions.invocation())
+
+    kept, loaded, result = functions.run(scenario)
+
+    assert (kept, loaded) == (1, True)
+    assert (result.body, result.provisioned) == (b"ok", True)
+
+
+def test_code_that_cannot_be_loaded_is_told_by_the_first_call(functions):
+    """An instance is kept ready all the same: only its callers can be told."""
+    image = functions.image("import nothing_of_that_name\n")
+
+    async def scenario(pool):
+        return await pool.provision(image, 1), await pool.invoke(image, functions.invocation())
+
+    kept, result = functions.run(scenario)
+
+    assert kept == 1
+    assert b"Unable to import module 'index'" in result.body
+    assert result.provisioned

@@ -98,6 +98,10 @@ class Agent {
   }
 
   async perform(call, payload) {
+    if (call.do === 'load') {
+      await this.handlers.get(this.boot.handler).catch(() => {}); // the first call tells what is wrong with it
+      return { body: Buffer.alloc(0) };
+    }
     const invoking = call.do === 'invoke';
     const handler = await this.handlers.get(this.boot[invoking ? 'handler' : call.do]);
     const context = contextOf(this.boot, call, this.logs.logger(call.rid));

@@ -122,6 +122,9 @@ class Agent:
 
     def _perform(self, call: dict[str, Any], payload: bytes) -> tuple[bool, bytes]:
         kind = call["do"]
+        if kind == "load":
+            self._load()
+            return True, b""
         try:
             handler = self._handlers.get(self._boot["handler" if kind == "invoke" else kind])
         except LoadFailure as failure:
@@ -136,6 +139,13 @@ class Agent:
             return True, results.to_body(value) if kind == "invoke" else b""
         except Exception as error:  # what the user returned decides what conversion raises
             return self._failed(error, skip=0)
+
+    def _load(self) -> None:
+        """Import the handler's code ahead of the first call, which tells what is wrong with it."""
+        try:
+            self._handlers.get(self._boot["handler"])
+        except LoadFailure:
+            return
 
     def _perform_http(self, call: dict[str, Any], payload: bytes) -> tuple[bool, bytes, dict[str, Any] | None]:
         """Let the handler serve an HTTP request."""
