@@ -45,6 +45,8 @@ TARGETS = {
     "function-yml": Target("files:function_folder"),
     "localyun-yaml": Target("files:settings"),
     "zip": Target("files:package", 4096),
+    "template": Target("deployment:template", 4096),
+    "policy": Target("deployment:policy", 1024),
     "http-result": Target("functions:http_result", 1024),
     "frames": Target("functions:frames", 1024),
 }

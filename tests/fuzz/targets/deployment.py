@@ -1,0 +1,46 @@
+"""Deployment files and permission policies."""
+
+import contextlib
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+from emulator.auth.permissions.policy import MalformedPolicy, parse_policy, parse_trust_policy
+from emulator.deploy import reading
+from emulator.deploy.failures import FileProblems
+from emulator.deploy.files import Files
+from emulator.deploy.model import World
+from emulator.deploy.part import Findings
+
+_WORLD = World(account="123456", region="cn-hangzhou", endpoint="http://127.0.0.1:8868", name="app")
+
+
+class _ConfinedFiles(Files):
+    """Finds nothing outside the folder: a made-up path could be that of a whole disk."""
+
+    def _path(self, part):
+        found = super()._path(part)
+        return found if found is not None and found.is_relative_to(self.folder.resolve()) else None
+
+
+def template(data: bytes) -> None:
+    """A template or s.yaml is a blueprint, or refused with problems that have a line of it."""
+    text = data.decode("utf-8", "surrogateescape")
+    with tempfile.TemporaryDirectory() as name, mock.patch.object(reading, "Files", _ConfinedFiles):
+        folder = Path(name)
+        (folder / "code").mkdir()
+        (folder / "code" / "index.py").write_text("")
+        try:
+            root = reading.read_text(text, Findings())
+            reading.project_name(root)
+            reading.read(root, _WORLD, folder, {}, {"NAME": "value"})
+        except FileProblems as error:
+            assert str(error)
+
+
+def policy(data: bytes) -> None:
+    """A policy document is read, or refused as malformed."""
+    text = data.decode("utf-8", "surrogateescape")
+    for parse in (parse_policy, parse_trust_policy):
+        with contextlib.suppress(MalformedPolicy):
+            parse(text)
