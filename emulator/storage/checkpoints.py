@@ -84,6 +84,7 @@ class Checkpoints:
             _log.error("no checkpoints are made beside the loop: %s", error)
 
     def _copy_until_closed(self, connection: sqlite3.Connection) -> None:
+        in_trouble = False
         while self._written.wait() and not self._closing.wait(self._interval_s):
             self._written.clear()
             if self._overgrown or self._database.commits <= self._settled:
@@ -91,8 +92,12 @@ class Checkpoints:
             try:
                 busy, log_pages, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             except sqlite3.Error as error:  # a full disk, say: the log keeps what was committed
-                _log.warning("the write-ahead log is not copied: %s", error)
+                _log.log(
+                    logging.DEBUG if in_trouble else logging.WARNING, "the write-ahead log is not copied: %s", error
+                )
+                in_trouble = True
                 continue
+            in_trouble = False
             self._settled = self._database.commits
             self.done += 1
             if not busy and log_pages > LONGEST_LOG:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import fc2
 import pytest
 
 from emulator.auth import mns as mns_scheme
@@ -106,8 +107,8 @@ class SmallDisk:
 @pytest.fixture(params=["file size limit", "small disk"])
 def cramped(request, new_emulator, tmp_path):
     """An emulator, and what fills its disk and makes room again."""
-    (tmp_path / "functions" / "echo").mkdir(parents=True)
-    (tmp_path / "functions" / "echo" / "index.py").write_text(ECHO)
+    (tmp_path / "functions" / "s" / "echo").mkdir(parents=True)
+    (tmp_path / "functions" / "s" / "echo" / "index.py").write_text(ECHO)
     emulator = new_emulator(tmp_path / "functions")
     if request.param == "file size limit":
         yield emulator, FileSizeLimit
@@ -159,3 +160,48 @@ def test_a_full_disk_refuses_loses_nothing_and_heals(cramped):
     assert sorted(set(drained(emulator)) - {"after"}) == sorted(taken)
     assert counters(emulator) == [0, 0, 0]
     assert json.loads(emulator.get("/_localyun/health")[2])["status"] == "ok"
+
+
+WAITS = "version: v1\ntype: flow\nsteps:\n" + "".join(
+    f"  - {{type: wait, name: w{number}, duration: 1}}\n" for number in range(4)
+)
+
+
+def test_what_was_under_way_goes_on_when_there_is_room_again(cramped):
+    """Executions whose events could not be written meanwhile come to their ends, each event once."""
+    emulator, kind = cramped
+    emulator.start()
+    disk = kind(emulator)
+    mns(emulator, "PUT", "/queues/q")
+    flow = emulator.fnf()
+    flow.send("CreateFlow", Name="waits", Type="FDL", Description="d", Definition=WAITS)
+    for number in range(10):
+        flow.send("StartExecution", FlowName="waits", ExecutionName=f"e{number}")
+    disk.fill()
+    filler = "x" * 1000
+    until(lambda: [send(emulator, filler)[0] for _ in range(20)] == [500] * 20)
+    deadline = time.monotonic() + 3  # the executions want to go on meanwhile
+    while time.monotonic() < deadline:
+        send(emulator, filler)
+    disk.make_room()
+
+    until(lambda: _call_later(emulator))
+    until(lambda: {_status(flow, f"e{number}") for number in range(10)} == {"Succeeded"})
+
+    for number in range(10):
+        events = flow.send("GetExecutionHistory", FlowName="waits", ExecutionName=f"e{number}", Limit=100)["Events"]
+        assert [event["EventId"] for event in events] == list(range(1, len(events) + 1))
+        assert len(events) == 2 + 4 * 4, [event["Type"] for event in events]
+
+
+def _status(flow, name):
+    return flow.send("DescribeExecution", FlowName="waits", ExecutionName=name)["Status"]
+
+
+def _call_later(emulator):
+    """Queue an asynchronous call; tell whether it was accepted."""
+    try:
+        emulator.fc2().invoke_function("s", "echo", b"{}", headers={"x-fc-invocation-type": "Async"})
+    except fc2.fc_exceptions.FcError:
+        return False
+    return True
