@@ -143,7 +143,7 @@ def parse_schedule(text: str, rules: Rules = STRICT) -> Schedule:
         weekday=_weekdays(parts[5], rules),
         zone=zone,
     )
-    if cron.weekday.is_open and cron.day.values[0] > max(_LONGEST_MONTHS[month - 1] for month in cron.month.values):
+    if cron.weekday.is_open and not _has_its_day(cron):
         raise CronError("no month of this cron expression has such a day")
     return cron
 
@@ -204,13 +204,23 @@ def _number(text: str, low: int, names: tuple[str, ...]) -> int:
     return places[-1] if places else -1
 
 
+def _has_its_day(cron: Cron) -> bool:
+    """Tell whether any of the months is long enough for a day of the month."""
+    return cron.day.values[0] <= max(_LONGEST_MONTHS[month - 1] for month in cron.month.values)
+
+
 @lru_cache(maxsize=512)
 def _triggers(cron: Cron) -> tuple[Any, ...]:
-    """Return the library's triggers, one for each restricted day field: any of them fires the schedule."""
+    """Return the library's triggers, one for each restricted day field: any of them fires the schedule.
+
+    Days that no month has get none: the library would look for them until the year 9999, for minutes.
+    """
     from apscheduler.triggers.cron import CronTrigger  # here, because importing it takes 50 ms and few need it
 
     days, weekdays = _numbers(cron.day), _numbers(cron.weekday, shift=-1)
-    both = not cron.day.is_open and not cron.weekday.is_open
+    pairs = [(days, weekdays)]
+    if not cron.day.is_open and not cron.weekday.is_open:
+        pairs = [(days, "*"), ("*", weekdays)] if _has_its_day(cron) else [("*", weekdays)]
     return tuple(
         CronTrigger(
             month=_numbers(cron.month),
@@ -221,7 +231,7 @@ def _triggers(cron: Cron) -> tuple[Any, ...]:
             second=_numbers(cron.second),
             timezone=UTC,
         )
-        for day, weekday in ([(days, "*"), ("*", weekdays)] if both else [(days, weekdays)])
+        for day, weekday in pairs
     )
 
 
