@@ -548,6 +548,78 @@ def test_topic_calls_a_function_only_with_the_right_of_the_triggers_role(new_wor
     assert orders.receive_message(20).message_body
 
 
+# --- every service -------------------------------------------------------------------------------------------------
+
+
+def fc3(config):
+    from alibabacloud_fc20230330.client import Client
+    from alibabacloud_fc20230330.models import ListFunctionsRequest
+
+    return lambda: Client(config).list_functions(ListFunctionsRequest())
+
+
+def mns_open(config):
+    from alibabacloud_mns_open20220119.client import Client
+    from alibabacloud_mns_open20220119.models import GetQueueAttributesRequest
+
+    return lambda: Client(config).get_queue_attributes(GetQueueAttributesRequest(queue_name="orders"))
+
+
+def fnf_tea(config):
+    from alibabacloud_fnf20190315.client import Client
+    from alibabacloud_fnf20190315.models import ListFlowsRequest
+
+    return lambda: Client(config).list_flows(ListFlowsRequest())
+
+
+@pytest.mark.parametrize(
+    ("client", "code", "action", "resource"),
+    [
+        (fc3, "AccessDenied", "fc:ListFunctions", "acs:fc:cn-hangzhou:{}:functions/*"),
+        (mns_open, "AccessDenied", "mns:GetQueueAttributes", "acs:mns:cn-hangzhou:{}:/queues/orders"),
+        (fnf_tea, "AccessDenied", "fnf:ListFlows", "acs:fnf:cn-hangzhou:{}:flow/*"),
+    ],
+)
+def test_user_without_rights_is_refused_by_every_newer_client_and_let_in_with_the_right(
+    world, client, code, action, resource
+):
+    """The client raises the service's own error, which names what to add to a policy; that is then enough."""
+    named = resource.format(world.account)
+    queue(world)
+    nobody, somebody = world.user("nobody"), world.user("somebody", allow(action, named))
+
+    with pytest.raises(Exception) as refused:
+        client(world.config(nobody))()
+    allowed = client(world.config(somebody))()
+
+    assert refused.value.code == code
+    assert action in refused.value.message
+    assert named in refused.value.message
+    assert allowed.status_code == 200
+
+
+def test_signed_call_of_an_http_trigger_needs_the_right_to_invoke(new_world, tmp_path):
+    """A trigger that asks for a signature lets in whoever may call its function."""
+    folder = tmp_path / "web" / "site" / "page"
+    folder.mkdir(parents=True)
+    (folder / "index.py").write_text(
+        "def handler(environ, start_response):\n    start_response('200 OK', [])\n    return [b'hello']\n"
+    )
+    triggers = (
+        "triggers:\n- {triggerName: http, triggerType: http, triggerConfig: {authType: function, methods: [GET]}}\n"
+    )
+    (folder / "function.yml").write_text(triggers)
+    world = new_world(tmp_path / "web")
+
+    def status(key):
+        return world.fc(key).do_http_request("GET", "site", "page", "/").status_code
+
+    allowed = world.user("allowed", allow("fc:InvokeFunction", "acs:fc:*:*:services/site/functions/page"))
+    refused = world.user("refused", allow("fc:Get*"))
+
+    assert (status(allowed), status(refused), status(world.owner)) == (200, 403, 200)
+
+
 # --- off -------------------------------------------------------------------------------------------------------------
 
 

@@ -31,9 +31,9 @@ class Authorizer:
             case "root":
                 return True
             case "user":
-                policies = list(self._of_user(principal.account, name))
+                policies = self._of(principal.account, HolderKind.USER, name)
             case "assumed-role":
-                policies = list(self._of(principal.account, HolderKind.ROLE, name.partition("/")[0]))
+                policies = self._of(principal.account, HolderKind.ROLE, name.partition("/")[0])
             case _:
                 return False
         if judge(policies, demand, facts) is not Verdict.ALLOWED:
@@ -64,18 +64,20 @@ class Authorizer:
             return Demand(ASSUME_ROLE, arn or role_arn(account, "*"))
         return None if judge(self._of(account, HolderKind.ROLE, role), demand, facts) is Verdict.ALLOWED else demand
 
-    def _of_user(self, account: AccountId, name: str) -> Iterator[Policy]:
-        yield from self._of(account, HolderKind.USER, name)
-        for _, group, _ in self._access.store.memberships(account, user=name):
-            yield from self._of(account, HolderKind.GROUP, group)
-
     def _of(self, account: AccountId, kind: HolderKind, name: str) -> tuple[Policy, ...]:
+        """Return the policies of a user, with those of its groups, or of a role."""
         if self._generation != self._access.store.generation:
             self._policies.clear()
             self._generation = self._access.store.generation
         holder = Holder(account=account, kind=kind, name=name)
         found = self._policies.get(holder)
         if found is None:
-            found = tuple(parse_policy(document) for document in self._access.policies.documents(holder))
-            self._policies[holder] = found
+            documents = (text for each in self._with_groups(holder) for text in self._access.policies.documents(each))
+            found = self._policies[holder] = tuple(parse_policy(text) for text in documents)
         return found
+
+    def _with_groups(self, holder: Holder) -> Iterator[Holder]:
+        yield holder
+        if holder.kind is HolderKind.USER:
+            for _, group, _ in self._access.store.memberships(holder.account, user=holder.name):
+                yield Holder(account=holder.account, kind=HolderKind.GROUP, name=group)
