@@ -187,7 +187,7 @@ def flow(build: Build, part: Part, kind: str) -> None:
     build.add(part, "fnf.flow", (name,), properties, type_name=kind)
     events = part.member("Events")
     for event in events.with_value(build.scope.value(events)).entries():
-        if not isinstance(event.value, dict) or event.value.get("Type") not in {"Schedule", "Timer"}:
+        if not isinstance(event.value, dict) or event.value.get("Type") not in ("Schedule", "Timer"):
             event.problem("Type must be Schedule")
             continue
         given = members(event.member("Properties"), _SCHEDULE, capital=True)

@@ -1,7 +1,7 @@
 """ROS and Funcraft templates -> a blueprint: parameters, conditions, and resources in the order of their needs.
 
 What each type of resource is comes from the tables of `emulator.deploy.serverless_types` and
-`emulator.deploy.ros_types`.
+`emulator.deploy.ros_functions`.
 
 Source: Resource Orchestration Service, structure of a template; Funcraft, specification 2018-04-03.
 """
@@ -16,7 +16,8 @@ from emulator.deploy.files import Files
 from emulator.deploy.functions import NOTHING, Scope, names_in
 from emulator.deploy.model import Blueprint, World
 from emulator.deploy.part import Part, suggestion
-from emulator.deploy.ros_types import ROS_TYPES
+from emulator.deploy.ros_functions import FUNCTION_TYPES
+from emulator.deploy.ros_services import SERVICE_TYPES
 from emulator.deploy.serverless_types import REFUSED, SERVERLESS_TYPES, SERVICE_TYPE
 from emulator.deploy.shapes import number
 
@@ -25,7 +26,7 @@ SECTIONS = (
     "ROSTemplateFormatVersion", "Transform", "Description", "Parameters", "Mappings", "Conditions", "Resources",
     "Outputs", "Metadata", "Rules",
 )  # fmt: skip
-TYPES: Mapping[str, Builder] = {**SERVERLESS_TYPES, **ROS_TYPES}
+TYPES: Mapping[str, Builder] = {**SERVERLESS_TYPES, **FUNCTION_TYPES, **SERVICE_TYPES}
 
 _RESOURCE = ("Type", "Properties", "DependsOn", "Condition", "Metadata", "Description", "DeletionPolicy", "Count")
 _LONGEST_CHAIN = 100
@@ -164,14 +165,14 @@ def _in_order(wanted: Mapping[str, Part]) -> list[Part]:
 
 def _needs(part: Part, wanted: Mapping[str, Part]) -> list[str]:
     depends = part.value.get("DependsOn") or []
-    named = [depends] if isinstance(depends, str) else depends if isinstance(depends, list) else []
+    named = [str(name) for name in (depends if isinstance(depends, list) else [depends])]
     for name in named:
         if name not in wanted:
             part.member("DependsOn").problem(f"there is no resource {name}")
     content = {key: item for key, item in part.value.items() if key not in {"Type", "DependsOn", "Condition"}}
     mentioned = names_in(content)
     inner = {owner for name, owner in _inside(wanted).items() if name in mentioned and owner != part.name}
-    return [str(name) for name in named] + [name for name in wanted if name in mentioned or name in inner]
+    return named + [name for name in wanted if name in mentioned or name in inner]
 
 
 def _inside(wanted: Mapping[str, Part]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The plain resource types of ROS: ``ALIYUN::FC``, ``FC3``, ``FNF``, ``MNS`` and ``RAM``.
+"""The plain resource types of ROS for functions: ``ALIYUN::FC`` and ``ALIYUN::FC3``.
 
 Source: Resource Orchestration Service, reference of resource types.
 """
@@ -9,25 +9,20 @@ from functools import partial
 from typing import Any
 
 from emulator.deploy import function_fields as fields
-from emulator.deploy import roles, trigger_fields, triggers
+from emulator.deploy import trigger_fields, triggers
 from emulator.deploy.building import Build, Builder, read_function_2, read_function_3
 from emulator.deploy.files import packed_text
 from emulator.deploy.kind import decoded
-from emulator.deploy.model import has_token
 from emulator.deploy.part import Part
 from emulator.deploy.shapes import (
     Field,
-    Reader,
     anything,
     json_text,
-    list_of,
     members,
     noted,
     number,
-    payload,
     switch,
     text,
-    texts,
 )
 from emulator.deploy.shapes import fields as map_of
 
@@ -252,212 +247,8 @@ def invocation(build: Build, part: Part, kind: str, *, in_service: bool) -> None
     build.add(part, "fc.invocation" if in_service else "fc3.invocation", identity, found, type_name=kind)
 
 
-# --- flows -----------------------------------------------------------------------------------------------------------
-
-
-def flow(build: Build, part: Part, kind: str) -> None:
-    """Add a flow."""
-    table = (
-        Field("name", text),
-        Field("definition", json_text, required=True),
-        Field("description", text),
-        Field("roleArn", text),
-        Field("type", text),
-        Field("executionMode", text),
-        Field("environment", json_text),
-        _REQUEST_ID,
-    )
-    found = members(build.properties(part), table, capital=True)
-    name = found.get("name") or build.default_name(part)
-    properties = {
-        "Definition": found.get("definition"),
-        "Description": found.get("description") or name,
-        "Type": found.get("type") or "FDL",
-        "RoleArn": found.get("roleArn"),
-        "ExecutionMode": found.get("executionMode"),
-        "Environment": found.get("environment"),
-    }
-    build.add(part, "fnf.flow", (name,), properties, type_name=kind)
-
-
-def schedule(build: Build, part: Part, kind: str) -> None:
-    """Add a schedule of a flow."""
-    table = (
-        Field("flowName", text, required=True),
-        Field("scheduleName", text, required=True),
-        Field("cronExpression", text, required=True),
-        Field("payload", payload),
-        Field("enable", switch),
-        Field("description", text),
-        _REQUEST_ID,
-    )
-    found = members(build.properties(part), table, capital=True)
-    properties = {
-        "CronExpression": found.get("cronExpression"),
-        "Payload": found.get("payload") or "",
-        "Enable": found.get("enable", True),
-        "Description": found.get("description") or "",
-    }
-    identity = (found.get("flowName", ""), found.get("scheduleName", ""))
-    build.add(part, "fnf.schedule", identity, properties, type_name=kind)
-
-
-# --- messages --------------------------------------------------------------------------------------------------------
-
-QUEUE: Mapping[str, tuple[Reader, Any]] = {
-    "DelaySeconds": (number, 0),
-    "MaximumMessageSize": (number, 65536),
-    "MessageRetentionPeriod": (number, 345600),
-    "VisibilityTimeout": (number, 30),
-    "PollingWaitSeconds": (number, 0),
-    "LoggingEnabled": (switch, False),
-}
-"""The attributes of a queue, how each is read and what it is by default."""
-
-
-def _plain(table: Mapping[str, tuple[Reader, Any]]) -> tuple[Field, ...]:
-    return tuple(Field(name[0].lower() + name[1:], read) for name, (read, _) in table.items())
-
-
-def queue(build: Build, part: Part, kind: str) -> None:
-    """Add a queue."""
-    table = (
-        Field("queueName", text, required=True),
-        *_plain(QUEUE),
-        Field("queueType", text),
-        Field("dlqPolicy", anything),
-        Field("tags", noted("tags are set through the API")),
-    )
-    found = members(build.properties(part), table, capital=True)
-    properties = queue_properties(found)
-    properties |= {"QueueType": found.get("queueType"), "DlqPolicy": found.get("dlqPolicy")}
-    build.add(part, "mns.queue", (found.get("queueName", ""),), properties, type_name=kind)
-
-
-def queue_properties(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a queue as the management API takes them."""
-    values = {name: found.get(name[0].lower() + name[1:], default) for name, (_, default) in QUEUE.items()}
-    values["EnableLogging"] = values.pop("LoggingEnabled")
-    return values
-
-
-def topic(build: Build, part: Part, kind: str) -> None:
-    """Add a topic."""
-    table = (
-        Field("topicName", text, required=True),
-        Field("maximumMessageSize", number, also=("MaxMessageSize",)),
-        Field("loggingEnabled", switch),
-        Field("topicType", text),
-        Field("tags", noted("tags are set through the API")),
-    )
-    found = members(build.properties(part), table, capital=True)
-    properties = {
-        "MaxMessageSize": found.get("maximumMessageSize", 65536),
-        "EnableLogging": found.get("loggingEnabled", False),
-        "TopicType": found.get("topicType"),
-    }
-    build.add(part, "mns.topic", (found.get("topicName", ""),), properties, type_name=kind)
-
-
-def subscription(build: Build, part: Part, kind: str) -> None:
-    """Add a subscription."""
-    table = (
-        Field("topicName", text, required=True),
-        Field("subscriptionName", text, required=True),
-        Field("endpoint", text, required=True),
-        Field("filterTag", text),
-        Field("notifyStrategy", text),
-        Field("notifyContentFormat", text),
-    )
-    found = members(build.properties(part), table, capital=True)
-    identity = (found.get("topicName", ""), found.get("subscriptionName", ""))
-    build.add(part, "mns.subscription", identity, subscription_properties(build, found), type_name=kind)
-
-
-def subscription_properties(build: Build, found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a subscription as the management API takes it; a queue's bare name is one of this account."""
-    endpoint = str(found.get("endpoint") or "")
-    if ":" not in endpoint and not has_token(endpoint):
-        endpoint = f"acs:mns:{build.region}:{build.account}:queues/{endpoint}"
-    return {
-        "Endpoint": endpoint,
-        "MessageTag": found.get("filterTag"),
-        "NotifyStrategy": found.get("notifyStrategy") or "BACKOFF_RETRY",
-        "NotifyContentFormat": found.get("notifyContentFormat") or "XML",
-    }
-
-
-# --- roles -----------------------------------------------------------------------------------------------------------
-
-_POLICY = map_of(Field("policyName", text, required=True), Field("policyDocument", anything, required=True))
-
-
-def role(build: Build, part: Part, kind: str) -> None:
-    """Add a role, the policies written into it and those it only names."""
-    table = (
-        Field("roleName", text, required=True),
-        Field("assumeRolePolicyDocument", anything, required=True),
-        Field("description", text),
-        Field("maxSessionDuration", number),
-        Field("policies", list_of(_POLICY)),
-        Field("policyAttachments", map_of(Field("system", texts), Field("custom", texts))),
-        Field("deletionForce", switch),
-        Field("ignoreExisting", switch),
-        Field("tags", noted("tags are set through the API")),
-    )
-    place = build.properties(part)
-    found = members(place, table, capital=True)
-    name = found.get("roleName", "")
-    document = found.get("assumeRolePolicyDocument", {})
-    roles.add_role(build, part, name, document, type_name=kind, description=found.get("description"))
-    policy_type, attachment = "ALIYUN::RAM::ManagedPolicy", "ALIYUN::RAM::AttachPolicyToRole"
-    for policy in found.get("policies") or []:
-        own = str(policy.get("policyName"))
-        logical = f"{part.name}/{own}-policy"
-        roles.add_policy(build, part, own, policy.get("policyDocument"), type_name=policy_type, logical=logical)
-        roles.attach(build, part, name, roles.CUSTOM, own, type_name=attachment)
-    attached = found.get("policyAttachments") or {}
-    for policy_kind, names in ((roles.SYSTEM, attached.get("system")), (roles.CUSTOM, attached.get("custom"))):
-        for policy_name in names or []:
-            roles.attach(build, part, name, policy_kind, policy_name, type_name=attachment)
-
-
-def policy(build: Build, part: Part, kind: str) -> None:
-    """Add a policy and the roles that have it."""
-    table = (
-        Field("policyName", text, required=True),
-        Field("policyDocument", anything, required=True),
-        Field("description", text),
-        Field("roles", texts),
-        Field("users", noted("there are no users to attach policies to")),
-        Field("groups", noted("there are no groups to attach policies to")),
-        Field("deletionForce", switch),
-        Field("ignoreExisting", switch),
-    )
-    found = members(build.properties(part), table, capital=True)
-    name = found.get("policyName", "")
-    document = found.get("policyDocument", {})
-    roles.add_policy(build, part, name, document, type_name=kind, logical=part.name)
-    for each in found.get("roles") or []:
-        attachment = "ALIYUN::RAM::AttachPolicyToRole"
-        build.add(part, "ram.attachment", (roles.CUSTOM, name, each), {}, type_name=attachment,
-                  logical=f"{part.name}/{each}")  # fmt: skip
-
-
-def attachment(build: Build, part: Part, kind: str) -> None:
-    """Add that a role has a policy."""
-    table = (
-        Field("policyName", text, required=True),
-        Field("policyType", text, required=True),
-        Field("roleName", text, required=True),
-    )
-    found = members(build.properties(part), table, capital=True)
-    identity = tuple(found.get(name, "") for name in ("policyType", "policyName", "roleName"))
-    build.add(part, "ram.attachment", identity, {}, type_name=kind)
-
-
 _FC3 = "ALIYUN::FC3::"
-ROS_TYPES: Mapping[str, Builder] = {
+FUNCTION_TYPES: Mapping[str, Builder] = {
     "ALIYUN::FC::Service": service,
     "ALIYUN::FC::Function": function_2,
     "ALIYUN::FC::Trigger": partial(trigger, in_service=True),
@@ -478,12 +269,5 @@ ROS_TYPES: Mapping[str, Builder] = {
     _FC3 + "CustomDomain": partial(domain, prefix="fc3"),
     _FC3 + "LayerVersion": partial(layer, prefix="fc3"),
     _FC3 + "FunctionInvoker": partial(invocation, in_service=False),
-    "ALIYUN::FNF::Flow": flow,
-    "ALIYUN::FNF::Schedule": schedule,
-    "ALIYUN::MNS::Queue": queue,
-    "ALIYUN::MNS::Topic": topic,
-    "ALIYUN::MNS::Subscription": subscription,
-    "ALIYUN::RAM::Role": role,
-    "ALIYUN::RAM::ManagedPolicy": policy,
-    "ALIYUN::RAM::AttachPolicyToRole": attachment,
 }
+"""Types of Function Compute."""

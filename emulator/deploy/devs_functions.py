@@ -1,0 +1,256 @@
+"""The components ``fc``, ``fc3``, ``fc3-domain`` and ``fc3-layer`` of Serverless Devs.
+
+Source: schemas of the components ``fc`` and ``fc3``.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from emulator.deploy import function_fields as fields
+from emulator.deploy import triggers
+from emulator.deploy.building import Build, read_function_2, read_function_3
+from emulator.deploy.model import Resource
+from emulator.deploy.part import Part
+from emulator.deploy.shapes import Field, anything, list_of, members, noted, text
+from emulator.deploy.shapes import fields as map_of
+
+_REGION = Field("region", text)
+
+# --- fc: functions in services ---------------------------------------------------------------------------------------
+
+
+def _code(build: Build, place: Part, key: str, found: dict[str, Any]) -> bytes | None:
+    """Return the package of the code, or put where it is in a bucket into *found*."""
+    uri, bucket, name = found.pop(key, None), found.pop("ossBucket", None), found.pop("ossKey", None)
+    if isinstance(uri, dict):
+        bucket, name, uri = uri.get("ossBucketName"), uri.get("ossObjectName"), uri.get("src")
+        place = place.member(key)
+        key = "src"
+    if bucket and name:
+        found["code"] = {"ossBucketName": bucket, "ossObjectName": name}
+    elif isinstance(uri, str) and uri.startswith("oss://"):
+        bucket, _, name = uri.removeprefix("oss://").partition("/")
+        found["code"] = {"ossBucketName": bucket, "ossObjectName": name}
+    elif isinstance(uri, str):
+        return build.files.package(place.member(key))
+    elif not str(found.get("runtime", "")).startswith("custom-container"):
+        place.problem(f"{key} is missing")
+    return None
+
+
+_DOMAIN_2 = (
+    Field("domainName", text, required=True),
+    Field("protocol", text),
+    Field("routeConfigs", list_of(map_of(*fields.ROUTE))),
+    Field("certConfig", fields.CERTIFICATE),
+)
+_FC_EXTRA = (
+    Field("name", text, required=True),
+    Field("codeUri", anything),
+    Field("ossBucket", text),
+    Field("ossKey", text),
+    Field("asyncConfiguration", map_of(*fields.ASYNC_2)),
+)
+
+
+def fc(build: Build, part: Part, props: Part) -> None:
+    """Add a service, its function, triggers and domains."""
+    table = (
+        _REGION,
+        Field("service", anything),
+        Field("function", anything),
+        Field("triggers", anything),
+        Field("customDomains", anything),
+    )
+    members(props, table, capital=False)
+    service = members(props.member("service"), (Field("name", text, required=True), *fields.SERVICE), capital=False)
+    name = service.pop("name", "")
+    if service.get("role"):
+        service["role"] = build.role_arn(service["role"])
+    key = ("fc.service", (name,))
+    if key not in {(each.kind, each.identity) for each in build.resources}:  # several modules may share a service
+        place = props.member("service")
+        properties = {"description": "", **service}
+        build.add(place, *key, properties, type_name="fc service", logical=f"{part.name}/service")
+    if props.member("function").value is None:
+        return
+    place = props.member("function")
+    found = read_function_2(place, _FC_EXTRA, capital=False)
+    calls = found.pop("asyncConfiguration", None)
+    function_name = found.pop("name", "")
+    package = _code(build, place, "codeUri", found)
+    function = build.add(
+        place, "fc.function", (name, function_name), {**fields.DEFAULTS_2, **found}, type_name="fc function",
+        logical=part.name, package=package,
+    )  # fmt: skip
+    if calls:
+        build.add(place.member("asyncConfiguration"), "fc.async", (*function.identity, "LATEST"), calls,
+                  type_name="fc asyncConfiguration", logical=f"{part.name}/async")  # fmt: skip
+    for trigger in props.member("triggers").items():
+        _trigger(build, function, trigger, "", "role", "config")
+    for domain in props.member("customDomains").items():
+        _domain_2(build, function, domain)
+
+
+def _trigger(build: Build, function: Resource, part: Part, prefix: str, role: str, config: str) -> None:
+    """Add a trigger; fc calls its parts ``name`` and ``type``, fc3 ``triggerName`` and ``triggerType``."""
+    name_key, type_key = ("triggerName", "triggerType") if prefix else ("name", "type")
+    table = (
+        Field(name_key, text, required=True),
+        Field(type_key, text, required=True),
+        Field(role, text),
+        Field("sourceArn", text),
+        Field("qualifier", text),
+        Field("description", text),
+        Field(config, anything),
+    )
+    found = members(part, table, capital=False)
+    if name_key not in found or type_key not in found:
+        return
+    kind = triggers.kind_of(part.member(type_key))
+    place = part.member(config)
+    given = place.value if isinstance(place.value, dict) else {}
+    source = found.get("sourceArn") or _source(build, kind, given)
+    event = triggers.Event(
+        kind=kind,
+        config=place.with_value(_trigger_config(kind, given)),
+        role=found.get(role),
+        qualifier=found.get("qualifier"),
+        source=source,
+        description=found.get("description"),
+    )
+    logical = f"{function.logical}/{found[name_key]}"
+    named = Part(part.value, (*part.path, found[name_key]), part.lines, part.findings)
+    triggers.add(build, named, function, event, logical=logical, type_name=f"{kind} trigger")
+
+
+def _source(build: Build, kind: str, config: Mapping[str, Any]) -> str | None:
+    if kind == "mns_topic" and config.get("topicName"):
+        return f"acs:mns:{config.get('region') or build.region}:{build.account}:/topics/{config['topicName']}"
+    if kind == "oss" and config.get("bucketName"):
+        return f"acs:oss:{build.region}:{build.account}:{config['bucketName']}"
+    return None
+
+
+def _trigger_config(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration without what only names the source; ``Key.Prefix`` is taken apart."""
+    found = {key: value for key, value in given.items() if kind == "http" or key not in {"topicName", "bucketName"}}
+    if kind == "mns_topic":
+        found.pop("region", None)
+    chosen = found.get("filter")
+    if kind == "oss" and isinstance(chosen, dict):
+        key = dict(chosen.get("key") or chosen.get("Key") or {})
+        key |= {name.partition(".")[2].lower(): value for name, value in chosen.items() if "." in name}
+        others = {name: value for name, value in chosen.items() if "." not in name and name.lower() != "key"}
+        found["filter"] = {**others, "key": key}
+    return found
+
+
+def _domain_2(build: Build, function: Resource, part: Part) -> None:
+    found = members(part, _DOMAIN_2, capital=False)
+    name = found.pop("domainName", "")
+    if name.lower() == "auto":
+        part.note("a domain cannot be made up here: none is made; the function has its HTTP trigger's address")
+        return
+    routes = found.pop("routeConfigs", None) or [{"path": "/*"}]
+    for route in routes:
+        route.setdefault("serviceName", function.identity[0])
+        route.setdefault("functionName", function.identity[1])
+    properties = {"protocol": "HTTP", **found, "routeConfig": {"routes": routes}}
+    build.add(part, "fc.domain", (name,), properties, type_name="fc customDomain", logical=f"{function.logical}/{name}")
+
+
+# --- fc3: functions without services ---------------------------------------------------------------------------------
+
+_TARGETS = Field("qualifier", text)
+_FC3_EXTRA = (
+    _REGION,
+    Field("functionName", text, required=True),
+    Field("code", anything),
+    Field("triggers", anything),
+    Field("asyncInvokeConfig", map_of(*fields.ASYNC_3)),
+    Field("concurrencyConfig", map_of(*fields.CONCURRENCY)),
+    Field("provisionConfig", map_of(*fields.PROVISION, _TARGETS)),
+    Field("scalingConfig", map_of(*fields.SCALING, _TARGETS)),
+    Field("vpcBinding", noted("there is no VPC here")),
+    Field("customDomain", anything),
+    Field("instanceType", noted("functions without services have none")),
+    Field("invocationRestriction", noted("calls are not restricted here")),
+)
+_SETTINGS = {
+    "asyncInvokeConfig": "async",
+    "concurrencyConfig": "concurrency",
+    "provisionConfig": "provision",
+    "scalingConfig": "scaling",
+}
+
+
+def fc3(build: Build, part: Part, props: Part) -> None:
+    """Add a function without a service, its triggers and settings."""
+    found = read_function_3(props, _FC3_EXTRA, capital=False)
+    name = found.pop("functionName", "")
+    for key in ("region", "triggers"):
+        found.pop(key, None)
+    if found.get("role"):
+        found["role"] = build.role_arn(found["role"])
+    domain = found.pop("customDomain", None)
+    settings = {key: found.pop(key, None) for key in _SETTINGS}
+    package = _code(build, props, "code", found)
+    function = build.add(
+        part, "fc3.function", (name,), {**fields.DEFAULTS_3, **found}, type_name="fc3", package=package
+    )
+    for trigger in props.member("triggers").items():
+        _trigger(build, function, trigger, "trigger", "invocationRole", "triggerConfig")
+    for key, kind in _SETTINGS.items():
+        if given := settings[key]:
+            qualifier = given.pop("qualifier", None) or "LATEST"
+            identity = (name,) if kind == "concurrency" else (name, qualifier)
+            build.add(props.member(key), f"fc3.{kind}", identity, given, type_name=f"fc3 {key}",
+                      logical=f"{part.name}/{kind}")  # fmt: skip
+    if domain is not None:
+        _domain_3(build, props.member("customDomain"), logical=f"{part.name}/domain", function=name)
+    known = dict(build.scope.attributes[part.name])
+    http = next((each for each in build.resources if each.logical.startswith(f"{part.name}/")
+                 and each.properties.get("triggerType") == "http"), None)  # fmt: skip
+    known |= {"functionArn": known["Arn"], "functionId": known["FunctionId"]}
+    if http is not None:
+        address = build.scope.attributes[http.logical]
+        known |= {"url.system_url": address["UrlInternet"], "url.system_intranet_url": address["UrlIntranet"]}
+    build.scope.attributes[part.name] = known
+
+
+_DOMAIN_3 = (
+    _REGION,
+    *fields.DOMAIN,
+    Field("routeConfig", fields.ROUTES),
+    Field("route", map_of(*fields.ROUTE)),
+)
+
+
+def _domain_3(build: Build, place: Part, *, logical: str, function: str = "") -> None:
+    found = members(place, _DOMAIN_3, capital=False)
+    found.pop("region", None)
+    name = found.pop("domainName", "")
+    if name.lower() == "auto":
+        place.note("a domain cannot be made up here: none is made; the function has its HTTP trigger's address")
+        return
+    route = found.pop("route", None)
+    if route is not None:
+        found["routeConfig"] = {"routes": [{"functionName": function, **route}]}
+    build.add(place, "fc3.domain", (name,), {"protocol": "HTTP", **found}, type_name="fc3-domain", logical=logical)
+
+
+def fc3_domain(build: Build, part: Part, props: Part) -> None:
+    """Add a custom domain."""
+    _domain_3(build, props, logical=part.name)
+
+
+def fc3_layer(build: Build, part: Part, props: Part) -> None:
+    """Add a layer version."""
+    table = (_REGION, *fields.LAYER, Field("code", anything, required=True), Field("acl", anything))
+    found = members(props, table, capital=False)
+    found.pop("region", None)
+    found.pop("acl", None)
+    package = _code(build, props, "code", found)
+    name = found.pop("layerName", "")
+    build.add(part, "fc3.layer", (name,), found, type_name="fc3-layer", package=package)
