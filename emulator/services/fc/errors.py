@@ -4,7 +4,7 @@
 
     FcError
     |-- 400  InvalidArgument, MissingRequiredHeader, PathNotSupported, EntityTooLarge, VersionPublishError,
-    |        OperationNotServed, SignatureNonceUsed, InstanceMetricsRequired
+    |        OperationNotServed, SignatureNonceUsed, InstanceMetricsRequired, LimitExceeded
     |-- 403  AccessDenied, SignatureNotMatch, InvalidAccessKeyID, RequestTimeTooSkewed, InvalidSecurityToken,
     |        SecurityTokenExpired, InvocationDisabled and InvocationAborted (with the code AccessDenied)
     |-- 404  ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, TriggerNotFound, DomainNameNotFound,
@@ -338,6 +338,13 @@ class AliasAlreadyExists(FcError):
     code = "AliasAlreadyExists"
     http_status = 409
     template = "alias '{alias}' of {owner} already exists"
+
+
+class LimitExceeded(FcError):
+    """There are as many resources of a kind as there may be. Source: which counts are answered with it is assumed."""
+
+    code = "LimitExceeded"
+    http_status = 400
 
 
 class TriggerAlreadyExists(FcError):

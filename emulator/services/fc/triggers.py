@@ -15,13 +15,14 @@ from emulator.services.fc.errors import (
     FcError,
     FunctionNotEmpty,
     InvalidArgument,
+    LimitExceeded,
     TriggerAlreadyExists,
     TriggerNotFound,
 )
 from emulator.services.fc.model import LATEST, Function, Struct
 from emulator.services.fc.resolving import Resolver
 from emulator.services.fc.store import Slice
-from emulator.services.fc.trigger_configs import check_source, config_of, kind_of
+from emulator.services.fc.trigger_configs import bucket_of, check_source, config_of, kind_of
 from emulator.services.fc.trigger_model import Trigger, host_label
 from emulator.services.fc.trigger_sqlite import TriggerStore
 from emulator.services.fc.versions import check_if_match
@@ -72,7 +73,7 @@ class Triggers:
         """Make a trigger from a request body.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument,
-        TriggerAlreadyExists.
+        TriggerAlreadyExists, LimitExceeded for a bucket that has enough triggers.
         """
         self._resolver.function(world, service, function)
         trigger = self._read(service, function, body, now)
@@ -80,6 +81,8 @@ class Triggers:
             raise TriggerAlreadyExists(trigger=trigger.name, function=function)
         check_source(trigger.kind, trigger.source_arn, trigger.role)
         self._check_place(world, trigger)
+        if trigger.kind == "oss":
+            self._check_bucket(world, bucket_of(trigger.source_arn))
         self._put(world, trigger)
         return trigger
 
@@ -248,6 +251,13 @@ class Triggers:
                     )
         for watcher in self.watchers:
             watcher.joining(world, trigger)
+
+    def _check_bucket(self, world: World, bucket: str) -> None:
+        others = sum(
+            owner == world and bucket_of(other.source_arn) == bucket for owner, other in self._store.of_kind("oss")
+        )
+        if others >= limits.TRIGGERS_PER_BUCKET:
+            raise LimitExceeded(f"the bucket '{bucket}' has {others} triggers already, and cannot have more")
 
     def _put(self, world: World, trigger: Trigger) -> None:
         self._store.put(world, trigger)

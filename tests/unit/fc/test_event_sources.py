@@ -159,6 +159,23 @@ class Subscriptions:
         self.there.pop((topic, name), None)
 
 
+def test_a_bucket_has_ten_triggers_at_most(on_site):
+    """The eleventh is refused, that of another bucket is not."""
+
+    async def scenario(site):
+        await site.make_function()
+        config = {"events": ["oss:ObjectCreated:*"]}
+        answers = []
+        for name, bucket in [*((f"t{number}", "full") for number in range(11)), ("other", "b")]:
+            arn = f"acs:oss:cn-hangzhou:123456789012:{bucket}"
+            answers.append(await make(site, "oss", config, name, sourceArn=arn, invocationRole="acs:ram::1:role/r"))
+
+        assert [answer.status for answer in answers] == [200] * 10 + [400, 200]
+        assert answers[10].body["ErrorCode"] == "LimitExceeded"
+
+    on_site(scenario)
+
+
 def test_topic_trigger_keeps_its_subscription_in_step(on_site):
     """It is made, changed and removed with the trigger; without the topic there is no trigger."""
     from emulator.services.fc.topic_triggers import TopicTriggers
