@@ -109,7 +109,10 @@ class RpcFront:
     def demands(self, context: RequestContext) -> Iterable[Demand]:
         """Return the rights that the request needs; none for an action that is not there."""
         found = self._operations.get(action_of(context).lower())
-        return self.rights(found[0], parameters_of(context), context) if found else ()
+        if found is None:
+            return ()
+        context.operation = found[0]
+        return self.rights(found[0], parameters_of(context), context)
 
     def handle(self, context: RequestContext) -> Answer:
         """Find the operation, run it, write its reply.
