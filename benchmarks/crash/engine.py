@@ -21,14 +21,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.crash.engine_flows import FLOWS, STARTED
+from benchmarks.crash.outside import Outside
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.identity import AccountId, Region, World
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
-from emulator.services.workflow.definition.nodes import FunctionResource
 from emulator.services.workflow.errors import ExecutionNotExists, WorkflowError
 from emulator.services.workflow.model import FlowSettings, HistoryEvent
-from emulator.services.workflow.ports import FunctionReply, MessageReply, Submission
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
@@ -37,97 +37,6 @@ WORLD = World(AccountId("1234567890123456"), Region("cn-hangzhou"))
 BATCH = 24
 LONGEST_LIFE = 24
 """Commits between two crashes, at most."""
-
-_FC = "acs:fc:::services/s/functions"
-_TIDY = "inputMappings: [{target: n, source: $input.n}]"
-
-FLOWS = {
-    "child": f"""
-version: v1
-type: flow
-steps:
-  - {{type: wait, name: growing, duration: 3}}
-  - {{type: task, name: work, resourceArn: {_FC}/echo, {_TIDY}}}
-""",
-    "branches": f"""
-version: v1
-type: flow
-steps:
-  - {{type: pass, name: begin}}
-  - type: parallel
-    name: both
-    branches:
-      - steps:
-          - {{type: wait, name: left, duration: 2}}
-          - {{type: task, name: leftwork, resourceArn: {_FC}/echo, {_TIDY}}}
-      - steps:
-          - type: foreach
-            name: each
-            iterationMapping: {{collection: $.items, item: item}}
-            steps:
-              - {{type: wait, name: nap, duration: 1}}
-              - {{type: pass, name: mark, outputMappings: [{{target: o, source: $input.item}}]}}
-            outputMappings: [{{target: os, source: '$local[*].o'}}]
-      - steps:
-          - type: task
-            name: raise
-            resourceArn: acs:fnf:::flow/child
-            pattern: sync
-            {_TIDY}
-            serviceParams: {{Input: $}}
-  - {{type: succeed, name: done}}
-""",
-    "callbacks": f"""
-version: v1
-type: flow
-steps:
-  - type: task
-    name: ask
-    resourceArn: acs:mns:::/queues/asks/messages
-    pattern: waitForCallback
-    inputMappings: [{{target: n, source: $input.n}}, {{target: token, source: $context.task.token}}]
-    serviceParams: {{MessageBody: $}}
-  - type: task
-    name: unheard
-    resourceArn: {_FC}/silent
-    pattern: waitForCallback
-    timeoutSeconds: 5
-    retry: [{{errors: [FnF.TaskTimeout], intervalSeconds: 1, maxAttempts: 2}}]
-    catch: [{{errors: [FnF.ALL], goto: after}}]
-  - {{type: fail, name: never}}
-  - {{type: pass, name: after}}
-  - type: task
-    name: queued
-    resourceArn: {_FC}/echo
-    pattern: sync
-    serviceParams: {{InvocationType: Async}}
-""",
-    "retries": f"""
-version: v1
-type: flow
-steps:
-  - type: task
-    name: fails
-    resourceArn: {_FC}/fail
-    {_TIDY}
-    retry: [{{errors: [Oops], intervalSeconds: 1, maxAttempts: 3, multiplier: 2}}]
-    catch: [{{errors: [Oops], goto: poll}}]
-  - {{type: fail, name: never}}
-  - {{type: wait, name: poll, duration: 1}}
-  - type: task
-    name: look
-    resourceArn: {_FC}/count
-    inputMappings: [{{target: tries, source: $input.tries}}]
-    outputMappings: [{{target: tries, source: $local.tries}}]
-  - type: choice
-    name: enough
-    choices:
-      - {{condition: $.tries < 4, goto: poll}}
-      - {{condition: $.tries >= 4, goto: stop}}
-  - {{type: fail, name: stop, error: TooMany, cause: the end}}
-""",
-}
-STARTED = ("branches", "callbacks", "retries")
 
 
 class Crashed(Exception):
@@ -154,62 +63,6 @@ class MortalDatabase(Database):
         """Lose the connection; what is not committed is lost with it."""
         self.dead = True
         self._connection.close()
-
-
-class Outside:
-    """Functions and queues: what they were asked survives the engine, as theirs survives a crash of the real one."""
-
-    def __init__(self) -> None:
-        self.asked: dict[str, str] = {}
-        self._queued: dict[str, FunctionReply] = {}
-        self.calls = 0
-
-    async def invoke(self, world: World, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
-        """Answer after a turn of the loop, so that a crash can come in between."""
-        del world, key
-        self.calls += 1
-        await asyncio.sleep(0)
-        given = json.loads(event)
-        if resource.function == "fail":
-            return FunctionReply(body=b'{"errorType":"Oops","errorMessage":"no"}', error_type="HandledInvocationError")
-        if resource.function == "count":
-            given = {"tries": (given.get("tries") or 0) + 1}
-        return FunctionReply(body=json.dumps(given).encode())
-
-    async def submit(
-        self, world: World, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
-    ) -> Submission:
-        """Queue a call, once per key."""
-        del invocation_id
-        request = f"queued by {json.loads(event)['n']}"
-        if request not in self._queued:
-            self._queued[request] = await self.invoke(world, resource, event, key)
-        return Submission(request)
-
-    async def result(self, world: World, request_id: str) -> FunctionReply:
-        """Return the answer of a queued call."""
-        del world
-        await asyncio.sleep(0)
-        return self._queued[request_id]
-
-    def abandon(self, world: World, key: str) -> None:
-        """Take note of nothing."""
-
-    async def send(
-        self, world: World, queue: str, body: str, *, delay_s: int | None, priority: int | None, key: str
-    ) -> MessageReply:
-        """Remember who asks; the same message comes again when its sending was not recorded."""
-        del world, queue, delay_s, priority, key
-        self.calls += 1
-        told = json.loads(body)
-        self.asked[told["token"]] = str(told["n"])
-        return MessageReply(members={"MessageId": f"asked by {told['n']}"})
-
-    async def publish(
-        self, world: World, topic: str, body: str, *, tag: str | None, attributes: str | None, key: str
-    ) -> MessageReply:
-        """Nothing publishes here."""
-        raise NotImplementedError
 
 
 class Batch:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Coroutine
 from typing import Any
 
+from benchmarks.crash.draining import take_all
 from benchmarks.crash.record import now_ms
 from benchmarks.crash.site import Link, Site, Unanswered, encoded, package
 
@@ -126,18 +127,9 @@ class Functions:
         return int(self._site.rows("SELECT count(*) FROM fc_async_calls WHERE ended_at IS NULL")[0][0])
 
     async def _results(self) -> Counter[str]:
-        found: Counter[str] = Counter()
-        while True:
-            reply = await self._link.ask(self._site.mns("GET", f"/queues/{RESULTS}/messages?numOfMessages=16"))
-            if reply.status != 200:
-                return found
-            blocks = reply.blocks("Message")
-            for block in blocks:
-                told = json.loads(block.elements("MessageBody")[0])
-                found[json.loads(told["requestPayload"])["name"]] += 1
-            handles = "".join(f"<ReceiptHandle>{item.elements('ReceiptHandle')[0]}</ReceiptHandle>" for item in blocks)
-            text = f"<ReceiptHandles>{handles}</ReceiptHandles>"
-            await self._link.ask(self._site.mns("DELETE", f"/queues/{RESULTS}/messages", text))
+        messages = await take_all(self._link, self._site, RESULTS)
+        told = (json.loads(message.elements("MessageBody")[0]) for message in messages)
+        return Counter(json.loads(result["requestPayload"])["name"] for result in told)
 
 
 def new_function(name: str, source: str, description: str = "") -> bytes:

@@ -4,11 +4,12 @@ The model knows of every message when it becomes visible and how often it was re
 hold exactly these, give or take the whole of the operation in doubt.
 """
 
-import random
 from collections.abc import Coroutine
 from typing import Any
 from urllib.parse import quote
 
+from benchmarks.crash.dead_letters import DeadLetters
+from benchmarks.crash.draining import handles_of
 from benchmarks.crash.record import now_ms
 from benchmarks.crash.site import Link, Reply, Site, Unanswered
 
@@ -263,13 +264,8 @@ class OwnQueue:
                     self._record.find("a message came twice or from nowhere", queue=self.name, body=body)
                 left.discard(body)
             if blocks:
-                handles = "".join(
-                    f"<ReceiptHandle>{item.elements('ReceiptHandle')[0]}</ReceiptHandle>" for item in blocks
-                )
-                text = f"<ReceiptHandles>{handles}</ReceiptHandles>"
-                self._expect(
-                    await self._link.ask(self._site.mns("DELETE", self._path, text)), 204, "BatchDeleteMessage"
-                )
+                deleted = await self._link.ask(self._site.mns("DELETE", self._path, handles_of(blocks)))
+                self._expect(deleted, 204, "BatchDeleteMessage")
         if left:
             self._record.find("messages never came", queue=self.name, bodies=sorted(left)[:10])
         self._held = {}
@@ -287,85 +283,6 @@ def _counters(rows: dict[str, Held], now: int) -> list[int]:
     hidden = [row for row in rows.values() if row.visible_from > now]
     delayed = sum(1 for row in hidden if row.count == 0)
     return [len(rows) - len(hidden), len(hidden) - delayed, delayed]
-
-
-class DeadLetters:
-    """A queue whose messages are never deleted: each ends in the dead-letter queue, and is in one of the two always."""
-
-    SOURCE, TARGET = "dying", "dead"
-
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._link = Link(site)
-        self._random: random.Random = site.random("dying")
-        self._sent: set[str] = set()
-        self._doubt = ""
-
-    async def prepare(self) -> None:
-        """Make both queues."""
-        await self._link.ask(self._site.rpc("CreateQueue", "2022-01-19", QueueName=self.TARGET))
-        policy = f'{{"Enabled":true,"DeadLetterTargetQueue":"{self.TARGET}","MaxReceiveCount":2}}'
-        request = self._site.rpc(
-            "CreateQueue", "2022-01-19", QueueName=self.SOURCE, VisibilityTimeout="1", DlqPolicy=policy
-        )
-        reply = await self._link.ask(request)
-        if reply.status != 200:
-            raise RuntimeError(reply.body)
-        self._link.close()
-
-    async def run(self) -> None:
-        """Send and receive until the load is over."""
-        self._link.close()
-        try:
-            while not self._site.over.is_set():
-                if self._random.random() < 0.4:
-                    self._doubt = self._site.fresh("dying")
-                    text = f"<Message><MessageBody>{self._doubt}</MessageBody></Message>"
-                    await self._link.ask(self._site.mns("POST", f"/queues/{self.SOURCE}/messages", text))
-                    self._sent.add(self._doubt)
-                    self._doubt = ""
-                    self._site.record.note("SendMessage", "acknowledged", queue=self.SOURCE)
-                else:
-                    await self._link.ask(self._site.mns("GET", f"/queues/{self.SOURCE}/messages?numOfMessages=16"))
-                    await self._site.rest(0.05)
-        except Unanswered:
-            pass
-        finally:
-            self._link.close()
-
-    async def audit(self) -> None:
-        """Each message acknowledged is in exactly one of the queues."""
-        rows = self._site.rows(
-            "SELECT m.body FROM mns_messages m JOIN mns_queues q ON q.id = m.queue WHERE q.name IN (?, ?)",
-            (self.SOURCE, self.TARGET),
-        )
-        bodies = [body for (body,) in rows]
-        if self._doubt in bodies:
-            self._sent.add(self._doubt)
-        self._doubt = ""
-        if sorted(bodies) != sorted(self._sent):
-            self._site.record.find(
-                "dead letters were lost or doubled",
-                lost=sorted(self._sent - set(bodies))[:10],
-                doubled=sorted({body for body in bodies if bodies.count(body) > 1})[:10],
-                unknown=sorted(set(bodies) - self._sent)[:10],
-            )
-
-    async def settle(self) -> None:
-        """Check once more and forget what has arrived in the dead-letter queue."""
-        await self.audit()
-        left = len(self._sent)
-        while left > 0:
-            reply = await self._link.ask(self._site.mns("GET", f"/queues/{self.TARGET}/messages?numOfMessages=16"))
-            if reply.status != 200:
-                break
-            blocks = reply.blocks("Message")
-            handles = "".join(f"<ReceiptHandle>{item.elements('ReceiptHandle')[0]}</ReceiptHandle>" for item in blocks)
-            text = f"<ReceiptHandles>{handles}</ReceiptHandles>"
-            await self._link.ask(self._site.mns("DELETE", f"/queues/{self.TARGET}/messages", text))
-            self._sent -= {item.elements("MessageBody")[0] for item in blocks}
-            left -= len(blocks)
-        self._link.close()
 
 
 class Queues:

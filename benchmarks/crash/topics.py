@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Coroutine
 from typing import Any
 
+from benchmarks.crash.draining import take_all
 from benchmarks.crash.record import now_ms
 from benchmarks.crash.site import Link, Site, Unanswered
 
@@ -142,16 +143,8 @@ class Topics:
         self._link.close()
 
     async def _empty_inbox(self) -> None:
-        left = set(self._published)
-        while True:
-            reply = await self._link.ask(self._site.mns("GET", f"/queues/{INBOX}/messages?numOfMessages=16"))
-            if reply.status != 200:
-                break
-            blocks = reply.blocks("Message")
-            left -= {block.elements("MessageBody")[0] for block in blocks}
-            handles = "".join(f"<ReceiptHandle>{item.elements('ReceiptHandle')[0]}</ReceiptHandle>" for item in blocks)
-            text = f"<ReceiptHandles>{handles}</ReceiptHandles>"
-            await self._link.ask(self._site.mns("DELETE", f"/queues/{INBOX}/messages", text))
+        taken = await take_all(self._link, self._site, INBOX)
+        left = self._published - {block.elements("MessageBody")[0] for block in taken}
         if left:
             self._site.record.find("the subscribed queue did not give out messages", bodies=sorted(left)[:10])
 
