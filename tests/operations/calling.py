@@ -71,15 +71,14 @@ class Site:
         """A number that is another one once the emulator has committed anything."""
         return self._reader.execute("PRAGMA data_version").fetchone()[0]
 
-    def dump(self) -> str:
-        """Return a hash over all tables."""
-        digest = hashlib.sha256()
+    def dump(self) -> dict[str, str]:
+        """Return a hash over each table."""
         tables = self._reader.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+        found = {}
         for (table,) in tables:
-            digest.update(table.encode())
-            for row in sorted(map(repr, self._reader.execute(f'SELECT * FROM "{table}"'))):
-                digest.update(row.encode("utf-8", "replace"))
-        return digest.hexdigest()
+            rows = "\n".join(sorted(map(repr, self._reader.execute(f'SELECT * FROM "{table}"'))))
+            found[table] = hashlib.sha256(rows.encode("utf-8", "replace")).hexdigest()
+        return found
 
     # --- calls -----------------------------------------------------------------------------------------------------
 
