@@ -6,20 +6,15 @@ joined around tokens; functions that would have to look inside one are a problem
 Source: Resource Orchestration Service, functions and pseudo parameters of templates.
 """
 
-import json
 import re
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from emulator.deploy.function_values import AROUND_TOKENS, NOTHING, VALUE_FUNCTIONS, Misuse, written
 from emulator.deploy.model import World, has_token
 from emulator.deploy.part import Part, suggestion
 
-NOTHING = object()
-"""What ``ALIYUN::NoValue`` stands for: the property is not there."""
-
 _VARIABLE = re.compile(r"\$\{([^${}]*)\}")
-_LARGEST_TEXT = 1024 * 1024
 
 
 class Scope:
@@ -85,19 +80,19 @@ class Scope:
         lazy = _LAZY.get(name)
         if lazy is not None:
             return lazy(self, part)
-        eager = _EAGER.get(name)
+        eager = VALUE_FUNCTIONS.get(name)
         if eager is None:
-            part.problem(f"the function {name} is not known{suggestion(name, [*_LAZY, *_EAGER])}")
+            part.problem(f"the function {name} is not known{suggestion(name, [*_LAZY, *VALUE_FUNCTIONS])}")
             return None
         if (given := self.value(part)) is NOTHING:
             return NOTHING
-        if name not in _AROUND_TOKENS and has_token(given):
+        if name not in AROUND_TOKENS and has_token(given):
             part.problem(f"{name} needs values that are known before anything is made")
             return None
         try:
             return eager(given)
         except (ValueError, TypeError, LookupError) as error:
-            part.problem(f"{name}: {error}" if isinstance(error, _Misuse) else f"{name} cannot be applied to this")
+            part.problem(f"{name}: {error}" if isinstance(error, Misuse) else f"{name} cannot be applied to this")
             return None
 
     # --- names ---------------------------------------------------------------------------------------------------
@@ -178,11 +173,11 @@ def _sub(scope: Scope, part: Part) -> Any:
         if name.startswith("!"):
             return "${" + name[1:] + "}"
         if name in own:
-            return _written(own[name])
+            return written(own[name])
         if "." in name and name not in scope.attributes:
             resource, _, attribute = name.partition(".")
-            return _written(scope.attribute(part, resource, attribute))
-        return _written(scope.reference(part, name))
+            return written(scope.attribute(part, resource, attribute))
+        return written(scope.reference(part, name))
 
     return _VARIABLE.sub(replaced, text)
 
@@ -235,112 +230,6 @@ _LAZY: Mapping[str, Callable[[Scope, Part], Any]] = {
     "Fn::Or": _one_holds,
     "Fn::Not": _not,
     "Fn::GetAZs": lambda scope, part: [f"{scope.world.region}-f"],
-}
-
-
-# --- functions of their arguments alone ------------------------------------------------------------------------------
-
-
-class _Misuse(ValueError):
-    """Arguments that make no sense, told in the function's own words."""
-
-
-def _written(value: Any) -> str:
-    if value is None or value is NOTHING:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _join(given: Any) -> str:
-    delimiter, items = given
-    if not isinstance(delimiter, str) or not isinstance(items, list):
-        raise _Misuse("takes a text and a list")
-    return delimiter.join(map(_written, items))
-
-
-def _split(given: Any) -> list[str]:
-    delimiter, text = given
-    if not isinstance(delimiter, str) or not isinstance(text, str) or not delimiter:
-        raise _Misuse("takes two texts, the first of which is not empty")
-    return text.split(delimiter)
-
-
-def _select(given: Any) -> Any:
-    index, items, *default = given
-    if isinstance(items, str):
-        items = items.split(",")
-    if isinstance(items, dict):
-        if str(index) in items:
-            return items[str(index)]
-    elif isinstance(items, list):
-        number = int(str(index)[:9])
-        if -len(items) <= number < len(items):
-            return items[number]
-    else:
-        raise _Misuse("takes an index and a list or a map")
-    if not default:
-        raise _Misuse(f"there is no item {str(index)[:40]}")
-    return default[0]
-
-
-def _replace(given: Any) -> str:
-    changes, text = given
-    if not isinstance(changes, dict) or not isinstance(text, str):
-        raise _Misuse("takes a map and a text")
-    for old, new in changes.items():
-        if old:
-            text = text.replace(old, _written(new))
-        if len(text) > _LARGEST_TEXT:
-            raise _Misuse("the text becomes too large")
-    return text
-
-
-def _equals(given: Any) -> bool:
-    first, second = given
-    return first is second or _written(first) == _written(second)
-
-
-def _encode(given: Any) -> str:
-    return b64encode(_written(given).encode()).decode()
-
-
-def _decode(given: Any) -> str:
-    return b64decode(str(given), validate=True).decode()
-
-
-def _merged(given: Any) -> list[Any]:
-    return [item for items in given for item in items]
-
-
-def _add(given: Any) -> Any:
-    first, *others = given
-    if isinstance(first, dict):
-        return {key: item for each in given for key, item in each.items()}
-    return _merged(given) if isinstance(first, list) else first + sum(others)
-
-
-def _contains(given: Any) -> bool:
-    items, item = given
-    return item in items
-
-
-_AROUND_TOKENS = frozenset({"Fn::Join", "Fn::Str", "Fn::ListMerge", "Fn::Equals", "Fn::Replace"})
-_EAGER: Mapping[str, Callable[[Any], Any]] = {
-    "Fn::Join": _join,
-    "Fn::Split": _split,
-    "Fn::Select": _select,
-    "Fn::Replace": _replace,
-    "Fn::Equals": _equals,
-    "Fn::Base64Encode": _encode,
-    "Fn::Base64": _encode,
-    "Fn::Base64Decode": _decode,
-    "Fn::Str": _written,
-    "Fn::Length": len,
-    "Fn::ListMerge": _merged,
-    "Fn::Add": _add,
-    "Fn::Contains": _contains,
 }
 
 

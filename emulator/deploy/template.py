@@ -13,7 +13,8 @@ from typing import Any
 
 from emulator.deploy.building import Build, Builder
 from emulator.deploy.files import Files
-from emulator.deploy.functions import NOTHING, Scope, names_in
+from emulator.deploy.function_values import NOTHING
+from emulator.deploy.functions import Scope, names_in
 from emulator.deploy.model import Blueprint, World
 from emulator.deploy.part import Part, suggestion
 from emulator.deploy.ros_functions import FUNCTION_TYPES
