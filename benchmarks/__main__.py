@@ -4,6 +4,7 @@ import argparse
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from benchmarks.big_state import BigState
 from benchmarks.foundation import Foundation
 from benchmarks.functions import Functions
 from benchmarks.harness import machine, run, table, write_json
@@ -21,9 +22,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="samples of every figure (default: 5)")
     parser.add_argument("--json", type=Path, help="also write every sample to this file")
+    parser.add_argument("--big", action="store_true", help="measure a large state instead; it takes 1.5 GB for a while")
     parser.add_argument("--peers", action="store_true", help="measure other emulators instead; installs them in .bench")
     arguments = parser.parse_args()
-    measured = (Peers,) if arguments.peers else PARTS
+    measured = (Peers,) if arguments.peers else (BigState,) if arguments.big else PARTS
     with ExitStack() as stack:
         parts = [stack.enter_context(closing(part())) for part in measured]
         rows = [row for part in parts for row in part.rows()]

@@ -31,14 +31,16 @@ SERVICE = b"GET /2016-08-15/services HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 class Server:
-    """One emulator process on free ports with its own state folder; ended with the ``with`` block.
+    """One emulator process on free ports with its own state folder, or *state*; ended with the ``with`` block.
 
     `start_s` is how long it took from starting the process until *ask* was answered.
     """
 
-    def __init__(self, functions: Path | None = None, *options: str, ask: bytes = HEALTH) -> None:
+    def __init__(
+        self, functions: Path | None = None, *options: str, ask: bytes = HEALTH, state: Path | None = None
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="localyun-bench-")
-        self.state = Path(self._folder.name) / "state"
+        self.state = state or Path(self._folder.name) / "state"
         self.port = free_port()
         command = [sys.executable, "-m", "emulator", "start", "--port", str(self.port), "--https-port", "0"]
         command += ["--state", str(self.state), "--log-level", "warning", *options]

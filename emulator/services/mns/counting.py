@@ -91,6 +91,10 @@ class Tally:
         """Return the priorities that some message has, the most urgent first."""
         return [priority for priority in _PRIORITIES if self._by_priority[priority]]
 
+    def numbers(self) -> list[tuple[int, int]]:
+        """Return (priority, number of messages) of the priorities that some message has."""
+        return [(priority, self._by_priority[priority]) for priority in self.priorities()]
+
     def counters(self, now: Millis) -> Counters:
         """Return the counters at *now*."""
         inactive, delayed = self._inactive.after(now), self._delayed.after(now)

@@ -11,6 +11,9 @@ from emulator.services.mns.model import Queue, QueueId
 from emulator.services.mns.store import Store
 from emulator.storage.database import Database
 
+REMEMBERED = 10_000
+"""Queues with as many messages are not counted again after an orderly end."""
+
 
 class LiveQueue:
     """A queue in use: its stored form and its counters."""
@@ -74,9 +77,15 @@ class Registry:
         self._by_name.clear()
         self._by_id.clear()
 
+    def remember(self) -> None:
+        """Store the numbers of large queues at the end of a run: counting a million messages takes a while."""
+        for queue_id, live in self._by_id.items():
+            if live.tally.total >= REMEMBERED:
+                self._store.put_tally(queue_id, live.tally.numbers())
+
     def _count(self, queue_id: QueueId, now: Millis) -> Tally:
         tally = Tally()
-        for priority, number in self._store.numbers(queue_id):
+        for priority, number in self._store.take_tally(queue_id) or self._store.numbers(queue_id):
             tally.added(priority, number)
             for visible_from, hidden, received in self._store.hidden_numbers(queue_id, priority, now):
                 if received:

@@ -67,6 +67,7 @@ class MessageService:
         self.end_polls()
         self._contents.sweeper.close()
         self._dead_letters.close()
+        self._registry.remember()
 
     def reset(self) -> None:
         """Forget every queue, message and account attribute."""

@@ -147,7 +147,7 @@ class SqliteStore:
 
     def clear(self) -> None:
         """Forget everything."""
-        for table in ("mns_messages", "mns_queues", "mns_deleted_queues", "mns_accounts"):
+        for table in ("mns_messages", "mns_queues", "mns_deleted_queues", "mns_accounts", "mns_tallies"):
             self._database.write(f"DELETE FROM {table}")  # noqa: S608 - the names above
 
     # --- messages ------------------------------------------------------------------------------------------------
@@ -257,6 +257,20 @@ class SqliteStore:
         return self._database.read(
             "SELECT priority, count(*) FROM mns_messages WHERE queue = ? GROUP BY priority", (queue_id,)
         ).fetchall()
+
+    def put_tally(self, queue_id: QueueId, numbers: list[tuple[int, int]]) -> None:
+        """Keep (priority, number of messages) of a queue that is not used any more in this run."""
+        rows = [(queue_id, priority, number) for priority, number in numbers]
+        self._database.write_many("INSERT OR REPLACE INTO mns_tallies VALUES (?, ?, ?)", rows)
+
+    def take_tally(self, queue_id: QueueId) -> list[tuple[int, int]]:
+        """Return what an earlier run has kept of a queue, and forget it: from now on it changes."""
+        found = self._database.read(
+            "SELECT priority, number FROM mns_tallies WHERE queue = ?", (queue_id,)
+        ).fetchall()  # fmt: skip
+        if found:
+            self._database.write("DELETE FROM mns_tallies WHERE queue = ?", (queue_id,))
+        return found
 
     def hidden_numbers(self, queue_id: QueueId, priority: int, now: Millis) -> list[HiddenNumber]:
         """Return the messages hidden at *now* by instant."""

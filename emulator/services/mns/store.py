@@ -171,6 +171,14 @@ class MessageStore(Protocol):
         """Return (priority, number of messages). Walks the queue's index: once per queue after a start."""
         ...
 
+    def put_tally(self, queue_id: QueueId, numbers: list[tuple[int, int]]) -> None:
+        """Keep (priority, number of messages) of a queue that is not used any more in this run."""
+        ...
+
+    def take_tally(self, queue_id: QueueId) -> list[tuple[int, int]]:
+        """Return what an earlier run has kept of a queue, and forget it: from now on it changes."""
+        ...
+
     def hidden_numbers(self, queue_id: QueueId, priority: int, now: Millis) -> list[HiddenNumber]:
         """Return the messages hidden at *now* by instant. Walks the hidden part: once per queue after a start."""
         ...
