@@ -26,6 +26,15 @@ class Demand:
     facts: tuple[tuple[str, str], ...] = ()
 
 
+def pass_role(account: str, role: str, service: str) -> Demand:
+    """Return the right to give *role* to something of a cloud *service*.
+
+    It is about the role of the account that will be acted as, however its resource name is written.
+    """
+    name = role.rpartition("/")[2]
+    return Demand("ram:PassRole", f"acs:ram::{account}:role/{name}", (), (("acs:Service", service),))
+
+
 class Verdict(Enum):
     """What policies say about a demand."""
 

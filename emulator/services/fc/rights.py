@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from emulator.auth.permissions.judge import Demand
+from emulator.auth.permissions.judge import Demand, pass_role
 from emulator.dialect.context import RequestContext
 from emulator.kernel.identity import World
 from emulator.services.fc.dialects.routing import Route
@@ -62,7 +62,7 @@ def demands(route: Route, segments: Mapping[str, str], context: RequestContext) 
     yield Demand(f"fc:{_ACTIONS.get(operation, operation)}", _arn(world, path), general)
     role = body.get(_GIVING_ROLES.get(operation, ""))
     if isinstance(role, str) and role:
-        yield Demand("ram:PassRole", role, (), (("acs:Service", SERVICE),))
+        yield pass_role(world.account, role, SERVICE)
 
 
 def invocation(world: World, service: str | None, function: str, qualifier: str | None) -> Demand:

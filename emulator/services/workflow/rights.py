@@ -7,7 +7,7 @@ covers its executions, schedules, versions and aliases is assumed.
 
 from collections.abc import Iterator, Mapping
 
-from emulator.auth.permissions.judge import Demand
+from emulator.auth.permissions.judge import Demand, pass_role
 from emulator.kernel.identity import World
 
 SERVICE = "fnf.aliyuncs.com"
@@ -29,7 +29,7 @@ def demands(world: World, operation: str, parameters: Mapping[str, str]) -> Iter
         yield about_flow(world, operation, flow, parameters)
     role = parameters.get("RoleArn", "")
     if role and operation in {"CreateFlow", "UpdateFlow"}:
-        yield Demand("ram:PassRole", role, (), (("acs:Service", SERVICE),))
+        yield pass_role(world.account, role, SERVICE)
 
 
 def about_flow(world: World, operation: str, flow: str, parameters: Mapping[str, str] | None = None) -> Demand:

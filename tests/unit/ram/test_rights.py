@@ -115,6 +115,14 @@ def test_giving_a_role_needs_the_right_to_pass_it():
     assert [dict(each.facts)["acs:Service"] for each in givers] == ["fc.aliyuncs.com"] * 3 + ["fnf.aliyuncs.com"]
 
 
+@pytest.mark.parametrize("written", ["acs:ram::123:role/x", "acs:ram:::role/x", "acs:ram::999:role/x", "role/x", "x"])
+def test_role_is_the_same_however_it_is_written(written):
+    """A denial to pass a role cannot be gone round by spelling its name in another way."""
+    (given,) = of_fc("2016", "POST", "/services", serviceName="s", role=written)[1:]
+
+    assert given.resource == "acs:ram::123:role/x"
+
+
 def test_broken_body_is_left_to_the_operation():
     """What cannot be read gives no further right, and no error of its own."""
     made = context("POST", "/functions", b"{")
