@@ -193,10 +193,7 @@ class TlsListener:
         except BaseException:
             sock.close()
             raise
-        sock.recv(asked.size)
-        if asked.is_connect:
-            await asyncio.get_running_loop().sock_sendall(sock, ESTABLISHED)
-        await splice(sock, upstream, b"" if asked.is_connect else asked.onward_head())
+        await splice(sock, upstream, asked)
 
     async def _refuse(self, sock: socket.socket, refusal: tuple[int, str]) -> None:
         await self._begin(sock, HttpProtocol(self._connections, refusal=refusal))

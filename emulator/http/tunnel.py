@@ -63,11 +63,18 @@ async def dial(asked: ProxyRequest) -> socket.socket:
     raise NoWayThere(502, f"{asked.host} cannot be reached: {problem}") from problem
 
 
-async def splice(client: socket.socket, upstream: socket.socket, first: bytes) -> None:
-    """Send *first* upstream and then pass bytes on in both directions until both sides have ended; closes both."""
+async def splice(client: socket.socket, upstream: socket.socket, asked: ProxyRequest) -> None:
+    """Take the head that *client* sent, then pass bytes on in both directions until both sides have ended; closes both.
+
+    The client's part of the conversation begins after its ``CONNECT``, or with the head as the other host is to get it.
+    """
     loop = asyncio.get_running_loop()
     try:
-        await loop.sock_sendall(upstream, first)
+        client.recv(asked.size)
+        if asked.is_connect:
+            await loop.sock_sendall(client, ESTABLISHED)
+        else:
+            await loop.sock_sendall(upstream, asked.onward_head())
         async with asyncio.TaskGroup() as directions:
             directions.create_task(_pump(client, upstream))
             directions.create_task(_pump(upstream, client))

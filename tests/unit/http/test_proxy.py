@@ -300,3 +300,28 @@ def test_host_that_cannot_be_reached_is_told(tmp_path, monkeypatch):
 
     assert head.split()[1] == b"502"
     assert b"127.0.0.1 cannot be reached" in body
+
+
+def test_open_tunnels_end_with_the_server(tmp_path, monkeypatch):
+    """Neither side is left waiting for the other."""
+    monkeypatch.setattr(tunnel, "is_public", lambda address: True)
+    ended = asyncio.Event()
+
+    async def wait(reader, writer):
+        with contextlib.suppress(OSError):
+            await reader.read()
+        ended.set()
+        writer.close()
+
+    async def scenario(server):
+        other = await asyncio.start_server(wait, "127.0.0.1", 0)
+        port = other.sockets[0].getsockname()[1]
+        async with other, opened(server.https_port) as (reader, writer):
+            writer.write(connect(f"127.0.0.1:{port}", credentials("forward")))
+            await reader.readuntil(b"\r\n\r\n")
+            await server.stop(0)
+            rest = await reader.read()
+            await ended.wait()
+            return rest
+
+    assert run(tmp_path, scenario) == b""
