@@ -1,0 +1,3 @@
+module example.com/localyun/fc
+
+go 1.21
