@@ -69,6 +69,10 @@ class RpcFront:
         """Return the error for a body over *limit* bytes."""
         return RequestTooLarge(limit=limit)
 
+    def not_text(self, name: str) -> ServiceError:
+        """Return the error for a parameter whose bytes are no UTF-8, which no operation can look up or keep."""
+        return InvalidParameter(name=name)
+
     def rights(self, operation: str, parameters: Parameters, context: RequestContext) -> Iterable[Demand]:
         """Return the rights that a call of *operation* needs."""
         del parameters
@@ -112,7 +116,7 @@ class RpcFront:
         if found is None:
             return ()
         context.operation = found[0]
-        return self.rights(found[0], parameters_of(context), context)
+        return self.rights(found[0], self._parameters_of(context), context)
 
     def handle(self, context: RequestContext) -> Answer:
         """Find the operation, run it, write its reply.
@@ -130,7 +134,7 @@ class RpcFront:
             context.operation = action
             raise self.unknown_action(action)
         context.operation, operation = found
-        reply = operation(context, parameters_of(context))
+        reply = operation(context, self._parameters_of(context))
         if isinstance(reply, dict):
             return self._render(reply, context)
         return self._finish(reply, context)
@@ -146,6 +150,18 @@ class RpcFront:
         if isinstance(error, PopError):
             body["Recommend"] = ""
         return _write(error.http_status, body, "Error", context)
+
+    def _parameters_of(self, context: RequestContext) -> Parameters:
+        """Return the operation's own parameters: query and form merged, the form wins, system parameters left out.
+
+        Raises: ServiceError for what is no text.
+        """
+        merged = dict(context.request.query_pairs)
+        merged.update(context.request.form_pairs)
+        for name, value in merged.items():
+            if not (name.isascii() and value.isascii()) and not (_is_text(name) and _is_text(value)):
+                raise self.not_text(name.encode("utf-8", "replace").decode())
+        return {name: value for name, value in merged.items() if name not in SYSTEM_PARAMETERS}
 
     def _finish(self, reply: Awaitable[Reply], context: RequestContext) -> Awaitable[Response]:
         if isinstance(reply, asyncio.Future):
@@ -184,19 +200,6 @@ def action_of(context: RequestContext) -> str:
 def version_of(context: RequestContext) -> str:
     """Return the API version: the parameter ``Version``, else the header ``x-acs-version``, else ``""``."""
     return _system(context, "Version") or context.request.headers.get("x-acs-version")
-
-
-def parameters_of(context: RequestContext) -> Parameters:
-    """Return the operation's own parameters: query and form merged, the form wins, system parameters left out.
-
-    Raises: InvalidParameter for bytes that are no UTF-8, which no operation can look up or keep.
-    """
-    merged = dict(context.request.query_pairs)
-    merged.update(context.request.form_pairs)
-    for name, value in merged.items():
-        if not (name.isascii() and value.isascii()) and not (_is_text(name) and _is_text(value)):
-            raise InvalidParameter(name=name.encode("utf-8", "replace").decode())
-    return {name: value for name, value in merged.items() if name not in SYSTEM_PARAMETERS}
 
 
 def _is_text(value: str) -> bool:

@@ -48,6 +48,10 @@ class WorkflowFront(RpcFront):
         """Return this service's error for a request over the limit."""
         return EntityTooLarge(limit=limit)
 
+    def not_text(self, name: str) -> ServiceError:
+        """Return this service's error for a parameter that is no text."""
+        return InvalidArgument(reason=f"{name} is not valid UTF-8.")
+
     def rights(self, operation: str, parameters: Parameters, context: RequestContext) -> Iterable[Demand]:
         """Return the rights that a call of *operation* needs."""
         return rights.demands(context.world, operation, parameters)
