@@ -26,6 +26,7 @@ KEPT_HEADERS = (
 
 DEFAULT_TYPE = "application/octet-stream"
 _META = "x-oss-meta-"
+_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 
 
 def place_of(request: Request) -> Place:
@@ -61,8 +62,11 @@ class Call:
         )
 
     def header(self, name: str) -> str:
-        """Return a header's value without the blanks around it, empty when it is not there."""
-        return self.request.headers.get(name).strip()
+        """Return a header's value without the blanks around it, empty when it is not there.
+
+        Raises: InvalidArgument for one of a form that no header can have.
+        """
+        return sendable(name, self.request.headers.get(name).strip())
 
     def number(self, name: str, default: int, most: int, *, least: int = 0) -> int:
         """Return a number of the query.
@@ -127,7 +131,10 @@ class Call:
         Raises: InvalidArgument, InvalidTag.
         """
         headers = {name: value for name in KEPT_HEADERS if (value := self.header(name.lower()))}
-        metadata = {name[len(_META) :]: value.strip() for name, value in self.request.headers.starting_with(_META)}
+        metadata = {
+            name[len(_META) :]: sendable(name, value.strip())
+            for name, value in self.request.headers.starting_with(_META)
+        }
         if sum(len(name) + len(value) for name, value in metadata.items()) > limits.METADATA_BYTES:
             raise InvalidArgument(
                 f"The total size of user metadata is over {limits.METADATA_BYTES} bytes.", name=_META, value=""
@@ -207,6 +214,18 @@ class Call:
         if match is None or int(match[1]) > int(match[2]):
             raise InvalidArgument(name="x-oss-copy-source-range", value=text[:100])
         return Span(int(match[1]), int(match[2]) + 1)
+
+
+def sendable(name: str, value: str) -> str:
+    """Return the value of a header that readers are to get back.
+
+    A form and a query can hold what no header can.
+
+    Raises: InvalidArgument.
+    """
+    if not re.fullmatch(_NAME, name) or any(mark in value for mark in "\r\n\0"):
+        raise InvalidArgument(name=name[:100], value=value[:100])
+    return value
 
 
 def checked_tags(pairs: list[tuple[str, str]]) -> dict[str, str]:

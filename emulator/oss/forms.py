@@ -14,7 +14,7 @@ from emulator.dialect.multipart import FormField, MalformedForm, read_form
 from emulator.dialect.xml import Element
 from emulator.http.message import Headers, Request, Response
 from emulator.oss import wire
-from emulator.oss.call import Call
+from emulator.oss.call import Call, sendable
 from emulator.oss.errors import AccessDenied, InvalidArgument, InvalidPolicyDocument
 from emulator.oss.object_api import written
 from emulator.oss.objects import Objects, Place
@@ -45,6 +45,7 @@ async def post_object(objects: Objects, call: Call) -> Response:
             f"Bucket POST must contain a field named '{missing}'.", name=missing, value=""
         )  # fmt: skip
     check_policy(_policy(form["policy"]), {**form.fields, "bucket": call.place.bucket}, len(file.content))
+    sendable("success_action_redirect", form["success_action_redirect"])
     key = form["key"].replace("${filename}", file.filename.rpartition("/")[2].rpartition("\\")[2])
     headers = {"content-type": file.content_type, **form.fields}
     said = Call(call.context, Request("POST", "/", Headers(headers.items()), file.content))

@@ -6,7 +6,7 @@ from urllib.parse import quote, unquote
 from emulator.dialect.dates import http_date
 from emulator.http.message import Pairs, Response
 from emulator.oss import limits, wire
-from emulator.oss.call import KEPT_HEADERS, Call
+from emulator.oss.call import KEPT_HEADERS, Call, sendable
 from emulator.oss.errors import InvalidArgument, NoSuchKey
 from emulator.oss.model import OBJECT_ACLS, Span, StoredObject, span_of
 from emulator.oss.objects import Objects
@@ -164,7 +164,9 @@ def described(stored: StoredObject) -> Pairs:
 
 def _overridden(headers: Pairs, call: Call) -> Pairs:
     """Return *headers* as the query of a read wants them."""
-    wanted = {name: value for name in KEPT_HEADERS if (value := call.query.get(f"response-{name.lower()}"))}
+    wanted = {
+        name: sendable(name, value) for name in KEPT_HEADERS if (value := call.query.get(f"response-{name.lower()}"))
+    }
     return [(name, value) for name, value in headers if name not in wanted] + list(wanted.items())
 
 

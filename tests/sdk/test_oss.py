@@ -712,3 +712,21 @@ def test_forms_that_the_policy_does_not_allow_are_refused(emulator, bucket):
     assert unreadable.status_code == 400
     assert keys(bucket.list_objects()) == []
     assert requests.post(url, data=good, files=file).status_code == 204
+
+
+def test_what_no_header_can_hold_is_refused(emulator, bucket):
+    """Line breaks of a form's field or of a signed query never reach an answer's head."""
+    bucket.put_object("a", b"1")
+    url = bucket.sign_url("GET", "a", 60, params={"response-content-type": "text/x\r\nInjected: 1"})
+    posted = f"{emulator.url}/{bucket.bucket_name}"
+    file = {"file": ("a", b"12345")}
+
+    read = requests.get(url)
+    forms = [
+        requests.post(posted, data=form_for(emulator, bucket, key="b", **{name: value}), files=file).status_code
+        for name, value in (("x-oss-meta-k", "v\r\nInjected: 1"), ("x-oss-meta-a b", "v"), ("Cache-Control", "a\nb"))
+    ]
+
+    assert (read.status_code, "<Code>InvalidArgument</Code>" in read.text) == (400, True)
+    assert forms == [400] * 3
+    assert keys(bucket.list_objects()) == ["a"]
