@@ -2,10 +2,8 @@
 
 import base64
 import io
-import tempfile
 import zipfile
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 CODE = "def handler(event, context):\n    return event\n"
@@ -21,14 +19,6 @@ def package() -> bytes:
     with zipfile.ZipFile(sink, "w") as archive:
         archive.writestr("index.py", CODE)
     return sink.getvalue()
-
-
-@cache
-def zip_file() -> Path:
-    """Return the package as a file."""
-    with tempfile.NamedTemporaryFile(suffix=".zip", delete=False) as file:
-        file.write(package())
-    return Path(file.name)
 
 
 _TEXTS = {
