@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from emulator.auth.oss import resource
 from emulator.auth.permissions.judge import Demand
 from emulator.dialect.context import RequestContext
-from emulator.dialect.multipart import MalformedForm, is_form, read_form
+from emulator.dialect.multipart import MalformedForm, read_form
 from emulator.http.message import Request
 from emulator.oss.subresources import choosing
 
@@ -44,10 +44,8 @@ def demands(context: RequestContext) -> Iterator[Demand]:
         yield _demand(context, "ListBuckets", "*")
     elif not key and (method, sub) == ("POST", "delete"):
         yield _demand(context, "DeleteObject", f"{bucket}/*")
-    elif not key and method == "POST" and is_form(request.headers.get("content-type")):
-        yield _demand(context, "PutObject", f"{bucket}/{_key_of_form(request)}")
     elif not key and (method, sub) == ("POST", ""):
-        yield _demand(context, "PutObject", f"{bucket}/*")  # a form, which holds the name
+        yield _demand(context, "PutObject", f"{bucket}/{_key_of_form(request) or '*'}")
     elif not key:
         asked = tuple((f"oss:{name.title()}", query.get(name, "")) for name in ("prefix", "delimiter"))
         action = _BUCKET.get((method, sub), f"{method.title()}Bucket{sub[:1].upper()}{sub[1:]}")
