@@ -30,17 +30,21 @@ CLIENTS = {
     "tea-fnf": "Flows", "tea-fnf-default-credentials": "Flows", "tea-fnf-async": "Flows",
     "fc2-http": "services", "fc2-https": "services",
     "fc3": "functions", "fc3-regional": "functions", "fc3-async": "functions", "fc-open": "services",
+    "fc-open-default": "services", "fc-open-trigger-http": "triggered", "fc-open-trigger-https": "triggered",
+    "tea-fnf-http": "Flows",
     "mns-http": "hello", "mns-https": "hello", "mns-open": "Success", "sts": "AccountId",
 }  # fmt: skip
 
 NODE_CLIENTS = {
     "pop-http": "Flows", "pop-https": "Flows", "fnf": "Flows", "fc2-http": "services", "fc2-https": "services",
-    "fc3": "functions", "mns-http": "hello", "mns-https": "hello", "ali-mns": "MessageId",
+    "fc3": "functions", "fc3-regional": "functions", "sts": "accountId", "mns-http": "hello", "mns-https": "hello",
+    "ali-mns": "MessageId",
 }  # fmt: skip
 
 NODE_PACKAGES = {
     "pop": "@alicloud/pop-core", "fnf": "@alicloud/fnf-2019-03-15", "fc2": "@alicloud/fc2",
-    "fc3": "@alicloud/fc20230330", "mns": "@alicloud/mns", "ali-mns": "ali-mns",
+    "fc3": "@alicloud/fc20230330", "fc3-regional": "@alicloud/fc20230330",
+    "sts": "@alicloud/sts20150401", "mns": "@alicloud/mns", "ali-mns": "ali-mns",
 }  # fmt: skip
 
 

@@ -49,6 +49,17 @@ const CLIENTS = {
     const client = new Client(new Config({ ...key, endpoint, regionId: REGION }));
     return (await client.listFunctions(new ListFunctionsRequest({}))).body;
   },
+  'fc3-regional': async () => {
+    const { default: Client, ListFunctionsRequest } = require('@alicloud/fc20230330');
+    const { Config } = require('@alicloud/openapi-core').$OpenApiUtil;
+    const client = new Client(new Config({ ...key, regionId: REGION })); // calls fc.aliyuncs.com
+    return (await client.listFunctions(new ListFunctionsRequest({}))).body;
+  },
+  sts: async () => {
+    const { default: Client } = require('@alicloud/sts20150401');
+    const { Config } = require('@alicloud/openapi-core').$OpenApiUtil;
+    return (await new Client(new Config({ ...key, regionId: REGION })).getCallerIdentity()).body;
+  },
   'mns-http': mns(false),
   'mns-https': mns(true),
   'ali-mns': async () => {

@@ -7,7 +7,9 @@ import asyncio
 import json
 import logging
 import os
+import pathlib
 import sys
+import tempfile
 
 ACCOUNT = os.environ["ACCOUNT_ID"]
 REGION = os.environ["REGION"]
@@ -44,6 +46,13 @@ def tea_fnf():
     from alibabacloud_fnf20190315.models import ListFlowsRequest
 
     return Client(config()).list_flows(ListFlowsRequest()).body.to_map()
+
+
+def tea_fnf_http():
+    from alibabacloud_fnf20190315.client import Client
+    from alibabacloud_fnf20190315.models import ListFlowsRequest
+
+    return Client(config(protocol="http")).list_flows(ListFlowsRequest()).body.to_map()
 
 
 def tea_fnf_default_credentials():
@@ -110,6 +119,36 @@ def fc_open():
     return made.list_services(ListServicesRequest()).body.to_map()
 
 
+def fc_open_default():
+    from alibabacloud_fc_open20210406.client import Client
+    from alibabacloud_fc_open20210406.models import ListServicesRequest
+
+    return Client(config()).list_services(ListServicesRequest()).body.to_map()
+
+
+def fc_open_trigger(scheme):
+    """Call an HTTP trigger that wants signatures, which this client sends past its own way for other operations."""
+    import fc2 as sdk
+    from alibabacloud_fc_open20210406.client import Client
+
+    host = f"{ACCOUNT}.{REGION}.fc.aliyuncs.com"
+    functions = sdk.Client(endpoint=f"https://{host}", accessKeyID=KEY, accessKeySecret=SECRET)
+    service = f"clients-{scheme}"
+    functions.create_service(service)
+    code = b"def handler(environ, start):\n    start('200 OK', [])\n    return [b'triggered']\n"
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "index.py").write_bytes(code)
+        functions.create_function(service, "web", "python3.10", "index.handler", codeDir=folder)
+    functions.create_trigger(service, "web", "http", "http", {"authType": "function", "methods": ["GET"]}, "", "")
+    try:
+        address = f"{scheme}://{host}/2016-08-15/proxy/{service}/web/"
+        return Client(config(endpoint=host)).invoke_httptrigger(address, "GET", None, {}).text
+    finally:
+        functions.delete_trigger(service, "web", "http")
+        functions.delete_function(service, "web")
+        functions.delete_service(service)
+
+
 def mns_http():
     return mns("http")
 
@@ -158,6 +197,7 @@ CLIENTS = {
     "core-fnf-https": lambda: core("https"),
     "core-sts-https": core_sts,
     "tea-fnf": tea_fnf,
+    "tea-fnf-http": tea_fnf_http,
     "tea-fnf-default-credentials": tea_fnf_default_credentials,
     "tea-fnf-async": tea_fnf_async,
     "fc2-http": fc2_http,
@@ -166,6 +206,9 @@ CLIENTS = {
     "fc3-regional": fc3_regional,
     "fc3-async": fc3_async,
     "fc-open": fc_open,
+    "fc-open-default": fc_open_default,
+    "fc-open-trigger-http": lambda: fc_open_trigger("http"),
+    "fc-open-trigger-https": lambda: fc_open_trigger("https"),
     "mns-http": mns_http,
     "mns-https": mns_https,
     "mns-open": mns_open,
