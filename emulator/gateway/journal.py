@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from emulator.dialect.dates import iso_millis
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.tracing import fields_of, trace_of
+from emulator.kernel.tracing import fields_of, trace, trace_of
 
 LINES: Final = 5_000
 """A line is some 600 bytes: together three megabytes, once so many have come."""
@@ -49,13 +49,19 @@ class _Line:
         return told | {"trace": self.trace} if self.trace else told
 
 
+def _line(record: logging.LogRecord, present: str) -> _Line:
+    """Return the line of a record that was logged while *present* was the trace."""
+    fields = fields_of(record)
+    return _Line(int(record.created * 1000), record, fields, trace_of(fields, present))
+
+
 class Journal(logging.Handler):
     """Keeps what is logged from `open` to `close`, at the level the program logs at."""
 
     def __init__(self, clock: Clock, lines: int = LINES) -> None:
         super().__init__(logging.INFO)
         self._clock = clock
-        self._lines: deque[_Line] = deque(maxlen=lines)
+        self._lines: deque[_Line | tuple[logging.LogRecord, str]] = deque(maxlen=lines)
 
     def open(self) -> None:
         """Begin to keep lines."""
@@ -66,10 +72,10 @@ class Journal(logging.Handler):
         logging.getLogger().removeHandler(self)
         super().close()
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep one record."""
-        fields = fields_of(record)
-        self._lines.append(_Line(int(record.created * 1000), record, fields, trace_of(fields)))
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Keep one record, without the lock and filters of other handlers: this is on the way of every request."""
+        self._lines.append((record, trace()))
+        return True
 
     def output(self, function: str, request: str, text: bytes) -> None:
         """Keep a piece of what a function wrote while it served *request*."""
@@ -84,7 +90,7 @@ class Journal(logging.Handler):
         """
         if not request:
             return []
-        lines = list(self._lines)
+        lines = [each if isinstance(each, _Line) else _line(*each) for each in list(self._lines)]
         calls = {line.request for line in lines if request in {line.trace, line.request}} - {""}
         return [
             line.rendered()

@@ -33,6 +33,10 @@ def fields_of(record: LogRecord) -> Mapping[str, Any]:
     return record.args if isinstance(record.args, Mapping) else {}
 
 
-def trace_of(fields: Mapping[str, Any]) -> str:
-    """Return the trace of the line that is being logged with *fields*, "" when nobody's request is behind it."""
-    return str(fields.get("trace") or trace() or fields.get("request") or "")
+def trace_of(fields: Mapping[str, Any], present: str | None = None) -> str:
+    """Return the trace of a line with *fields*, logged while *present* was the trace; "" when nobody is behind it.
+
+    None is the trace of what runs now.
+    """
+    present = trace() if present is None else present
+    return str(fields.get("trace") or present or fields.get("request") or "")
