@@ -17,8 +17,8 @@ from emulator.declared.mns import DeclaredMessaging
 from emulator.deploy.front import DeploymentsFront
 from emulator.deploy.store import Deployments
 from emulator.dialect.context import Front
-from emulator.gateway.names import FunctionNames
 from emulator.gateway.journal import Journal
+from emulator.gateway.names import FunctionNames
 from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
 from emulator.joints.flows import FlowMessages, FunctionCalls
 from emulator.joints.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions

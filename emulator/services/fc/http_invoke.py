@@ -17,7 +17,7 @@ from emulator.http.fields import Unsendable, field_name, join_head
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Principal
-from emulator.services.fc import limits
+from emulator.services.fc import cors, limits
 from emulator.services.fc.checks import is_custom
 from emulator.services.fc.errors import AccessDenied, BadResponse, EntityTooLarge, InvalidArgument
 from emulator.services.fc.http_envelope import Answered, Asked, read_result, render_event
@@ -52,6 +52,8 @@ class HttpInvoker:
         Raises: AccessDenied, InvalidArgument, BadResponse, and what a call raises: `Invoker.check` and `Invoker.run`.
         """
         trigger = target.trigger
+        if target.cors and (told := cors.preflight(target.cors, request)) is not None:
+            return Response(204, b"", told)
         check_allowed(request, target, principal)
         generation = "2.0" if trigger.service else "3.0"
         check_size(request, generation)
@@ -80,7 +82,10 @@ class HttpInvoker:
         if invoked.result.error_type:
             return _failed(invoked, request)
         try:
-            return await self._answer(invoked, request, generation, as_event=as_event)
+            response = await self._answer(invoked, request, generation, as_event=as_event)
+            if target.cors:
+                response.headers = cors.laid_over(response.headers, cors.allowed(target.cors, request))
+            return response
         except BadResponse:
             if invoked.result.stream is not None:
                 await invoked.result.stream.aclose()

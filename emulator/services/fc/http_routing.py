@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
+from emulator.services.fc.cors import Cors
 from emulator.services.fc.domain_model import Domain, place_of
 from emulator.services.fc.domain_sqlite import DomainStore
 from emulator.services.fc.errors import DomainNameNotFound, TriggerNotFound
@@ -44,6 +45,13 @@ class HttpTarget:
         if self.domain is not None:
             kinds.add((self.domain.config.get("authConfig") or {}).get("authType") or "anonymous")
         return frozenset(kinds)
+
+    @property
+    def cors(self) -> Cors:
+        """What web pages of other origins may do; empty when neither domain nor trigger says."""
+        of_domain = self.domain.config.get("corsConfig") if self.domain is not None else None
+        found = of_domain or self.trigger.config.get("corsConfig")
+        return found if isinstance(found, dict) else {}
 
     @property
     def token_rules(self) -> list[TokenRules]:
