@@ -73,6 +73,8 @@ def attributes_of(resource: Resource, world: World) -> dict[str, Any]:
 def _arns(kind: str, identity: tuple[str, ...], world: World) -> dict[str, Any]:
     place = f"{world.region}:{world.account}"
     match kind:
+        case "fc.service":
+            return {"ARN": f"acs:fc:{place}:services/{identity[0]}"}
         case "fc.function":
             arn = f"acs:fc:{place}:services/{identity[0]}/functions/{identity[1]}"
             return {"ARN": arn, "Arn": arn}

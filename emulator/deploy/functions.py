@@ -7,7 +7,8 @@ Source: Resource Orchestration Service, functions and pseudo parameters of templ
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from emulator.deploy.function_values import AROUND_TOKENS, NOTHING, VALUE_FUNCTIONS, Misuse, written
@@ -31,6 +32,16 @@ class Scope:
         self._mappings = mappings if isinstance(mappings, dict) else {}
         self._conditions = conditions
         self._deciding: list[str] = []
+        self._given = ""
+
+    @contextmanager
+    def giving(self, attribute: str) -> Iterator[None]:
+        """Let ``Ref`` give another attribute of the resources that have it."""
+        before, self._given = self._given, attribute
+        try:
+            yield
+        finally:
+            self._given = before
 
     # --- evaluation ----------------------------------------------------------------------------------------------
 
@@ -104,7 +115,7 @@ class Scope:
         if name.startswith("ALIYUN::"):
             return self._pseudo(part, name)
         if name in self.attributes:
-            return self.attribute(part, name, "")
+            return self.attribute(part, name, self._given if self._given in self.attributes[name] else "")
         part.problem(f"there is no parameter or resource {name}{suggestion(name, self._names())}")
         return None
 

@@ -6,8 +6,8 @@ Source: Funcraft, specification 2018-04-03.
 from collections.abc import Mapping
 from typing import Any
 
+from emulator.deploy import flow_definitions, roles, triggers
 from emulator.deploy import function_fields as fields
-from emulator.deploy import roles, triggers
 from emulator.deploy.building import Build, Builder, read_function_2
 from emulator.deploy.model import Resource
 from emulator.deploy.part import Part, suggestion
@@ -167,11 +167,15 @@ _SCHEDULE = (
 
 def flow(build: Build, part: Part, kind: str) -> None:
     """Add a flow, its role and its schedules."""
+    raw = part.member("Properties")
     place = build.properties(part)
+    if isinstance(place.value, dict) and "Definition" in place.value:
+        definition_here = flow_definitions.written(build, raw.member("Definition"))
+        place = place.with_value({**place.value, "Definition": definition_here})
     found = members(place, _FLOW, capital=True)
     definition = found.get("definition")
     if "definitionUri" in found:
-        definition = build.definition(place.member("DefinitionUri"))
+        definition = flow_definitions.in_file(build, place.member("DefinitionUri"))
     elif definition is None:
         place.problem("Definition or DefinitionUri is missing")
     role = found.get("role")

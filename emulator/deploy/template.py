@@ -13,13 +13,14 @@ from typing import Any
 
 from emulator.deploy.building import Build, Builder
 from emulator.deploy.files import Files
+from emulator.deploy.flow_definitions import names_in_file
 from emulator.deploy.function_values import NOTHING
 from emulator.deploy.functions import Scope, names_in
 from emulator.deploy.model import Blueprint, World
 from emulator.deploy.part import Part, suggestion
 from emulator.deploy.ros_functions import FUNCTION_TYPES
 from emulator.deploy.ros_services import SERVICE_TYPES
-from emulator.deploy.serverless_types import REFUSED, SERVERLESS_TYPES, SERVICE_TYPE
+from emulator.deploy.serverless_types import FLOW_TYPE, REFUSED, SERVERLESS_TYPES, SERVICE_TYPE
 from emulator.deploy.shapes import number
 
 TRANSFORM = "Aliyun::Serverless-2018-04-03"
@@ -52,7 +53,7 @@ def read_template(root: Part, world: World, files: Files, given: Mapping[str, st
     )
     build = Build(scope=scope, files=files, findings=root.findings)
     wanted = {part.name: part for part in resources.entries() if _is_wanted(part, scope)}
-    for part in _in_order(wanted):
+    for part in _in_order(wanted, build):
         _add(build, part)
     outputs = _outputs(root.member("Outputs"), scope)
     root.findings.check()
@@ -138,7 +139,7 @@ def _is_wanted(part: Part, scope: Scope) -> bool:
     return condition.value is None or scope.holds(condition)
 
 
-def _in_order(wanted: Mapping[str, Part]) -> list[Part]:
+def _in_order(wanted: Mapping[str, Part], build: Build) -> list[Part]:
     """Return resources so that each comes after those it refers to; among equals the order of the file stays."""
     ordered: dict[str, Part] = {}
     under_way: list[str] = []
@@ -154,7 +155,7 @@ def _in_order(wanted: Mapping[str, Part]) -> list[Part]:
             part.problem(f"stands at the end of a chain of more than {_LONGEST_CHAIN} references")
             return
         under_way.append(name)
-        for needed in _needs(part, wanted):
+        for needed in _needs(part, wanted, build):
             visit(needed)
         under_way.pop()
         ordered[name] = part
@@ -164,7 +165,7 @@ def _in_order(wanted: Mapping[str, Part]) -> list[Part]:
     return list(ordered.values())
 
 
-def _needs(part: Part, wanted: Mapping[str, Part]) -> list[str]:
+def _needs(part: Part, wanted: Mapping[str, Part], build: Build) -> list[str]:
     depends = part.value.get("DependsOn") or []
     named = [str(name) for name in (depends if isinstance(depends, list) else [depends])]
     for name in named:
@@ -172,6 +173,9 @@ def _needs(part: Part, wanted: Mapping[str, Part]) -> list[str]:
             part.member("DependsOn").problem(f"there is no resource {name}")
     content = {key: item for key, item in part.value.items() if key not in {"Type", "DependsOn", "Condition"}}
     mentioned = names_in(content)
+    if part.value.get("Type") == FLOW_TYPE:
+        mentioned |= names_in_file(build, part)
+    mentioned |= {name.partition("/")[0] for name in mentioned}  # service/function
     inner = {owner for name, owner in _inside(wanted).items() if name in mentioned and owner != part.name}
     return named + [name for name in wanted if name in mentioned or name in inner]
 

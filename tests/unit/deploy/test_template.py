@@ -1,5 +1,6 @@
 """Templates -> resources."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,53 @@ def test_flow_comes_from_its_file_with_a_role_and_schedules(resources):
     assert flow["RoleArn"] == "acs:ram::123456:role/app-flow-role"
     assert ("ram.attachment", "System/AliyunFCInvocationAccess/app-flow-role") in found
     assert found["fnf.schedule", "flow/nightly"].properties["Payload"] == '{"a": 1}'
+
+
+@pytest.mark.parametrize("where", ["template", "file"])
+def test_references_in_a_definition_give_resource_names(resources, tmp_path, where):
+    """A flow names functions of its template, written after it, as the tasks want them; other text stays as it is."""
+    definition = {
+        "version": "v1",
+        "type": "flow",
+        "steps": [
+            {"type": "task", "name": "a", "resourceArn": {"Ref": "shop/hello"}},
+            {
+                "type": "pass",
+                "name": "b",
+                "outputMappings": [{"target": "t", "source": {"Fn::GetAtt": "news.TopicName"}}],
+            },
+        ],
+    }
+    if where == "file":
+        (tmp_path / "refers.yml").write_text(
+            "version: v1\ntype: flow\nsteps:\n  - {type: task, name: a, resourceArn: !Ref shop/hello}\n"
+            "  - type: pass\n    name: b\n"
+            "    outputMappings: [{target: t, source: !GetAtt news.TopicName}]\n"
+        )
+        text = FUNCRAFT.replace("flow.yml", "refers.yml")
+    else:
+        text = FUNCRAFT.replace("DefinitionUri: flow.yml", f"Definition: {json.dumps(definition)}")
+    head, service, rest = text.partition("  shop:\n")
+    body, flow, tail = rest.partition("  flow:\n")
+    flow_first = head + flow + tail + service + body
+
+    found = resources(flow_first)
+
+    steps = json.loads(found["fnf.flow", "flow"].properties["Definition"])["steps"]
+    assert steps[0]["resourceArn"] == "acs:fc:cn-hangzhou:123456:services/shop/functions/hello"
+    assert steps[1]["outputMappings"][0]["source"] == "news"
+    assert found["fc.trigger", "shop/hello/http"]
+
+
+def test_what_is_wrong_in_a_definition_file_is_told_with_its_own_line(blueprint, tmp_path):
+    """The line of the template leads to the file, the line after its name into it."""
+    (tmp_path / "refers.yml").write_text("version: v1\ntype: flow\nsteps:\n  - {resourceArn: !Ref shop/helo}\n")
+
+    told = problems_of(blueprint, FUNCRAFT.replace("flow.yml", "refers.yml"))
+
+    assert len(told) == 1
+    assert "refers.yml:4: steps.0.resourceArn.Ref: there is no parameter or resource shop/helo" in told[0][1]
+    assert "did you mean shop/hello" in told[0][1]
 
 
 def test_same_code_gives_the_same_package(blueprint):
