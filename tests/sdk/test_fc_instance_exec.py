@@ -1,6 +1,7 @@
 """Commands beside a running instance: `InstanceExec` through the official clients and as raw WebSocket messages."""
 
 import base64
+import gc
 import hashlib
 import hmac
 import json
@@ -9,15 +10,12 @@ import shutil
 import subprocess
 import threading
 import uuid
+import warnings
 from email.utils import formatdate
 
 import pytest
 
-pytestmark = [
-    pytest.mark.sdk,
-    # the classic client's library leaves its socket to the garbage collector when the server closes first
-    pytest.mark.filterwarnings("ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.sdk
 
 CODE = "def handler(event, context):\n    return 'done'\n"
 PATIENCE_S = 30
@@ -75,6 +73,10 @@ class Session:
         self.ended = self._closed.wait(PATIENCE_S)
         session.close()
         thread.join(PATIENCE_S)
+        with warnings.catch_warnings():  # the client's library may leave its socket to the garbage collector
+            warnings.simplefilter("ignore", ResourceWarning)
+            del session, thread
+            gc.collect()
 
 
 def test_a_command_runs_in_the_folder_and_with_the_variables_of_the_instance(emulator, instance):
