@@ -9,6 +9,7 @@ The programs do not know whether the service is the cloud or localyun: that is d
                         ALIBABA_CLOUD_ACCESS_KEY_SECRET
                         LOCALYUN_ACCOUNT_ID, ACCOUNT_ID  the account's id, for resource names
     --role-arn ARN   or ROLE_ARN                         the role of the flow; the cloud needs one
+    --record FILE                                        keep the executions when their flow is deleted, a line each
 """
 
 import argparse
@@ -153,7 +154,7 @@ class Session:
     def follow(self, flow, execution, on_event=None):
         """Print each event of the execution once, as it happens, then its result; return status, output and events.
 
-        *on_event* is called with every event after it was printed.
+        *on_event* is called with every event after it was printed. What is returned is recorded, if that is wanted.
         """
         events = []
         started = None
@@ -172,8 +173,20 @@ class Session:
                     on_event(event)
             if state["Status"] in FINAL:
                 say(f"execution {state['Status']}: {state.get('Output') or '{}'}")
-                return {**state, "Events": events}
+                finished = {**state, "Events": events}
+                self._record(finished)
+                return finished
             time.sleep(POLL_INTERVAL_S)
+
+    def _record(self, finished):
+        """Add an execution, as JSON on one line, to the file that was asked for."""
+        if not self.given.record:
+            return
+        try:
+            with open(self.given.record, "a", encoding="utf-8") as record:
+                record.write(json.dumps(finished) + "\n")
+        except OSError as error:  # no reason to leave the flow and all else behind
+            _complain(f"{self.given.record} cannot be written: {error.strerror}", 1)
 
     def _history(self, flow, execution):
         token = {}
@@ -229,6 +242,7 @@ def command_line(description, default_input):
     region = os.environ.get("LOCALYUN_REGION") or os.environ.get("REGION") or "cn-hangzhou"
     parser.add_argument("--region", default=region, help="default cn-hangzhou")
     parser.add_argument("--role-arn", default=os.environ.get("ROLE_ARN", ""), help="role of the flow")
+    parser.add_argument("--record", metavar="FILE", help="add each finished execution with its events to FILE, JSON")
     return parser
 
 

@@ -1,7 +1,9 @@
 """``flow graph``: a flow, or one of its executions, as a picture or as Mermaid text."""
 
 from argparse import Namespace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from emulator.cli import history as events
 from emulator.cli.client import Client
@@ -12,35 +14,32 @@ from emulator.cli.session import connect
 from emulator.cli.tree import spoken
 from emulator.cli.visits import Execution
 from emulator.config import Settings
-from emulator.kernel.frozen import frozen
 
 STANDARD_OUTPUT = "-"
 _SUFFIXES = {"svg": "svg", "mermaid": "mmd"}
 
 
-@frozen
-class _Subject:
-    """What is to be drawn: the definition, the heading, and the execution if one was asked for."""
-
-    definition: str
-    title: str
-    execution: Execution | None = None
-
-
 def graph(arguments: Namespace, settings: Settings) -> int:
     """Write the picture to a file and print the file's name, or write it to standard output."""
-    subject = _subject(connect(settings), arguments)
-    text = picture(subject.definition, subject.title, subject.execution, arguments.format)
+    text = _drawn(connect(settings), arguments)
     if arguments.output == STANDARD_OUTPUT:
         say(text.rstrip("\n"))
         return 0
     path = Path(arguments.output or f"{arguments.flow}.{_SUFFIXES[arguments.format]}")
+    write(path, text)
+    say(f"wrote {path}")
+    return 0
+
+
+def write(path: Path, text: str) -> None:
+    """Write the text of a picture to a file.
+
+    Raises: CommandFailed when that is not possible.
+    """
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise CommandFailed(f"{path} cannot be written: {error.strerror}") from error
-    say(f"wrote {path}")
-    return 0
 
 
 def picture(definition: str, title: str, execution: Execution | None, form: str) -> str:
@@ -72,14 +71,22 @@ def picture(definition: str, title: str, execution: Execution | None, form: str)
     return svg.render(draw(model, notes), title, run)
 
 
-def _subject(client: Client, arguments: Namespace) -> _Subject:
+def picture_of_execution(described: Mapping[str, Any], history: Iterable[events.Event], form: str) -> str:
+    """Return the text of a picture of an execution, of the answer of DescribeExecution and every event.
+
+    Raises: CommandFailed as `picture` does.
+    """
+    execution = Execution()
+    for event in history:
+        execution.add(event)
+    title = f"{described['FlowName']} / {described['Name']}  {spoken(execution.status)}"
+    return picture(str(described["FlowDefinition"]), title, execution, form)
+
+
+def _drawn(client: Client, arguments: Namespace) -> str:
     flow = arguments.flow
     if arguments.execution is None:
-        return _Subject(definition=str(client.workflow("DescribeFlow", Name=flow)["Definition"]), title=flow)
+        return picture(str(client.workflow("DescribeFlow", Name=flow)["Definition"]), flow, None, arguments.format)
     name = arguments.execution or latest(client, flow)
     described = client.workflow("DescribeExecution", FlowName=flow, ExecutionName=name)
-    execution = Execution()
-    for event in events.read(client, flow, name):
-        execution.add(event)
-    title = f"{flow} / {name}  {spoken(execution.status)}"
-    return _Subject(definition=str(described["FlowDefinition"]), title=title, execution=execution)
+    return picture_of_execution(described, events.read(client, flow, name), arguments.format)

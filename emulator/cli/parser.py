@@ -294,12 +294,11 @@ def _add_tutorial(commands: "_Commands[ArgumentParser]") -> None:
     tutorial.set_defaults(help_of=tutorial)
     actions = tutorial.add_subparsers(title="actions", metavar="ACTION")
     _command(actions, "list", "tutorial:show_list", "list the tutorials")
-    run = _command(
-        actions, "run", "tutorial:run", "run a tutorial; starts an emulator when none answers", prints_data=False
-    )
+    run = _command(actions, "run", "tutorial:run", "run a tutorial; starts an emulator when none answers")
     run.add_argument("name", metavar="NAME")
     run.add_argument("--input", metavar="JSON", help="input of the execution (default: the tutorial's own)")
     run.add_argument("--sdk", choices=("core", "tea"), default="core", help="official SDK to use (default: core)")
+    run.add_argument("--graph", metavar="FILE", help="file for the picture of the execution, SVG or .mmd for Mermaid")
 
 
 _GROUPS = (

@@ -5,22 +5,25 @@ import os
 import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
+from typing import TextIO
 
-from emulator.cli import background
+from emulator.cli import background, recorded
 from emulator.cli.client import Client
+from emulator.cli.drawing import STANDARD_OUTPUT
 from emulator.cli.endpoint import VARIABLE as ENDPOINT_VARIABLE
 from emulator.cli.failures import CommandFailed, NoEmulator, WrongUsage
-from emulator.cli.output import say, say_json, say_table
+from emulator.cli.output import note, say, say_json, say_table
 from emulator.cli.ports import is_taken
 from emulator.cli.samples import locate
 from emulator.cli.session import connect, wants_json
+from emulator.cli.tutorials import TUTORIALS, Tutorial, named
 from emulator.cli.upload import ensure_function
 from emulator.cli.welcome import command
 from emulator.config import Settings
-from emulator.kernel.frozen import frozen
 from emulator.keyfile import FILE_NAME as KEY_FILE
 
 SDK_PACKAGES = {
@@ -29,114 +32,10 @@ SDK_PACKAGES = {
 }
 """What each generation of the workflow SDK installs; a tutorial may name more."""
 
+PICTURES = "graphs"
+"""The folder in the state folder that the pictures of executions go to."""
+
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-
-
-@frozen
-class Tutorial:
-    """A sample application with a ``client.py`` that needs some functions."""
-
-    name: str
-    short_name: str
-    title: str
-    flow: str
-    service: str
-    functions: tuple[str, ...]
-    default_input: str
-    duration: str
-    keeps_flow: bool = False
-    """Whether the flow is there afterwards, so that its history can be looked at."""
-    packages: tuple[str, ...] = ()
-    """Packages of further SDKs."""
-
-
-TUTORIALS = (
-    Tutorial(
-        name="poll-for-task-status",
-        short_name="polling",
-        title="start a job and ask for its status until it is done",
-        flow="fnf-demo-poll-for-task-status",
-        service="fnf-demo",
-        functions=("StartJob", "GetJobStatus"),
-        default_input='{"delay": 20}',
-        duration="about 40 seconds",
-        keeps_flow=True,
-    ),
-    Tutorial(
-        name="multi-step-transaction",
-        short_name="transaction",
-        title="book a journey in three steps and undo them when one fails",
-        flow="fnf-demo-multi-step-transaction",
-        service="fnf-demo",
-        functions=("Operation",),
-        default_input='{"buy_train_ticket_result": "success", "reserve_flight_result": "success", '
-        '"reserve_hotel_result": false}',
-        duration="about 8 seconds",
-    ),
-    Tutorial(
-        name="mns-topic-callback",
-        short_name="topic",
-        title="publish a task to a topic; a subscribed function reports its result",
-        flow="fnf-demo-mns-topic-callback",
-        service="fnf-demo",
-        functions=("topicCallback",),
-        default_input='{"messageBody": "hello"}',
-        duration="about 2 seconds",
-        packages=("mns", "fc2", "aliyunsdkcore", "aliyunsdkfnf"),
-    ),
-    Tutorial(
-        name="mns-queue-callback",
-        short_name="queue",
-        title="give a task to a worker through a queue and wait for its report",
-        flow="fnf-demo-mns-queue-callback",
-        service="fnf-demo",
-        functions=(),
-        default_input="{}",
-        duration="about 3 seconds",
-        packages=("mns",),
-    ),
-    Tutorial(
-        name="callback",
-        short_name="callback",
-        title="wait until another program reports a task's result",
-        flow="fnf-demo-callback",
-        service="fnf-demo",
-        functions=("echo",),
-        default_input="{}",
-        duration="about 2 seconds",
-    ),
-    Tutorial(
-        name="versions-and-aliases",
-        short_name="versions",
-        title="call a published version through an alias, with an instance kept ready",
-        flow="fnf-demo-versions-and-aliases",
-        service="fnf-demo",
-        functions=("provision",),
-        default_input="{}",
-        duration="about 2 seconds",
-        packages=("fc2",),
-    ),
-    Tutorial(
-        name="timed-schedule",
-        short_name="schedule",
-        title="run a flow each minute by a schedule",
-        flow="fnf-demo-timed-schedule",
-        service="fnf-demo",
-        functions=("hello",),
-        default_input="null",
-        duration="about a second",
-    ),
-    Tutorial(
-        name="troubleshooting",
-        short_name="errors",
-        title="retry one error and redirect another",
-        flow="fnf-demo-troubleshooting",
-        service="fnf-demo",
-        functions=("Unstable",),
-        default_input='{"failures": 2}',
-        duration="about 4 seconds",
-    ),
-)
 
 
 def show_list(arguments: Namespace, settings: Settings) -> int:
@@ -152,33 +51,63 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
-    """Run one tutorial to its end; the exit code is 0 when it went as its README promises."""
-    tutorial = _named(arguments.name)
+    """Run one tutorial to its end; the exit code is 0 when it went as its README promises.
+
+    With ``--json`` what happens is told on the error stream, and the executions are printed at the end.
+    """
+    tutorial = named(arguments.name)
     given = arguments.input if arguments.input is not None else tutorial.default_input
     _check_input(given)
+    picture = _place_of_picture(arguments.graph, settings, tutorial)
     _check_sdk((*SDK_PACKAGES[arguments.sdk], *tutorial.packages))
-    samples = locate()
-    client = _emulator(settings)
+    tell = note if wants_json(arguments) else say
+    client = _emulator(settings, tell)
+    _bring_functions(tutorial, client, tell)
+    tell(f"running {tutorial.name} through the {arguments.sdk} SDK, {tutorial.duration}")
+    tell("")
+    with recorded.place() as record:
+        options = ["--sdk", arguments.sdk, "--input", given]
+        succeeded = _run_client(tutorial, client, options, record, sys.stderr if wants_json(arguments) else None)
+        executions = recorded.read(record)
+    drawn = recorded.draw(executions, picture)
+    if wants_json(arguments):
+        graph = str(picture) if drawn else None
+        shown = [recorded.with_mermaid(each) for each in executions]
+        say_json({"name": tutorial.name, "asPromised": succeeded, "graph": graph, "executions": shown})
+    else:
+        say()
+        if drawn:
+            say(f"graph of the {'last ' if len(executions) > 1 else ''}execution: {picture}")
+        _tell_what_next(tutorial, client, settings)
+    return 0 if succeeded else 1
+
+
+def _place_of_picture(given: str | None, settings: Settings, tutorial: Tutorial) -> Path:
+    """Return the file to draw to: the one that was given, or one in the state folder, where nobody's files are."""
+    if given is None:
+        return settings.config.state / PICTURES / f"{tutorial.name}.svg"
+    if given == STANDARD_OUTPUT:
+        raise WrongUsage("--graph takes the name of a file; --json prints the graph as Mermaid text")
+    return Path(given)
+
+
+def _bring_functions(tutorial: Tutorial, client: Client, tell: Callable[[str], None]) -> None:
+    folder = locate().functions / tutorial.service
     for function in tutorial.functions:
-        if ensure_function(client, tutorial.service, function, samples.functions / tutorial.service / function):
-            say(f"function {tutorial.service}/{function} created")
-    say(f"running {tutorial.name} through the {arguments.sdk} SDK, {tutorial.duration}")
-    say()
-    program = samples.apps / tutorial.name / "client.py"
-    arguments_of_program = ["--sdk", arguments.sdk, "--input", given, "--endpoint", client.endpoint.http]
-    code = subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, str(program), *arguments_of_program], env=_environment(client), check=False
-    ).returncode
-    say()
-    _tell_what_next(tutorial, client, settings)
-    return 0 if code == 0 else 1
+        if ensure_function(client, tutorial.service, function, folder / function):
+            tell(f"function {tutorial.service}/{function} created")
 
 
-def _named(name: str) -> Tutorial:
-    for tutorial in TUTORIALS:
-        if name in {tutorial.name, tutorial.short_name}:
-            return tutorial
-    raise WrongUsage(f"there is no tutorial {name!r}; there are: {', '.join(each.name for each in TUTORIALS)}")
+def _run_client(
+    tutorial: Tutorial, client: Client, options: Sequence[str], record: Path | None, output: TextIO | None
+) -> bool:
+    """Run the tutorial's program, which prints to *output* or else where we do; tell whether all went as promised."""
+    command = [sys.executable, str(locate().apps / tutorial.name / "client.py"), *options]
+    command += ["--endpoint", client.endpoint.http]
+    if record is not None:
+        command += ["--record", str(record)]
+    done = subprocess.run(command, env=_environment(client), stdout=output, check=False)  # noqa: S603 - our own program
+    return done.returncode == 0
 
 
 def _check_input(text: str) -> None:
@@ -194,7 +123,7 @@ def _check_sdk(packages: tuple[str, ...]) -> None:
         raise CommandFailed(f"the official SDK is not installed ({', '.join(missing)}): pip install 'localyun[sdk]'")
 
 
-def _emulator(settings: Settings) -> Client:
+def _emulator(settings: Settings, tell: Callable[[str], None]) -> Client:
     """Return a client for the emulator that answers, or for one started now."""
     client = connect(settings)
     try:
@@ -203,10 +132,10 @@ def _emulator(settings: Settings) -> Client:
         if os.environ.get(ENDPOINT_VARIABLE):
             raise
     else:
-        say(f"using the emulator at {client.endpoint.http}")
+        tell(f"using the emulator at {client.endpoint.http}")
         return client
     client = background.launch(_with_samples(settings))
-    say(f"started an emulator at {client.endpoint.http}")
+    tell(f"started an emulator at {client.endpoint.http}")
     return client
 
 

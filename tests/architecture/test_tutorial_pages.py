@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from emulator.cli.drawing import picture
-from emulator.cli.tutorial import TUTORIALS
+from emulator.cli.tutorials import TUTORIALS
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "tutorials"

@@ -1,10 +1,12 @@
 """The tutorials of the best-practice guide, run by the real command through the official clients."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -66,13 +68,20 @@ def test_transaction_is_undone_when_the_hotel_fails(tutorial):
     assert done.stdout.count("error=FC.Unknown") >= 4
 
 
-def test_transaction_goes_through_when_nothing_fails(tutorial):
-    """The text "fail" is no failure: only JSON false is."""
-    done = tutorial("transaction", "--sdk", "tea", "--input", '{"reserve_hotel_result": "fail"}')
+def test_transaction_goes_through_when_nothing_fails(tutorial, tmp_path):
+    """The text "fail" is no failure: only JSON false is. The JSON has the execution, its events and its graph."""
+    options = ("--json", "--graph", "drawn/transaction.mmd")
+    done = tutorial("transaction", "--sdk", "tea", "--input", '{"reserve_hotel_result": "fail"}', *options)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "execution Succeeded" in done.stdout
-    assert "OrderSucceeded\n" in done.stdout
+    assert "execution Succeeded" in done.stderr
+    assert "OrderSucceeded\n" in done.stderr
+    told = json.loads(done.stdout)
+    (execution,) = told["executions"]
+    assert (told["name"], told["asPromised"]) == ("multi-step-transaction", True)
+    assert (execution["Status"], execution["Events"][-1]["Type"]) == ("Succeeded", "ExecutionSucceeded")
+    assert execution["Mermaid"] == (tmp_path / told["graph"]).read_text()
+    assert re.search(r"class [\w,]+ succeeded", execution["Mermaid"])
 
 
 def test_worker_takes_a_task_from_the_queue_and_reports_it(tutorial):
@@ -84,21 +93,32 @@ def test_worker_takes_a_task_from_the_queue_and_reports_it(tutorial):
         assert told in done.stdout
 
 
-def test_script_reports_with_the_token_of_the_submitted_task(tutorial):
-    """The token is found in the event TaskSubmitted; the reported status comes out as s."""
+def test_script_reports_with_the_token_of_the_submitted_task(tutorial, emulator):
+    """The token is found in the event TaskSubmitted; the reported status comes out as s.
+
+    The flow is gone afterwards, the graph of its execution is not.
+    """
     done = tutorial("callback")
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert 'execution Succeeded: {"s":"ok"}' in done.stdout
     assert done.stdout.index("TaskSubmitted") < done.stdout.index("reported") < done.stdout.index("TaskSucceeded")
+    drawn = re.search(r"^graph of the execution: (.+)$", done.stdout, re.MULTILINE).group(1)
+    assert Path(drawn) == emulator.state / "graphs" / "callback.svg"
+    assert "mytask" in "".join(ElementTree.parse(drawn).getroot().itertext())
 
 
 @pytest.mark.parametrize(("failures", "caught", "retries"), [(2, "ValueError", 2), (4, "ErrorNeedsRetry", 4)])
 def test_errors_are_retried_and_the_last_is_redirected(tutorial, failures, caught, retries):
-    """ErrorNeedsRetry is retried up to three times; what is caught reaches the final step by name."""
-    done = tutorial("troubleshooting", "--input", f'{{"failures": {failures}}}')
+    """ErrorNeedsRetry is retried up to three times; what is caught reaches the final step by name.
+
+    A graph that cannot be written is told, and the run counts as it went.
+    """
+    done = tutorial("troubleshooting", "--input", f'{{"failures": {failures}}}', "--graph", f"{os.devnull}/errors.svg")
 
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "no graph: " in done.stderr
+    assert "graph of the" not in done.stdout
     assert f"the final step got {caught}: " in done.stdout
     assert done.stdout.count("TaskFailed          error=ErrorNeedsRetry") == retries
 
