@@ -136,9 +136,11 @@ class LogBook:
         for follower in list(self._followers):
             follower.end()
         thread, self._thread = self._thread, None
+        self._jobs.put(None)
         if thread is not None:
-            self._jobs.put(None)
             await asyncio.get_running_loop().run_in_executor(None, thread.join)
+        else:
+            self._run()  # only what was left while no thread could be started
 
     # --- jobs ----------------------------------------------------------------------------------------------------
 
@@ -161,10 +163,16 @@ class LogBook:
         self._put(job)
 
     def _put(self, job: Callable[[], None]) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="fc-logs", daemon=True)
-            self._thread.start()
         self._jobs.put(job)
+        if self._thread is not None:
+            return
+        thread = threading.Thread(target=self._run, name="fc-logs", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # the next line tries again; the job waits till then
+            _log.warning("functions' logs are not written for now: %s", error)
+        else:
+            self._thread = thread
 
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:

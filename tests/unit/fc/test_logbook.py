@@ -193,3 +193,39 @@ def test_clearing_removes_every_file(tmp_path: Path):
         assert await book.tail("s", "f", 9) == b"y\n"
 
     with_book(tmp_path, scenario)
+
+
+def test_lines_that_came_while_no_thread_could_be_started_are_written_later(tmp_path: Path, monkeypatch, caplog):
+    """They wait for the next line, or for the end."""
+    start = logbook.threading.Thread.start
+
+    def refuse(thread: logbook.threading.Thread) -> None:
+        if thread.name == "fc-logs":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    async def scenario(book: LogBook) -> None:
+        monkeypatch.setattr(logbook.threading.Thread, "start", refuse)
+        book.write("", "f", b"early\n")
+        book._flush()
+        monkeypatch.setattr(logbook.threading.Thread, "start", start)
+
+        assert await book.tail("", "f", 5) == b"early\n"
+
+        monkeypatch.setattr(logbook.threading.Thread, "start", refuse)
+
+    with_book(tmp_path, scenario)
+
+    assert "can't start new thread" in caplog.text
+
+
+def test_closing_without_a_thread_writes_what_waits(tmp_path: Path, monkeypatch):
+    """No thread could be started since the first line."""
+
+    async def scenario(book: LogBook) -> None:
+        monkeypatch.setattr(logbook.threading.Thread, "start", lambda thread: (_ for _ in ()).throw(RuntimeError("no")))
+        book.write("", "f", b"only\n")
+
+    with_book(tmp_path, scenario)
+
+    assert (tmp_path / "f.log").read_bytes() == b"only\n"
