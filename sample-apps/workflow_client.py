@@ -133,8 +133,8 @@ class Session:
                 raise
             self.call("UpdateFlow", **content)
             created = False
-        say(f"flow {name} {'created' if created else 'updated'}")
-        try:
+        try:  # from here on, as nobody may read what is said
+            say(f"flow {name} {'created' if created else 'updated'}")
             yield
         finally:
             if created and not keep:

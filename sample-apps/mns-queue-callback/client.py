@@ -40,8 +40,9 @@ def queue(session):
             raise
         made.create(QueueMeta())
         existed = False
-        say(f"queue {QUEUE} created")
     try:
+        if not existed:
+            say(f"queue {QUEUE} created")
         yield
     finally:
         if not existed:

@@ -38,8 +38,8 @@ def http_trigger(functions):
         return
     config = {"authType": "anonymous", "methods": ["POST"]}
     functions.create_trigger(SERVICE, FUNCTION, TRIGGER, "http", config, None, None)
-    say(f"HTTP trigger of {SERVICE}/{FUNCTION} created")
     try:
+        say(f"HTTP trigger of {SERVICE}/{FUNCTION} created")
         yield
     finally:
         functions.delete_trigger(SERVICE, FUNCTION, TRIGGER)
@@ -61,8 +61,9 @@ def topic(session):
             raise
         made.create(TopicMeta())
         existed = False
-        say(f"topic {session.given.topic} created")
     try:
+        if not existed:
+            say(f"topic {session.given.topic} created")
         yield made
     finally:
         if not existed:
@@ -77,8 +78,8 @@ def subscription(topic, endpoint):
 
     made = topic.get_subscription(SUBSCRIPTION)
     made.subscribe(SubscriptionMeta(endpoint, notify_content_format=SubscriptionNotifyContentFormat.JSON))
-    say(f"{endpoint} subscribed")
     try:
+        say(f"{endpoint} subscribed")
         yield
     finally:
         made.unsubscribe()

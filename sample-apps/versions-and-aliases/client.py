@@ -46,8 +46,8 @@ def published(functions):
     version = functions.publish_version(SERVICE, description="from the tutorial").data["versionId"]
     try:
         functions.create_alias(SERVICE, ALIAS, version)
-        say(f"version {version} of {SERVICE} published, alias {ALIAS} points to it")
         try:
+            say(f"version {version} of {SERVICE} published, alias {ALIAS} points to it")
             yield
         finally:
             functions.delete_alias(SERVICE, ALIAS)

@@ -38,9 +38,6 @@ def localyun(emulator, tmp_path):
 def tutorial(localyun):
     """Run a tutorial, whose page shows its events, and find after the test that it has left no resource behind."""
 
-    def left():
-        return [localyun(kind, "list", "--json").stdout for kind in ("flow", "queue", "topic")]
-
     def run(name, *options):
         done = localyun("tutorial", "run", name, *options)
         page = ROOT / "docs" / "tutorials" / f"{name}.md"
@@ -48,9 +45,14 @@ def tutorial(localyun):
             assert events(done.stdout) == events(page.read_text(encoding="utf-8"))
         return done
 
-    before = left()
+    before = resources(localyun)
     yield run
-    assert left() == before
+    assert resources(localyun) == before
+
+
+def resources(localyun):
+    """Return the flows, queues and topics there are."""
+    return [localyun(kind, "list", "--json").stdout for kind in ("flow", "queue", "topic")]
 
 
 def events(text):
@@ -150,3 +152,27 @@ def test_function_subscribed_to_the_topic_reports_the_task(tutorial, emulator):
     assert done.returncode == 0, done.stdout + done.stderr
     assert 'execution Succeeded: {"status":"success"}' in done.stdout
     assert emulator.fc2().list_triggers("fnf-demo", "topicCallback").data["triggers"] == []
+
+
+@pytest.mark.parametrize("name", ["callback", "mns-queue-callback"])
+def test_client_that_nobody_reads_deletes_what_it_created(name, localyun, emulator):
+    """The reader of its pipe is gone before the first line, which tells that something was created."""
+    environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
+    environment |= {
+        "ACCOUNT_ID": emulator.keys["accountId"],
+        "AK_ID": emulator.keys["accessKeyId"],
+        "AK_SECRET": emulator.keys["accessKeySecret"],
+        "LOCALYUN_ENDPOINT": emulator.url,
+    }
+    before = resources(localyun)
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    try:
+        client = [sys.executable, str(ROOT / "sample-apps" / name / "client.py")]
+        done = subprocess.run(client, env=environment, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
+    finally:
+        os.close(writing)
+
+    assert (done.returncode, done.stderr) == (1, "")
+    assert resources(localyun) == before
