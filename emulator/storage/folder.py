@@ -6,6 +6,7 @@
       state.db     everything the services know        keys.json   access keys, admin token (0600)
       code/        function code by content            ca/         private certificate authority
       logs/        function and server logs            lock        held while an emulator runs
+      graphs/      pictures that `tutorial run` made
 """
 
 import os
