@@ -69,6 +69,28 @@ class Kind(Protocol):
         ...
 
 
+class Unchanging:
+    """The part of a `Kind` whose resources are there or not and never change."""
+
+    def differs(self, resource: Resource, live: Live) -> bool:
+        """What is there is what the file says."""
+        del resource, live
+        return False
+
+    def is_fixed(self, resource: Resource, live: Live) -> bool:
+        """There is nothing a new resource would be needed for."""
+        del resource, live
+        return False
+
+    def saved(self, cloud: Cloud, resource: Resource, live: Live) -> Resource:
+        """What the file says is all there is to know."""
+        del cloud, live
+        return resource
+
+    def undo_update(self, cloud: Cloud, saved: Resource, live: Live) -> None:
+        """Nothing was changed."""
+
+
 def is_not_there(error: Refused) -> bool:
     """Tell whether an error says that the resource is not there."""
     return error.status == 404 or error.code in _NOT_THERE

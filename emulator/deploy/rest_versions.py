@@ -4,14 +4,14 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from emulator.deploy.failures import Refused
-from emulator.deploy.kind import Attributes, Identity, Live
+from emulator.deploy.kind import Attributes, Identity, Live, Unchanging
 from emulator.deploy.model import Resource
 from emulator.deploy.ports import Cloud
 from emulator.deploy.rest_calls import get, path_of, remove, with_code
 from emulator.kernel.crc64 import checksum
 
 
-class Version:
+class Version(Unchanging):
     """A published version: found by its number, never changed."""
 
     def __init__(self, versions: str) -> None:
@@ -48,24 +48,6 @@ class Version:
         """Remove the version that was noted."""
         if number := attributes.get("VersionId"):
             remove(cloud, f"{path_of(self._versions, identity)}/{number}")
-
-    def differs(self, resource: Resource, live: Live) -> bool:
-        """A version stays what it is."""
-        del resource, live
-        return False
-
-    def is_fixed(self, resource: Resource, live: Live) -> bool:
-        """A version stays what it is."""
-        del resource, live
-        return False
-
-    def saved(self, cloud: Cloud, resource: Resource, live: Live) -> Resource:
-        """Its number cannot be given out again; publishing once more is as near as it gets."""
-        del cloud, live
-        return resource
-
-    def undo_update(self, cloud: Cloud, saved: Resource, live: Live) -> None:
-        """Nothing was done."""
 
     def attributes(self, live: Live) -> dict[str, str]:
         """Return the number."""
@@ -130,7 +112,7 @@ class Layer:
         }
 
 
-class Invocation:
+class Invocation(Unchanging):
     """A call of a function, made once and again when what is said about it changes."""
 
     def __init__(self, function: str) -> None:
@@ -160,24 +142,6 @@ class Invocation:
         return self.create(cloud, resource)
 
     def delete(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> None:
-        """What a call did cannot be undone."""
-
-    def differs(self, resource: Resource, live: Live) -> bool:
-        """Only what the file says counts."""
-        del resource, live
-        return False
-
-    def is_fixed(self, resource: Resource, live: Live) -> bool:
-        """It can be made again."""
-        del resource, live
-        return False
-
-    def saved(self, cloud: Cloud, resource: Resource, live: Live) -> Resource:
-        """There is nothing to keep."""
-        del cloud, live
-        return resource
-
-    def undo_update(self, cloud: Cloud, saved: Resource, live: Live) -> None:
         """What a call did cannot be undone."""
 
     def attributes(self, live: Live) -> dict[str, str]:

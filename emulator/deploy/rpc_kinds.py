@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from emulator.deploy.failures import Refused
-from emulator.deploy.kind import Attributes, Content, Identity, Kind, Live, is_not_there, same
+from emulator.deploy.kind import Attributes, Content, Identity, Kind, Live, Unchanging, is_not_there, same
 from emulator.deploy.model import Resource
 from emulator.deploy.ports import Cloud, Reply
 
@@ -188,7 +188,7 @@ class Policy(Plain):
         return {**policy, "PolicyDocument": version.get("PolicyDocument") or policy.get("PolicyDocument")}
 
 
-class Attachment:
+class Attachment(Unchanging):
     """That a role has a policy."""
 
     def find(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> Live | None:
@@ -223,24 +223,6 @@ class Attachment:
         except Refused as error:
             if not is_not_there(error):
                 raise
-
-    def differs(self, resource: Resource, live: Live) -> bool:
-        """It is there or not."""
-        del resource, live
-        return False
-
-    def is_fixed(self, resource: Resource, live: Live) -> bool:
-        """It is there or not."""
-        del resource, live
-        return False
-
-    def saved(self, cloud: Cloud, resource: Resource, live: Live) -> Resource:
-        """Its identity says it all."""
-        del cloud, live
-        return resource
-
-    def undo_update(self, cloud: Cloud, saved: Resource, live: Live) -> None:
-        """Nothing was done."""
 
     def attributes(self, live: Live) -> dict[str, str]:
         """There are none."""
