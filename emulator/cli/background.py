@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import emulator
 from emulator.cli import endpoint
+from emulator.cli.child import postponed
 from emulator.cli.client import Client
 from emulator.cli.failures import CommandFailed, NoEmulator
 from emulator.cli.output import progress, say
@@ -49,15 +50,17 @@ def launch(settings: Settings) -> Client:
         log = path.open("ab")
     except OSError as error:
         raise CommandFailed(state_unusable(error, settings)) from error
-    with log:
-        begin = log.tell()
-        process = _spawn(settings, log)
-    progress(f"starting an emulator, its log is {path}")
+    process: subprocess.Popen[bytes] | None = None
     try:
+        with log, postponed():  # a signal between the start and its being known here would leave it running
+            begin = log.tell()
+            process = _spawn(settings, log)
+        progress(f"starting an emulator, its log is {path}")
         answered = until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S)
     except BaseException:  # Ctrl-C: nobody would know of the process, which is in a session of its own
-        process.terminate()
-        process.wait()
+        if process is not None:
+            process.terminate()
+            process.wait()
         raise
     if not answered:
         process.terminate()

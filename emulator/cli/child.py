@@ -72,6 +72,16 @@ def ended_by_signals() -> Iterator[None]:
 
 
 @contextmanager
+def postponed() -> Iterator[None]:
+    """Let signals that are meant to end this process take effect only when the block is over; main thread only."""
+    came: list[int] = []
+    with _handling(("SIGINT", "SIGTERM", "SIGHUP"), lambda number, frame: came.append(number)):
+        yield
+    for number in came:
+        signal.raise_signal(number)
+
+
+@contextmanager
 def _passing_on() -> Iterator[list["subprocess.Popen[bytes]"]]:
     """Give signals to the processes put into the list, but for those a terminal has given to them already."""
     receivers: list[subprocess.Popen[bytes]] = []

@@ -510,6 +510,15 @@ def test_signals_reach_the_command_of_an_emulator_of_its_own(tmp_path):
         socket.create_connection((address.hostname, address.port), 5)
 
 
+def processes_with(word):
+    """The command lines of the processes whose arguments hold *word*, where the system shows them."""
+    lines = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            lines.append(file.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
+    return [line for line in lines if word in line]
+
+
 def test_signal_during_the_start_leaves_nothing_behind(tmp_path):
     """SIGTERM before the command runs ends the emulator that was being started, and its folder goes."""
     scratch = tmp_path / "scratch"
@@ -525,6 +534,7 @@ def test_signal_during_the_start_leaves_nothing_behind(tmp_path):
     assert code == 128 + signal.SIGTERM
     assert lines.empty()
     assert list(scratch.iterdir()) == []
+    assert processes_with(str(scratch)) == []
 
 
 def test_emulator_of_its_own_is_reached_by_clients_and_commands(tmp_path):
