@@ -620,6 +620,7 @@ def test_layers_are_importable_and_the_first_wins(site):
     assert result.body.read() == b"two"
     assert [layer.arn for layer in shown] == [arns[1], arns[0]]
     assert all(layer.size > 0 for layer in shown)
-    assert [(layer.layer_name, layer.version) for layer in listed] == [("tools", 2)]
+    own = [(layer.layer_name, layer.version) for layer in listed if layer.layer_name == "tools"]
+    assert own == [("tools", 2)]  # other tests may have layers of their own in the same emulator
     assert by_arn.description == "one"
     assert downloaded.content.startswith(b"PK")
