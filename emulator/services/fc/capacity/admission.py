@@ -48,6 +48,9 @@ class _Rules(NamedTuple):
 
 _NO_RULES = _Rules(None, None, None)
 
+_RULES_KEPT = 4096
+"""Rules of so many functions are kept ready, deleted ones and mistyped names among them."""
+
 
 class Admission:
     """Counts running calls and refuses those over a limit.
@@ -147,7 +150,7 @@ class Admission:
         )
 
     def _rules_of(self, place: Place) -> _Rules:
-        if self._seen != self._store.generation:
+        if self._seen != self._store.generation or len(self._rules) >= _RULES_KEPT:
             self._rules.clear()
             self._seen = self._store.generation
         rules = self._rules.get(place)
