@@ -150,11 +150,13 @@ class Admission:
         )
 
     def _rules_of(self, place: Place) -> _Rules:
-        if self._seen != self._store.generation or len(self._rules) >= _RULES_KEPT:
+        if self._seen != self._store.generation:
             self._rules.clear()
             self._seen = self._store.generation
         rules = self._rules.get(place)
         if rules is None:
+            if len(self._rules) >= _RULES_KEPT:
+                self._rules.clear()
             rules = self._rules[place] = self._read(place)
         return rules
 
