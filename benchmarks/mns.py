@@ -38,7 +38,10 @@ BODY = (
 )
 _FILL = """
 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :number)
-INSERT INTO mns_messages
+INSERT INTO mns_messages (
+  seq, queue, priority, visible_from, dequeue_count, revision, enqueued_at, first_dequeued_at, message_id, body_md5,
+  group_id, user_properties, system_properties, body, dying
+)
 SELECT (SELECT ifnull(max(seq), 0) FROM mns_messages) + i, :queue, 8, :visible + i / 1000, 0, 0, :sent + i / 1000, 0,
   printf('%032X', i), printf('%032X', i), NULL, NULL, NULL, 'a message of some length, as they are', 0 FROM n
 """
