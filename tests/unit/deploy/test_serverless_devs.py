@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.deploy.document import Document
 from emulator.deploy.failures import FileProblems
 from emulator.deploy.model import World, has_token
-from emulator.deploy.part import Findings, whole
-from emulator.deploy.reading import read, read_text
+from emulator.deploy.part import Findings
+from emulator.deploy.reading import read_text
+from tests.unit.deploy.anything import refusals_of, replaced, values_of
 
 EDITION_3 = """\
 edition: 3.0.0
@@ -150,17 +150,17 @@ WORDS = st.sampled_from(
      "queues", "definition",
      "${vars.a}", "customDomains", "domainName", "filter", "key", "schedules", "topics", "subscriptions", "${env('A')}"]
 )  # fmt: skip
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 5) | WORDS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
-    max_leaves=25,
-)
+VALUES = values_of(WORDS)
 
 
 @given(st.dictionaries(WORDS, VALUES, max_size=4), st.dictionaries(WORDS, VALUES, max_size=3))
 def test_any_project_is_read_or_refused_with_lines(tmp_path_factory, modules, others):
     """Whatever stands where, nothing but FileProblems comes out."""
-    read_anything({"edition": "3.0.0", "vars": others, "resources": modules}, tmp_path_factory.getbasetemp())
+    refused = refusals_of(
+        {"edition": "3.0.0", "vars": others, "resources": modules}, WORLD, tmp_path_factory.getbasetemp()
+    )
+
+    assert all(problem.line >= 1 for problem in refused)
 
 
 @given(st.data())
@@ -168,26 +168,8 @@ def test_project_with_something_else_somewhere_is_read_or_refused_with_lines(tmp
     """A sound project in which any one value, or two, are replaced by others."""
     changed = read_text(data.draw(st.sampled_from([EDITION_1, EDITION_3])), Findings()).value
     for _ in range(data.draw(st.integers(1, 2))):
-        changed = replaced(changed, data)
+        changed = replaced(changed, data, VALUES)
 
-    read_anything(changed, tmp_path_factory.getbasetemp())
+    refused = refusals_of(changed, WORLD, tmp_path_factory.getbasetemp())
 
-
-def read_anything(value, folder):
-    """Read a file that says *value*; nothing but FileProblems with lines may come out."""
-    told = ()
-    try:
-        read(whole(Document(value, {}), Findings()), WORLD, folder, {}, {})
-    except FileProblems as error:
-        told = error.problems
-    assert all(problem.line >= 1 for problem in told)
-
-
-def replaced(value, data):
-    """Return *value* with one part of it, drawn, replaced by something drawn."""
-    if isinstance(value, (dict, list)) and value and data.draw(st.integers(0, 5)):
-        key = data.draw(st.sampled_from(list(value) if isinstance(value, dict) else range(len(value))))
-        copy = value.copy()
-        copy[key] = replaced(value[key], data)
-        return copy
-    return data.draw(VALUES)
+    assert all(problem.line >= 1 for problem in refused)

@@ -27,10 +27,19 @@ from emulator.oss.model import (
 PLAIN = Attributes(headers={}, metadata={}, tags={})
 
 
+def refuses(check, name):
+    """Tell whether *check* raises one of the store's errors for *name*."""
+    try:
+        check(name)
+    except (InvalidBucketName, InvalidObjectName):
+        return True
+    return False
+
+
 @pytest.mark.parametrize("name", ["abc", "a-b", "0" * 63, "a--b"])
 def test_bucket_names(name):
     """3 to 63 small letters, digits and inner hyphens."""
-    check_bucket_name(name)
+    assert not refuses(check_bucket_name, name)
 
 
 @pytest.mark.parametrize("name", ["", "ab", "a" * 64, "-abc", "abc-", "aBc", "a_b", "a.b", "äbc", "abc\n"])
@@ -43,7 +52,7 @@ def test_impossible_bucket_names(name):
 @pytest.mark.parametrize("key", ["a", "a//b", "é" * 511, "a\\", " ", "x" * 1023])
 def test_object_names(key):
     """Up to 1023 bytes."""
-    check_object_name(key)
+    assert not refuses(check_object_name, key)
 
 
 @pytest.mark.parametrize("key", ["", "/a", "\\a", "é" * 512, "x" * 1024, "a\udc80"])

@@ -152,9 +152,12 @@ def test_closing_before_the_first_commit_ends_the_thread(path):
 def test_closing_what_was_never_started_is_harmless(path):
     """An emulator whose start failed closes what it has made."""
     database = Database(path)
+    beside = Checkpoints(database, path)
 
-    Checkpoints(database, path).close()
+    beside.close()
 
+    assert not beside._thread.is_alive()
+    assert database.read("SELECT 1").fetchone()[0] == 1
     database.close()
 
 
