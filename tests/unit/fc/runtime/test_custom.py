@@ -427,7 +427,9 @@ def test_health_check_holds_calls_back_and_ends_ill_instances(functions):
 
     async def scenario(pool):
         call = asyncio.create_task(pool.invoke(made, functions.invocation()))
-        await asyncio.sleep(0.5)
+        checks = made.code_dir / "checks"
+        while not checks.exists() or len(checks.read_text()) < 4:
+            await asyncio.sleep(0.01)
         waited = not call.done()
         ill.unlink()
         first = await call
