@@ -56,8 +56,11 @@ def test_cron_fires_at_the_instants_it_names(on_site):
 
     async def scenario(site):
         await site.make_function()
+        before = len(site.timers)
         await make(site, "timer", {"cronExpression": "0 * * * * *"})
-        await asyncio.sleep(0.5)  # the first cron expression loads its library in a thread
+        async with asyncio.timeout(5):
+            while len(site.timers) == before:  # the first cron expression loads its library in a thread
+                await asyncio.sleep(0.01)
 
         await site.after(60000)
         await settle(site, 1)
