@@ -33,7 +33,9 @@ VERSIONS: Mapping[str, str] = {
 """API version -> front; actions are unique to a version, so the version decides."""
 
 UNKNOWN_RPC = "rpc"
-"""The front that answers RPC calls of versions nobody serves."""
+"""The front that answers RPC calls of versions nobody serves, to hosts that belong to no RPC service."""
+
+_RPC = frozenset(VERSIONS.values()) - {"fc"}
 
 
 @frozen(kw_only=False)
@@ -55,6 +57,8 @@ def choose(request: Request, host: str, *, loopback: bool, owner: str = "") -> R
     if owner or request.path.startswith(TRIGGER_PREFIXES):
         return Route(owner or "fc", told)
     front = _by_signature(request) or _by_action(request) or told.service or _by_path(request)
+    if front == UNKNOWN_RPC and told.service in _RPC:
+        front = told.service  # each refuses versions that are not its own in its own words
     return Route(front, told)
 
 

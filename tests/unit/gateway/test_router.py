@@ -36,6 +36,8 @@ FORM = {"Content_Type": "application/x-www-form-urlencoded"}
         ("fnf", {"target": "/?Action=ListFlows&Version=2019-03-15"}),
         ("fnf", {"method": "POST", "body": b"Action=ListFlows&Version=2019-03-15", **FORM}),
         ("rpc", {"target": "/?Action=ListFlows&Version=1999-01-01"}),
+        ("fnf", {"target": "/?Action=ListFlows&Version=1999-01-01", "host": "cn-hangzhou.fnf.aliyuncs.com"}),
+        ("rpc", {"target": "/?Action=ListFlows&Version=1999-01-01", "host": "123.mns.cn-hangzhou.aliyuncs.com"}),
         ("mns", {"target": "/anything", "host": "123.mns.cn-hangzhou.aliyuncs.com"}),
         ("fc", {"target": "/", "host": "f-abc.cn-hangzhou.fcapp.run"}),
         ("fc", {"target": "/2021-04-06/services"}),
