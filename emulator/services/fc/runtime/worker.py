@@ -393,15 +393,17 @@ class Worker:
 
 
 def _call(kind: CallKind, invocation: Invocation) -> Call:
+    """Return what the process is asked to do: the event or HTTP request of a call is for its handler only."""
     keys = invocation.credentials
+    handled = kind == "invoke"
     return Call(
         kind=kind,
         request_id=invocation.request_id,
-        event=invocation.event,
+        event=invocation.event if handled else b"",
         qualifier=invocation.qualifier,
         retry_count=invocation.retry_count,
         keys=(keys.access_key_id, keys.access_key_secret, keys.security_token) if keys is not None else None,
         tracing=invocation.tracing,
-        http=invocation.http,
-        stream=invocation.stream,
+        http=invocation.http if handled else None,
+        stream=invocation.stream and handled,
     )

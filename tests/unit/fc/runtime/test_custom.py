@@ -183,6 +183,20 @@ def test_hooks_are_requests(functions):
     assert everything.count(b"GET /pre-stop ") == 1
 
 
+@pytest.mark.parametrize("by_http", [False, True], ids=["event", "http"])
+def test_hooks_see_nothing_of_the_call(functions, by_http):
+    """Their requests are their own and have no body, also when the call is an HTTP request."""
+    made = image(functions, initializer="i", pre_freeze="f", pre_stop="s", environment={"STATUS_OF_initialize": "503"})
+    invocation = functions.invocation(ask(echo="event"), http=http_call() if by_http else None)
+
+    result = functions.run(lambda pool: pool.invoke(made, invocation))
+
+    assert result.error_type == "InitializationError"
+    seen = json.loads(json.loads(result.body)["errorMessage"].partition("status 503: ")[2])
+    assert (seen["method"], seen["path"], seen["body"]) == ("POST", "/initialize", "")
+    assert b"/2016-08-15/proxy" not in b"".join(data for _, data in functions.log)
+
+
 def test_failing_initializer_fails_the_call_and_the_instance(functions):
     """The next call starts the program again."""
     made = image(functions, initializer="i", environment={"STATUS_OF_initialize": "503"})

@@ -145,3 +145,31 @@ def test_handler_that_cannot_be_loaded_fails_the_request(functions):
     result = serve(functions, "nothing = 1\n")
 
     assert json.loads(result.body)["errorType"] == "HandlerNotFound"
+
+
+def test_hooks_run_beside_requests_as_beside_events(functions):
+    """The initializer and the other hooks get their own call; the handler serves each request once."""
+    image = functions.image(
+        """
+        SEEN = []
+        def initializer(context):
+            SEEN.append("initializer")
+        def pre_freeze(context):
+            SEEN.append("pre_freeze")
+        def handler(environ, start_response):
+            SEEN.append(environ["REQUEST_METHOD"])
+            start_response("200 OK", [])
+            return [",".join(SEEN).encode()]
+        """,
+        initializer="index.initializer",
+        pre_freeze="index.pre_freeze",
+    )
+
+    async def scenario(pool):
+        first = await pool.invoke(image, functions.invocation(http=request()))
+        return first, await pool.invoke(image, functions.invocation(http=request(method="GET")))
+
+    first, second = functions.run(scenario)
+
+    assert (first.body, second.body) == (b"initializer,POST", b"initializer,POST,pre_freeze,GET")
+    assert b"FC Initialize End RequestId: request-1\nFC Invoke Start" in first.log
