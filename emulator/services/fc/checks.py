@@ -163,7 +163,7 @@ def cpu(value: Any, field: str) -> float:
 
 
 def environment(value: Any, field: str) -> dict[str, str]:
-    """Check environment variables: names, reserved names, 4 KB in all."""
+    """Check environment variables: names, those that begin with FC_, 4 KB in all."""
     size = 0
     for key, content in _object(value, field).items():
         if not _VARIABLE.fullmatch(key):
@@ -171,7 +171,7 @@ def environment(value: Any, field: str) -> dict[str, str]:
                 f"{field} has an invalid name '{_shown(key)}': it must start with a letter "
                 "and consist of letters, digits and '_'"
             )
-        if key.startswith("FC_") or key in _RESERVED_VARIABLES:
+        if key.startswith("FC_"):
             raise InvalidArgument(f"{field} must not contain the reserved name '{key}'")
         if not isinstance(content, str):
             raise InvalidArgument(f"{field}.{key} must be a string")
@@ -179,6 +179,17 @@ def environment(value: Any, field: str) -> dict[str, str]:
     if size > limits.ENVIRONMENT_BYTES:
         raise InvalidArgument(f"{field} must not be larger than {limits.ENVIRONMENT_BYTES} bytes in all")
     return dict(value)
+
+
+def environment_2(value: Any, field: str) -> dict[str, str]:
+    """Check environment variables as 2.0 does, which keeps more names for itself.
+
+    Source: Function Compute, environment variables, of both generations.
+    """
+    checked = environment(value, field)
+    for key in _RESERVED_VARIABLES & checked.keys():
+        raise InvalidArgument(f"{field} must not contain the reserved name '{key}'")
+    return checked
 
 
 def json_text(value: Any, field: str) -> str:

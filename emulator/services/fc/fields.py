@@ -89,7 +89,6 @@ _FUNCTION = (
     Field("cpu", "cpu", checks.cpu),
     Field("diskSize", "disk_mb", checks.disk),
     Field("instanceConcurrency", "instance_concurrency", whole(limits.INSTANCE_CONCURRENCY)),
-    Field("environmentVariables", "environment", checks.environment),
     Field("customRuntimeConfig", "custom_runtime", _CUSTOM_RUNTIME),
     Field("customDNS", "custom_dns", _DNS),
     Field("instanceLifecycleConfig", "lifecycle", _LIFECYCLE),
@@ -98,6 +97,7 @@ _FUNCTION = (
 
 FUNCTION_2 = (
     *_FUNCTION,
+    Field("environmentVariables", "environment", checks.environment_2),
     Field("initializer", "initializer", text(limits.HANDLER_LENGTH)),
     Field("initializationTimeout", "initialization_timeout_s", whole(limits.INITIALIZATION_TIMEOUT_S)),
     Field("instanceSoftConcurrency", "instance_soft_concurrency", whole(limits.INSTANCE_CONCURRENCY)),
@@ -116,6 +116,7 @@ FUNCTION_2 = (
 FUNCTION_3 = (
     *_FUNCTION,
     *_SURROUNDINGS,
+    Field("environmentVariables", "environment", checks.environment),
     Field("gpuConfig", "gpu_config", shape(gpuType=text(), gpuMemorySize=checks.gpu_memory)),
     Field("customContainerConfig", "custom_container", _CONTAINER_3),
     Field("resourceGroupId", "resource_group_id", text()),

@@ -73,6 +73,18 @@ def test_null_counts_as_absent_and_names_match_in_any_case():
     assert values == {"instance_concurrency": 3, "memory_mb": 512}
 
 
+@pytest.mark.parametrize("name", ["accessKeyID", "accessKeySecret", "securityToken", "topic"])
+def test_some_names_of_variables_are_reserved_in_the_older_generation_only(name: str):
+    """2.0 keeps the old names of its own variables for itself; 3.0 keeps nothing but FC_*."""
+    body = {"environmentVariables": {name: "x"}}
+
+    kept = fields.read(fields.FUNCTION_3, body)
+
+    assert kept == {"environment": {name: "x"}}
+    with pytest.raises(InvalidArgument, match=f"reserved name '{name}'"):
+        fields.read(fields.FUNCTION_2, body)
+
+
 def test_structures_keep_their_fields_under_the_canonical_names():
     """Known fields of a structure are kept, spelled canonically; unknown ones and nulls go."""
     values = fields.read(
