@@ -167,7 +167,7 @@ def test_classic_client_configures_calls_and_destinations(classic, service, inbo
     context = failure["requestContext"]
     assert context["requestId"] == accepted.headers["x-fc-request-id"]
     assert (context["condition"], context["approximateInvokeCount"]) == ("UnhandledInvocationError", 2)
-    assert context["functionArn"].endswith(f":services/{service}/functions/work")
+    assert context["functionArn"].endswith(f":services/{service}.LATEST/functions/work")
     assert json.loads(failure["requestPayload"]) == {"fail": True}
     assert failure["responseContext"] == {"statusCode": 200, "functionError": "UnhandledInvocationError"}
     assert json.loads(failure["responsePayload"])["errorMessage"] == "boom"
@@ -301,7 +301,7 @@ def test_destination_that_is_a_function_of_another_generation_is_called(classic,
 
     message = json.loads(tasks[0].task_payload)
     assert json.loads(message["responsePayload"])["echo"] == 1
-    assert message["requestContext"]["functionArn"].endswith(f":services/{service}/functions/work")
+    assert message["requestContext"]["functionArn"].endswith(f":services/{service}.LATEST/functions/work")
 
 
 def test_limits_throttle_calls(classic, v3, service, function):

@@ -79,7 +79,10 @@ class Destinations:
 
 
 def message(call: AsyncCall, now: Millis) -> str:
-    """Return the JSON text about *call*, which has ended."""
+    """Return the JSON text about *call*, which has ended.
+
+    Source: the page's sample for ``service.qualifier``; that 3.0 leaves out LATEST is assumed.
+    """
     lane = call.lane
     was_refused = call.http_status != 200
     condition = call.error or ("" if call.status is Status.SUCCEEDED else call.status.value)
@@ -89,7 +92,10 @@ def message(call: AsyncCall, now: Millis) -> str:
             "requestContext": {
                 "requestId": call.request_id,
                 "functionArn": function_arn(
-                    lane.world, lane.service, lane.function, "" if lane.qualifier == LATEST else lane.qualifier
+                    lane.world,
+                    lane.service,
+                    lane.function,
+                    lane.qualifier if lane.service or lane.qualifier != LATEST else "",
                 ),
                 "condition": condition,
                 "approximateInvokeCount": max(1, call.retries + (call.status is Status.SUCCEEDED)),

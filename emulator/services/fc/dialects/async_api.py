@@ -12,9 +12,9 @@ from typing import Any, Literal
 from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.kernel.clock import Millis
-from emulator.services.fc import fields
+from emulator.services.fc import fields, limits
 from emulator.services.fc.asynchronous.configs import config_fields
-from emulator.services.fc.asynchronous.model import FINAL, AsyncCall, Status, StoredConfig, TaskQuery
+from emulator.services.fc.asynchronous.model import FINAL, AsyncCall, AsyncConfig, Status, StoredConfig, TaskQuery
 from emulator.services.fc.dialects.bodies import truth
 from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
 from emulator.services.fc.dialects.routing import Route
@@ -24,6 +24,11 @@ from emulator.services.fc.model import function_arn
 Generation = Literal["2.0", "3.0"]
 
 _CONFIG_FIELDS = {"2.0": config_fields("statefulInvocation"), "3.0": config_fields("asyncTask")}
+_CONFIG_DEFAULTS = {
+    "max_age_s": limits.ASYNC_AGE_S.default,
+    "max_retries": limits.ASYNC_RETRIES.default,
+    "task_mode": False,
+}
 _WAITING_AFTER_FAILURE = {Status.RETRYING, Status.FAILED, Status.EXPIRED}
 
 
@@ -31,17 +36,25 @@ _WAITING_AFTER_FAILURE = {Status.RETRYING, Status.FAILED, Status.EXPIRED}
 
 
 def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any]:
-    """Write a configuration; what was never set is left out."""
+    """Write a configuration: what was never set as its default, and destinations that were never set not at all.
+
+    Source: the defaults of the API reference; that they are shown is assumed.
+    """
     lane = stored.lane
     times = {"createdTime": iso_seconds(stored.created_at), "lastModifiedTime": iso_seconds(stored.modified_at)}
     said = {
         field.wire: value
         for field in _CONFIG_FIELDS[generation]
-        if (value := getattr(stored.config, field.attribute)) is not None
+        if (value := _said_or_default(stored.config, field.attribute)) is not None
     }
     if generation == "3.0":
         return {"functionArn": function_arn(lane.world, "", lane.function, lane.qualifier), **times, **said}
     return {"service": lane.service, "function": lane.function, "qualifier": lane.qualifier, **times, **said}
+
+
+def _said_or_default(config: AsyncConfig, attribute: str) -> Any:
+    value = getattr(config, attribute)
+    return _CONFIG_DEFAULTS.get(attribute) if value is None else value
 
 
 def _put(exchange: Exchange, generation: Generation) -> Response:

@@ -52,6 +52,24 @@ def test_put_get_and_delete(on_site, pack, path, switch, place):
     on_site(scenario)
 
 
+@pytest.mark.parametrize(("path", "switch"), [(V1, "statefulInvocation"), (V3, "asyncTask")], ids=["2016", "2023"])
+def test_members_that_were_never_set_show_their_defaults(on_site, pack, path, switch):
+    """A day, three retries, no tasks; there are no destinations."""
+
+    async def scenario(site):
+        await both(site, pack)
+
+        put = await site.ask("PUT", path, {})
+        got = await site.ask("GET", path)
+
+        shown = {key: put.body[key] for key in ("maxAsyncEventAgeInSeconds", "maxAsyncRetryAttempts", switch)}
+        assert shown == {"maxAsyncEventAgeInSeconds": 86_400, "maxAsyncRetryAttempts": 3, switch: False}
+        assert "destinationConfig" not in put.body
+        assert got.body == put.body
+
+    on_site(scenario)
+
+
 def test_lists_are_paged_by_function_and_qualifier(on_site, pack):
     """2.0 lists one function; 3.0 all, or one if asked."""
 

@@ -33,7 +33,7 @@ def test_queue_hears_of_success_and_topic_of_failure(on_site):
         await site.settle()
 
         (to_queue, success), (to_topic, failure) = site.receivers.got
-        arn = "acs:fc:cn-hangzhou:123456789012:services/shop/functions/order"
+        arn = "acs:fc:cn-hangzhou:123456789012:services/shop.LATEST/functions/order"
         assert (to_queue, to_topic) == ("queue results", "topic news")
         assert json.loads(success) == {
             "timestamp": site.clock.now(),
