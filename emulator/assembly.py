@@ -126,6 +126,7 @@ class Assembly:
             home=OwnNames(names.emulates, address).find,
             trusted=authority,
             allow_push_to=config.allow_push_to,
+            retry_scale=config.push_retry_scale,
         )
         self._objects = LazyStorage(
             database,

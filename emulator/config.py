@@ -25,6 +25,7 @@ RESOURCE_KEYS = ("queues", "topics", "flows", "schedules", "buckets", "roles")
 
 
 _MOST_DAYS = 36_500
+_SCALES = (0.001, 10)
 
 
 class ConfigError(Exception):
@@ -39,7 +40,8 @@ class Config:
     when there is no folder to load. ``access_key_id``, ``access_key_secret``, ``account_id`` and ``region`` are None
     when they are not given; `emulator.keyfile` then takes what the state folder holds. ``allowed_hosts`` are names,
     such as that of a container, under which clients may call beside loopback and the cloud's own. ``allow_push_to``
-    are hosts beyond loopback that topics may push to, as `PushPolicy` of the message service reads them.
+    are hosts beyond loopback that topics may push to, as `PushPolicy` of the message service reads them;
+    ``push_retry_scale`` is what the gaps between their retries are multiplied by.
     ``keep_executions`` is in days after the end, 0 for ever. ``runtimes``
     maps the name of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys of
     `RESOURCE_KEYS` as written, ``resource_lines`` the line of each part of them by its path: ``("queues", "orders")``.
@@ -64,6 +66,7 @@ class Config:
     region: str | None = None
     allowed_hosts: tuple[str, ...] = ()
     allow_push_to: tuple[str, ...] = ()
+    push_retry_scale: float = 1.0
     runtimes: Mapping[str, Path] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
     resource_lines: Mapping[tuple[str, ...], int] = field(default_factory=dict)
@@ -214,6 +217,17 @@ def _days(value: Any, _: Path) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_DAYS:
         raise ValueError(expected)
     return value
+
+
+def _scale(value: Any, _: Path) -> float:
+    lowest, highest = _SCALES
+    try:
+        scale = float("nan" if isinstance(value, bool) else value)
+    except (TypeError, ValueError, OverflowError):
+        scale = float("nan")
+    if not lowest <= scale <= highest:  # no comparison holds for what is no number
+        raise ValueError(f"a number from {lowest} to {highest}")
+    return scale
 
 
 def _path(value: Any, folder: Path) -> Path:
@@ -444,6 +458,12 @@ OPTIONS: tuple[Option, ...] = (
         read=_hosts,
         metavar="HOSTS",
         help="addresses, networks and names beyond loopback that topics may push to, separated by commas; * for all",
+    ),
+    Option(
+        name="push_retry_scale",
+        read=_scale,
+        metavar="FACTOR",
+        help="what the gaps between retries of a failed push are multiplied by, such as 0.01 for tests (default: 1)",
     ),
     Option(
         name="runtimes",

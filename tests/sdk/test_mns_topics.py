@@ -53,7 +53,7 @@ def inbox(account):
 class Receiver:
     """A web server that keeps what is pushed to it; on a free port unless one is given."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, status: int = 204) -> None:
         self.received: queue.Queue = queue.Queue()
         outer = self
 
@@ -61,7 +61,8 @@ class Receiver:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["content-length"]))
                 outer.received.put((self.path, self.headers, body))
-                self.send_response(204)
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
                 self.end_headers()
 
             def log_message(self, *parts):
@@ -221,6 +222,29 @@ def test_mail_and_short_messages_are_accepted(topic):
     published = topic.publish_message(TopicMessage("hello", "", mail, sms))
 
     assert published.message_id
+
+
+def test_retries_come_sooner_on_a_shrunken_timetable(new_emulator):
+    """With a scale of a hundredth the three retries of the back-off come within half a second, and then no more."""
+    emulator = new_emulator(None, "--push-retry-scale", "0.01").start()
+    client = (emulator.url, emulator.keys["accessKeyId"], emulator.keys["accessKeySecret"])
+    account = Account(*client, logger=logging.getLogger("test.mns"))
+    receiver = Receiver(status=500)
+    topic = account.get_topic("impatient")
+    topic.create(TopicMeta())
+    topic.get_subscription("web").subscribe(SubscriptionMeta(f"{receiver.url}/", "BACKOFF_RETRY", "SIMPLIFIED"))
+
+    topic.publish_message(TopicMessage("never taken"))
+    try:
+        attempts = [receiver.received.get(timeout=8)[2] for _ in range(4)]
+        with pytest.raises(queue.Empty):
+            receiver.received.get(timeout=1)
+    finally:
+        receiver.close()
+        account.get_client().close_connection()
+
+    assert attempts == [b"never taken"] * 4
+    assert emulator.stop() == 0
 
 
 @pytest.mark.recovery

@@ -68,6 +68,7 @@ def test_relative_paths_start_from_the_working_directory(tmp_path):
         ("LOCALYUN_ACCOUNT_ID", "1234567890123456", "account_id", "1234567890123456"),
         ("LOCALYUN_REGION", "cn-shanghai", "region", "cn-shanghai"),
         ("LOCALYUN_ALLOWED_HOSTS", "localyun,emulator.test", "allowed_hosts", ("localyun", "emulator.test")),
+        ("LOCALYUN_PUSH_RETRY_SCALE", "0.01", "push_retry_scale", 0.01),
         ("LOCALYUN_RUNTIMES", "python2.7=/bin/sh", "runtimes", {"python2.7": Path("/bin/sh")}),
     ],
 )
@@ -99,6 +100,10 @@ def test_every_variable_is_read(tmp_path, variable, value, field, expected):
         ("runtimes: {python3.10: /no/such/python}", "localyun.yaml:1: runtimes must be a mapping to existing"),
         ("account_id: 12a", "localyun.yaml:1: account_id must be 1 to 32 digits"),
         ("region: Hangzhou!", "localyun.yaml:1: region must be the id of a region"),
+        ("push_retry_scale: 0", "localyun.yaml:1: push_retry_scale must be a number from 0.001 to 10, not 0"),
+        ("push_retry_scale: .nan", "localyun.yaml:1: push_retry_scale must be a number from 0.001 to 10, not nan"),
+        ("push_retry_scale: fast", "localyun.yaml:1: push_retry_scale must be a number from 0.001 to 10, not 'fast'"),
+        ("push_retry_scale: yes", "localyun.yaml:1: push_retry_scale must be a number from 0.001 to 10, not True"),
         ("port: 5000\nhttps_port: 5000", "localyun.yaml:2: http and https cannot share port 5000"),
         ("access_key_id: abcdef", "localyun.yaml:1: access_key_id needs access_key_secret with it"),
         ("access_key_secret: abcdefgh", "localyun.yaml:1: access_key_secret needs access_key_id with it"),
