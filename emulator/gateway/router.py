@@ -37,6 +37,9 @@ UNKNOWN_RPC = "rpc"
 
 _RPC = frozenset(VERSIONS.values()) - {"fc"}
 
+_SIGNED = frozenset({"AccessKeyId", "Signature"})
+"""What makes an incomplete RPC call one all the same: it is told what is missing."""
+
 
 @frozen(kw_only=False)
 class Route:
@@ -56,7 +59,13 @@ def choose(request: Request, host: str, *, loopback: bool, owner: str = "") -> R
         return Route("deployments" if request.path.startswith(DEPLOYMENTS) else "admin", told)
     if owner or request.path.startswith(TRIGGER_PREFIXES):
         return Route(owner or "fc", told)
-    front = _by_signature(request) or _by_action(request) or told.service or _by_path(request)
+    front = (
+        _by_signature(request)
+        or _by_action(request)
+        or told.service
+        or _by_signed_parameters(request)
+        or _by_path(request)
+    )
     if front == UNKNOWN_RPC and told.service in _RPC:
         front = told.service  # each refuses versions that are not its own in its own words
     return Route(front, told)
@@ -85,6 +94,14 @@ def _by_action(request: Request) -> str:
             return _by_version(given["Version"], request)
     if "x-acs-action" in request.headers:
         return _by_version(request.headers.get("x-acs-version"), request)
+    return ""
+
+
+def _by_signed_parameters(request: Request) -> str:
+    for pairs in (request.query_pairs, request.form_pairs) if request.path == "/" else ():
+        given = dict(pairs)
+        if given.keys() >= _SIGNED:
+            return _by_version(given.get("Version", ""), request)
     return ""
 
 

@@ -2,8 +2,9 @@
 
 from typing import ClassVar
 
-from emulator.dialect.pop_errors import InvalidActionNotFound
-from emulator.dialect.rpc import RpcFront
+from emulator.dialect.context import Answer, RequestContext
+from emulator.dialect.pop_errors import InvalidActionNotFound, MissingParameter
+from emulator.dialect.rpc import RpcFront, action_of, version_of
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.ids import Ids
 
@@ -35,7 +36,16 @@ def unavailable_fronts(ids: Ids) -> dict[str, RpcFront]:
 
 
 class UnknownVersionFront(RpcFront):
-    """Where RPC calls of an API version that nobody knows end: `InvalidVersion`, after authentication."""
+    """Where RPC calls of no API version, or of one that nobody knows, end: refused after authentication."""
 
     def __init__(self, ids: Ids) -> None:
         super().__init__("rpc", "-", {}, ids, upper_case_ids=True)
+
+    def handle(self, context: RequestContext) -> Answer:
+        """Refuse the call.
+
+        Raises: MissingAction, MissingParameter, InvalidVersion.
+        """
+        if action_of(context) and not version_of(context):
+            raise MissingParameter(name="Version")
+        return super().handle(context)

@@ -188,6 +188,9 @@ def test_a_bug_of_ours_is_logged_whole_and_told_as_internal_error(awaited, caplo
         (f"/?Action=Nothing&Version=2019-03-15{SIGNED}", {}, 404, "InvalidAction.NotFound"),
         (f"/?Action=Nothing&Version=1999-01-01{SIGNED}", {}, 404, "InvalidVersion"),
         (f"/?Action=DescribeEndpoints&Version=2015-06-12{SIGNED}", {}, 404, "InvalidAction.NotFound"),
+        (f"/?Version=2019-03-15{SIGNED}", {}, 400, "MissingAction"),
+        (f"/?{SIGNED[1:]}", {}, 400, "MissingAction"),
+        (f"/?Action=Echo{SIGNED}", {}, 400, "MissingParameter"),
     ],
 )
 def test_refusals_come_in_the_form_the_caller_reads(target, headers, status, code):
