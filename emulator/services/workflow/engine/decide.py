@@ -23,7 +23,7 @@ from emulator.services.workflow.definition.nodes import (
 )
 from emulator.services.workflow.engine import events
 from emulator.services.workflow.engine.commands import CallService, Command, Park, WakeAt
-from emulator.services.workflow.engine.events import Event, canonical, joined, member_texts
+from emulator.services.workflow.engine.events import Event, canonical, joined, member_bytes, member_texts
 from emulator.services.workflow.engine.facts import Data, Facts
 from emulator.services.workflow.engine.frames import ROOT, Entry, Phase, Scope, Strand
 from emulator.services.workflow.engine.retry import catch_for, retry_at
@@ -34,6 +34,7 @@ from emulator.services.workflow.engine.steps import (
     Events,
     TooMuchData,
     bounded,
+    check_bytes,
     check_size,
     chosen_goto,
     data_limit_exceeded,
@@ -215,17 +216,16 @@ def _open_strands(facts: Facts, state: ExecutionState, strand: Strand, entry: En
     for offset in range(room):
         index = fork.opened + offset
         if isinstance(step, ForeachStep) and fork.items is not None:
-            kind = events.ITERATION_ENTERED
-            own = own_members(step, fork, index)
-            value = {**entry.input, **own}
-            text = joined({**fork.texts, **member_texts(own)})
-            check_size(facts, text)
+            kind, mark = events.ITERATION_ENTERED, entry.id
+            members = member_texts(own_members(step, fork, index))
+            text = joined(members)
+            check_bytes(facts, 1 + sum({**fork.sizes, **member_bytes(members)}.values()))
         else:
-            kind = events.BRANCH_ENTERED
-            value, text = entry.input, entry.input_text
+            kind, mark = events.BRANCH_ENTERED, None
+            text = entry.input_text
         detail = f'{{"index":{index},"input":{text}}}'
         event_id = state.last + 1 + offset
-        opened.append(Event(event_id, kind, strand.id, fork.freed, step.name, detail, None, (value, text)))
+        opened.append(Event(event_id, kind, strand.id, fork.freed, step.name, detail, mark, None))
     return tuple(opened) if opened else Park()
 
 

@@ -2,7 +2,8 @@
 
 `Event` is one entry of the history. Its ``detail`` is the JSON text of the API; ``value`` is the part of it the state
 needs, already decoded (`decode` gets it back from the text). One number that the API does not show is kept beside the
-event as ``mark``: the option a choice took.
+event as ``mark``: the option a choice took; for an iteration the id of the foreach's StepEntered, because the detail
+leaves out the input they share, which would make a history grow with the square of the items (`whole_iteration`).
 
 The order in which each kind of step records its events is told by the one table `SEQUENCES`; the members of each
 detail, in the order they are written, by the functions below. Values inside are compact JSON with sorted keys, text is
@@ -121,6 +122,11 @@ def member_texts(value: dict[str, Any]) -> dict[str, str]:
     Raises: ValueError, as `canonical`.
     """
     return {name: f"{quote(name)}:{canonical(item)}" for name, item in value.items()}
+
+
+def member_bytes(members: dict[str, str]) -> dict[str, int]:
+    """Return how many bytes each of *members*, made by `member_texts`, takes in an object: itself and a comma."""
+    return {name: len(text.encode()) + 1 for name, text in members.items()}
 
 
 def joined(members: dict[str, str]) -> str:
@@ -249,19 +255,30 @@ def exited_with_error(local_text: str, cause: str, error: str) -> str:
     return "{" + ",".join(members) + "}"
 
 
+def whole_iteration(detail: str, shared: dict[str, str]) -> str:
+    """Return the detail of IterationEntered as the API shows it.
+
+    *detail* is what is kept: ``index``, and of ``input`` what the iteration has of its own. *shared* are the members of
+    the foreach's own input, as `member_texts` writes them.
+    """
+    members = json.loads(detail)
+    given = joined({**shared, **member_texts(members["input"])})
+    return f'{{"index":{members["index"]},"input":{given}}}'
+
+
 # --- reading them back ----------------------------------------------------------------------------------------------
 
 
 def decode(kind: str, detail: str) -> Any:
     """Return the ``value`` of an event of type *kind* whose detail is *detail*.
 
-    A JSON value comes with its text: StepEntered, TaskScheduled, IterationEntered: (input, text); StepSucceeded,
+    A JSON value comes with its text: ExecutionStarted, StepEntered, TaskScheduled: (input, text); StepSucceeded,
     TaskSucceeded, ExecutionSucceeded: (output, text); StepExited: (local, text, goto); failures: (error, cause).
     """
     match kind:
-        case "StepStarted" | "TaskStarted" | "TaskSubmitted":
+        case "StepStarted" | "TaskStarted" | "TaskSubmitted" | "BranchEntered" | "IterationEntered":
             return None
-        case "ExecutionStarted" | "StepEntered" | "TaskScheduled" | "BranchEntered" | "IterationEntered":
+        case "ExecutionStarted" | "StepEntered" | "TaskScheduled":
             return _with_text(json.loads(detail)["input"])
         case "StepSucceeded" | "TaskSucceeded" | "ExecutionSucceeded":
             return _with_text(json.loads(detail)["output"])

@@ -43,18 +43,18 @@ class Fork:
     """What a parallel or foreach knows of the strands it opened.
 
     ``items`` are the elements of a foreach (None for a parallel), ``freed`` the id of the event that made room for the
-    next strand: the StepStarted, later the end of an earlier strand. ``texts`` are the members of a foreach's input as
-    `events.member_texts` writes them: every iteration's input has them all.
+    next strand: the StepStarted, later the end of an earlier strand. ``sizes`` are the members of a foreach's input in
+    bytes (`events.member_bytes`): every iteration's input has them all.
     """
 
-    __slots__ = ("freed", "items", "opened", "results", "running", "texts", "total")
+    __slots__ = ("freed", "items", "opened", "results", "running", "sizes", "total")
 
     def __init__(
-        self, total: int, freed: int, items: list[Any] | None = None, texts: dict[str, str] | None = None
+        self, total: int, freed: int, items: list[Any] | None = None, sizes: dict[str, int] | None = None
     ) -> None:
         self.total = total
         self.items = items
-        self.texts = texts or {}
+        self.sizes = sizes or {}
         self.opened = 0
         self.running = 0
         self.results: dict[int, Any] = {}

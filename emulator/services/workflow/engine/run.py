@@ -6,7 +6,7 @@ from emulator.services.workflow.definition.nodes import Flow
 from emulator.services.workflow.engine.events import Event, decode, parse_object
 from emulator.services.workflow.engine.facts import Facts
 from emulator.services.workflow.engine.snapshot import load
-from emulator.services.workflow.engine.state import ExecutionState, fold
+from emulator.services.workflow.engine.state import ExecutionState, apply
 from emulator.services.workflow.limits import EXECUTION_S, EXPRESS_S, Bounds
 from emulator.services.workflow.model import ExecutionId, LiveExecution, WorldId
 from emulator.services.workflow.store import EngineStore
@@ -18,12 +18,12 @@ class Run:
 
     ``deadline`` is the instant at which it times out. ``has_rows`` tells that wake-ups or calls may be stored for it,
     ``has_deadline`` that the one for the deadline is. ``snapshot_at`` is the id of the event its stored snapshot was
-    made after (0: none).
+    made after (0: none), ``snapshot_chars`` how long that is, ``chars_since`` how long the details of all later events.
     """
 
     __slots__ = (
-        "callback_token", "deadline", "facts", "has_deadline", "has_rows", "id", "snapshot_at", "started_at", "state",
-        "trace", "world", "world_id",
+        "callback_token", "chars_since", "deadline", "facts", "has_deadline", "has_rows", "id", "snapshot_at",
+        "snapshot_chars", "started_at", "state", "trace", "world", "world_id",
     )  # fmt: skip
 
     def __init__(self, live: LiveExecution, facts: Facts, state: ExecutionState, snapshot_at: int) -> None:
@@ -41,6 +41,8 @@ class Run:
         self.has_rows = live.last_event > 0
         self.has_deadline = False
         self.snapshot_at = snapshot_at
+        self.snapshot_chars = len(live.snapshot or "") if snapshot_at else 0
+        self.chars_since = 0
 
     def key(self, entry: int, attempt: int) -> str:
         """Return the idempotency key of an attempt's effect; the same after a restart."""
@@ -68,10 +70,13 @@ def load_run(store: EngineStore, live: LiveExecution, flow: Flow, mint: Mint, bo
     state = load(flow, live.snapshot) if live.snapshot is not None else None
     snapshot_at = state.last if state is not None else 0
     state = state if state is not None else ExecutionState()
+    run = Run(live, facts, state, snapshot_at)
     if live.last_event > snapshot_at:
-        rows = store.events_after(live.id, snapshot_at)
-        fold(flow, ((_event(row), Millis(row[7])) for row in rows), state)
-    return Run(live, facts, state, snapshot_at)
+        for row in store.events_after(live.id, snapshot_at):
+            event = _event(row)
+            apply(flow, state, event, Millis(row[7]))
+            run.chars_since += len(event.detail)
+    return run
 
 
 def _event(row: tuple[object, ...]) -> Event:

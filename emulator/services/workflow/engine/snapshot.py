@@ -11,7 +11,7 @@ from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.services.workflow.definition.nodes import Flow, ForeachStep, Step, StepList
-from emulator.services.workflow.engine.events import canonical, member_texts
+from emulator.services.workflow.engine.events import canonical, member_bytes, member_texts
 from emulator.services.workflow.engine.frames import ROOT, Entry, Fork, Phase, Scope, Strand
 from emulator.services.workflow.engine.state import ExecutionState, step_input, steps_of_strand, strand_input
 
@@ -138,7 +138,7 @@ def _entry_in(step: Step, fields: list[Any], scope: Scope) -> Entry:
     if fork:
         total, opened, running, results, freed = fork
         if isinstance(step, ForeachStep):
-            entry.fork = Fork(total, freed, step.collection.find_in(given), member_texts(given))
+            entry.fork = Fork(total, freed, step.collection.find_in(given), member_bytes(member_texts(given)))
         else:
             entry.fork = Fork(total, freed)
         entry.fork.opened, entry.fork.running = opened, running

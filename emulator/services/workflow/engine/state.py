@@ -19,7 +19,7 @@ from emulator.services.workflow.definition.nodes import (
     StepList,
     SucceedStep,
 )
-from emulator.services.workflow.engine.events import Event, member_texts
+from emulator.services.workflow.engine.events import Event, member_bytes, member_texts
 from emulator.services.workflow.engine.frames import ROOT, Entry, Fork, Phase, Scope, Strand
 from emulator.services.workflow.expression.mappings import apply as apply_mappings
 
@@ -169,7 +169,7 @@ def _step_started(state: ExecutionState, strand: Strand, event: Event, at: Milli
         entry.fork = Fork(len(step.branches), event.id)
     elif isinstance(step, ForeachStep):
         items = step.collection.find_in(entry.input)
-        entry.fork = Fork(len(items), event.id, items, member_texts(entry.input))
+        entry.fork = Fork(len(items), event.id, items, member_bytes(member_texts(entry.input)))
 
 
 def _step_succeeded(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
@@ -294,7 +294,7 @@ def _strand_entered(state: ExecutionState, strand: Strand, event: Event, at: Mil
     if fork is None:
         raise LookupError("the history opens a branch of a step that has none")
     steps = steps_of_strand(entry.step, fork.opened)
-    opened = Strand(event.id, strand.id, fork.opened, Scope(steps, event.value[0]))
+    opened = Strand(event.id, strand.id, fork.opened, Scope(steps, strand_input(entry, fork.opened)))
     fork.opened += 1
     fork.running += 1
     state.strands[event.id] = opened

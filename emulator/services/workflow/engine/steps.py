@@ -58,7 +58,15 @@ def check_size(facts: Facts, *texts: str) -> None:
 
     Raises: TooMuchData.
     """
-    if sum(len(text.encode()) for text in texts) > facts.bounds.step_data_bytes:
+    check_bytes(facts, sum(len(text.encode()) for text in texts))
+
+
+def check_bytes(facts: Facts, count: int) -> None:
+    """Refuse *count* bytes of data when a step may not have that many.
+
+    Raises: TooMuchData.
+    """
+    if count > facts.bounds.step_data_bytes:
         raise TooMuchData
 
 

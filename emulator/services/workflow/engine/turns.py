@@ -38,8 +38,9 @@ TURN_EVENTS = 200
 """How many events one execution may record before the next one has its turn."""
 
 EVENTS_PER_SNAPSHOT = 8
-"""A snapshot is written when that many events per strand have come since the last: rare enough for wide forks, often
-enough that few events are read again when the execution wakes."""
+"""A snapshot is written when that many events per strand have come since the last, and more text than it had: rare
+enough for wide forks and long ones, whose results it holds, often enough that little is read again when the execution
+wakes."""
 
 _ENDS_CALL = frozenset(
     {
@@ -117,6 +118,7 @@ class Turns:
         flow, state = run.facts.flow, run.state
         for event in recorded:
             part.events.append(head + event[:7])
+            run.chars_since += len(event.detail)
             apply(flow, state, event, now)
         if state.abandoned:
             self._abandon(run, part)
@@ -150,10 +152,11 @@ class Turns:
             self._end(run, part)
             return
         snapshot = None
-        if state.last - run.snapshot_at >= EVENTS_PER_SNAPSHOT * len(state.strands):
+        few = state.last - run.snapshot_at < EVENTS_PER_SNAPSHOT * len(state.strands)
+        if not few and run.chars_since >= run.snapshot_chars:
             try:
                 snapshot = dump(state)
-                run.snapshot_at = state.last
+                run.snapshot_at, run.snapshot_chars, run.chars_since = state.last, len(snapshot), 0
             except ValueError:
                 _log.warning("the state of execution %d cannot be written; its history will be read instead", run.id)
         if parked and not run.has_deadline:

@@ -20,7 +20,7 @@ from emulator.services.workflow.engine.commands import (
     WakeAt,
 )
 from emulator.services.workflow.engine.decide import Events, decide
-from emulator.services.workflow.engine.events import Event, decode, parse_object
+from emulator.services.workflow.engine.events import Event, decode, member_texts, parse_object, whole_iteration
 from emulator.services.workflow.engine.facts import Facts
 from emulator.services.workflow.engine.react import react
 from emulator.services.workflow.engine.snapshot import dump, load
@@ -75,12 +75,21 @@ class Play:
         return [event.type for event, _ in self.history if event.step == name]
 
     def details(self, name: str, kind: str) -> list[dict[str, Any]]:
-        return [parse_object(event.detail) for event, _ in self.history if event.step == name and event.type == kind]
+        return [
+            parse_object(self._whole(event)) for event, _ in self.history if (event.step, event.type) == (name, kind)
+        ]
 
     @property
     def shown(self) -> list[tuple[int, int, str, str, str, int]]:
         """The history as the API shows it."""
-        return [(event.id, event.cause, event.step, event.type, event.detail, at) for event, at in self.history]
+        return [(event.id, event.cause, event.step, event.type, self._whole(event), at) for event, at in self.history]
+
+    def _whole(self, event: Event) -> str:
+        if event.type != "IterationEntered" or event.mark is None:
+            return event.detail
+        return whole_iteration(
+            event.detail, member_texts(parse_object(self.history[event.mark - 1][0].detail)["input"])
+        )
 
     # --- playing -----------------------------------------------------------------------------------------------------
 
