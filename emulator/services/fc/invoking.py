@@ -177,7 +177,7 @@ class Invoker:
 
     def credentials(self, world: World, target: Target, now: Millis) -> Credentials | None:
         """Return temporary keys of the role *target* has, None when it gets none."""
-        if self._issuer is None or target.function.config.inject_credentials in {"Request", "All"}:
+        if self._issuer is None or target.function.config.inject_credentials == "All":
             return None
         known = (world.account, target.role)
         kept = self._keys.get(known)

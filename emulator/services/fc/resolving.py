@@ -158,6 +158,8 @@ class Resolver:
             command=command_of(config),
             health_check=health_check_of(config),
             container=container_of(config),
+            keys_in_environment=config.inject_credentials not in {"Env", "All"},
+            keys_in_calls=config.inject_credentials not in {"Request", "All"},
         )
         return Target(function=function, version=image.version, image=image, role=around.role)
 

@@ -99,6 +99,31 @@ FULL = {
 }
 
 
+@pytest.mark.parametrize(
+    ("said", "places"),
+    [
+        (None, (True, True)),
+        ("None", (True, True)),
+        ("Env", (False, True)),
+        ("Request", (True, False)),
+        ("All", (False, False)),
+    ],
+)
+def test_function_of_3_0_says_where_it_wants_no_keys(on_site, pack, said, places):
+    """In variables, in requests, or in neither."""
+
+    async def scenario(site):
+        body = {"functionName": "f", "runtime": "python3.10", "handler": "index.handler", "code": pack()}
+        await site.v3("POST", "/functions", body | ({"disableInjectCredentials": said} if said else {}))
+
+        await site.v3("POST", "/functions/f/invocations", b"")
+
+        image = site.instances.images[-1]
+        assert (image.keys_in_environment, image.keys_in_calls) == places
+
+    on_site(scenario)
+
+
 def test_function_of_3_0_comes_back_as_it_was_made(on_site, pack):
     """Every field is shown, with an ARN, tags and the state deployment tools poll for; no ETag."""
 
@@ -123,7 +148,7 @@ def test_function_of_3_0_runs_with_its_own_role_and_hooks(on_site, pack):
     """What a service says in 2.0 a function says itself in 3.0; keys can be withheld."""
 
     async def scenario(site):
-        await site.v3("POST", "/functions", {**FULL, "code": pack()})
+        await site.v3("POST", "/functions", {**FULL, "disableInjectCredentials": "All", "code": pack()})
 
         answer = await site.v3("POST", "/functions/hello/invocations", b"hi")
 

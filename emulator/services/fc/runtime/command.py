@@ -37,7 +37,7 @@ def program_of(
     folder = image.code_dir
     command = [_CODE.sub(lambda _: str(folder), word) for word in words]
     environment = settings.add_hooks(instance_environment(image, instance_id, settings)) | dict(variables)
-    environment |= key_variables(credentials)
+    environment |= key_variables(credentials if image.keys_in_environment else None)
     command[0] = _found(command[0], folder, environment["PATH"], image.runtime)
     return Program(command=tuple(command), folder=folder, environment=environment)
 

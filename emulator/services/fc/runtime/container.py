@@ -110,7 +110,8 @@ def run_command(
         raise RuntimeUnavailable(RUNTIME, "containers without a web server (webServerMode false) are not run here")
     own = os.environ | {"DOCKER_CLI_HINTS": "false"}
     variables = function_environment(image, instance_id)
-    variables |= dict.fromkeys(PORT_VARIABLES, str(image.port)) | key_variables(credentials)
+    variables |= dict.fromkeys(PORT_VARIABLES, str(image.port))
+    variables |= key_variables(credentials if image.keys_in_environment else None)
     command = [docker, "run", "--rm", "--name", name, "--label", "localyun", "--memory", f"{image.memory_mb}m"]
     command += ["--publish", f"127.0.0.1:{port}:{image.port}", "--add-host", "host.docker.internal:host-gateway"]
     for variable, value in variables.items():

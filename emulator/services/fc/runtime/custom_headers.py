@@ -48,7 +48,7 @@ def request_fields(image: FunctionImage, call: Call, *, own: bool = True) -> Fie
         fields = [("Content-Type", "application/octet-stream")] if call.kind in {"invoke", "initialize"} else []
         path = _KINDS[call.kind].path
     fields += [("x-fc-control-path", path), ("x-fc-function-type", _KINDS[call.kind].number)]
-    return [*fields, *_about_call(call), *_about_function(image)]
+    return [*fields, *_about_call(call, keys=image.keys_in_calls), *_about_function(image)]
 
 
 def succeeded(status: str) -> bool:
@@ -56,14 +56,14 @@ def succeeded(status: str) -> bool:
     return not status or (len(status) == 3 and status.startswith("2"))
 
 
-def _about_call(call: Call) -> Fields:
+def _about_call(call: Call, *, keys: bool) -> Fields:
     fields = [
         ("x-fc-request-id", call.request_id),
         ("x-fc-qualifier", call.qualifier),
         ("x-fc-retry-count", str(call.retry_count)),
         *call.tracing.items(),
     ]
-    if call.keys is not None:
+    if call.keys is not None and keys:
         names = ("x-fc-access-key-id", "x-fc-access-key-secret", "x-fc-security-token")
         fields += zip(names, call.keys, strict=True)
     return fields

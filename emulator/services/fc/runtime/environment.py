@@ -51,7 +51,7 @@ def shell_environment(
 ) -> dict[str, str]:
     """Return the variables of a command that runs beside an instance."""
     environment = settings.add_hooks(instance_environment(image, instance_id, settings))
-    if keys is not None:
+    if keys is not None and image.keys_in_environment:
         environment |= {
             "ALIBABA_CLOUD_ACCESS_KEY_ID": keys.access_key_id,
             "ALIBABA_CLOUD_ACCESS_KEY_SECRET": keys.access_key_secret,

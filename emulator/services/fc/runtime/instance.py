@@ -52,7 +52,8 @@ class FunctionImage:
     ``version`` is ``LATEST`` or a number; ``service`` is None for functions without one (3.0). Handlers of hooks are
     None when not configured. ``code_dir`` is used in place; ``layers`` are unpacked folders, first one first. ``port``,
     ``command`` and ``health_check`` are those of custom runtimes, ``container`` that of a custom container. With
-    ``debug`` the instance has a debugger in it and its memory has no limit.
+    ``debug`` the instance has a debugger in it and its memory has no limit. ``keys_in_environment`` and
+    ``keys_in_calls`` tell where the keys of the role are: in variables; in the context or the fields of each request.
     """
 
     key: str
@@ -85,6 +86,8 @@ class FunctionImage:
     health_check: HealthCheck | None = None
     container: Container | None = None
     debug: DebugMode = ""
+    keys_in_environment: bool = True
+    keys_in_calls: bool = True
 
 
 @frozen

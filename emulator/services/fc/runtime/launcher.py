@@ -151,6 +151,8 @@ def boot_frame(image: FunctionImage, environment: dict[str, str], log_level: str
         "environment": environment,
         "log_level": log_level,
         "concurrency": image.instance_concurrency,
+        "keys_in_environment": image.keys_in_environment,
+        "keys_in_calls": image.keys_in_calls,
         "debug": image.debug,
         "debug_folder": debugpy_folder() if image.debug else "",
     }

@@ -246,3 +246,28 @@ def test_time_zone_follows_the_functions_variable(functions):
     )
 
     assert result.body == b"CST"
+
+
+@pytest.mark.parametrize(
+    ("places", "shown"),
+    [
+        ({}, ["STS.id", "STS.id"]),
+        ({"keys_in_environment": False}, ["STS.id", None]),
+        ({"keys_in_calls": False}, ["", "STS.id"]),
+    ],
+    ids=["both", "call", "environment"],
+)
+def test_keys_are_where_the_function_wants_them(functions, places, shown):
+    """In the context, in the environment, or in both."""
+    image = functions.image(
+        """
+        import os
+        def handler(event, context):
+            return [context.credentials.access_key_id, os.environ.get("ALIBABA_CLOUD_ACCESS_KEY_ID")]
+        """,
+        **places,
+    )
+
+    result = functions.run(lambda pool: pool.invoke(image, functions.invocation(credentials=KEYS)))
+
+    assert json.loads(result.body) == shown

@@ -183,6 +183,26 @@ def test_hooks_are_requests(functions):
     assert everything.count(b"GET /pre-stop ") == 1
 
 
+@pytest.mark.parametrize(
+    ("places", "shown"),
+    [
+        ({}, ("STS.a", "STS.a")),
+        ({"keys_in_environment": False}, ("STS.a", None)),
+        ({"keys_in_calls": False}, (None, "STS.a")),
+    ],
+    ids=["both", "request", "environment"],
+)
+def test_keys_are_where_the_function_wants_them(functions, places, shown):
+    """In the fields of each request, in the environment, or in both."""
+    keys = Credentials(access_key_id="STS.a", access_key_secret="b", security_token="c")
+
+    result = functions.run(lambda pool: pool.invoke(image(functions, **places), functions.invocation(credentials=keys)))
+
+    seen = json.loads(result.body)
+    in_request = {name.lower(): value for name, value in seen["headers"]}.get("x-fc-access-key-id")
+    assert (in_request, seen["environment"]["ALIBABA_CLOUD_ACCESS_KEY_ID"]) == shown
+
+
 @pytest.mark.parametrize("by_http", [False, True], ids=["event", "http"])
 def test_hooks_see_nothing_of_the_call(functions, by_http):
     """Their requests are their own and have no body, also when the call is an HTTP request."""

@@ -335,6 +335,31 @@ def test_environment_is_the_functions_own_with_keys_and_layers(functions, tmp_pa
 
 
 @needs_node
+@pytest.mark.parametrize(
+    ("places", "shown"),
+    [
+        ({}, ["STS.a", "STS.a"]),
+        ({"keys_in_environment": False}, ["STS.a", None]),
+        ({"keys_in_calls": False}, ["", "STS.a"]),
+    ],
+    ids=["both", "call", "environment"],
+)
+def test_keys_are_where_the_function_wants_them(functions, places, shown):
+    """In the context, in the environment, or in both."""
+    made = image(
+        functions,
+        "exports.handler = async (event, { credentials }) => "
+        "[credentials.accessKeyId, process.env.ALIBABA_CLOUD_ACCESS_KEY_ID]",
+        **places,
+    )
+    keys = Credentials(access_key_id="STS.a", access_key_secret="b", security_token="c")
+
+    result = functions.run(lambda pool: pool.invoke(made, functions.invocation(credentials=keys)))
+
+    assert json.loads(result.body) == shown
+
+
+@needs_node
 @METHODS
 def test_exit_in_a_handler_ends_the_instance_only(functions, method):
     """The next call gets a fresh one."""

@@ -83,7 +83,7 @@ class Agent {
     if (this.boot.mark) {
       this.send({ began: call.seq });
     }
-    publishKeys(call.keys);
+    publishKeys(this.boot.keys_in_environment && call.keys);
     if (this.boot.debug === 'wait' && !this.awaited) {
       this.awaited = true;
       inspector.waitForDebugger();

@@ -8,7 +8,7 @@
 
 /** Return the context of one call. */
 function contextOf(boot, call, logger) {
-  const [accessKeyId, accessKeySecret, securityToken] = call.keys || ['', '', ''];
+  const [accessKeyId, accessKeySecret, securityToken] = (boot.keys_in_calls && call.keys) || ['', '', ''];
   const service = {
     logProject: boot.log_project,
     logStore: boot.log_store,

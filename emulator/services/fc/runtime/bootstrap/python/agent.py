@@ -84,7 +84,8 @@ class Agent:
         if self._boot["mark"]:
             self._send({"began": call["seq"]})
         self._request_ids.enter(call["rid"])
-        self._publish_keys(call["keys"])
+        if self._boot["keys_in_environment"]:
+            self._publish_keys(call["keys"])
         if self._boot["debug"] == "wait":
             debugger.wait_for_client()
         began = _clock()

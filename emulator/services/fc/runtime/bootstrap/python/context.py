@@ -90,7 +90,8 @@ class FCContext:
             version_id=boot["version"],
         )
         tracing = call["tracing"]
-        self.credentials = Credentials(*(call["keys"] or ("", "", "")))
+        keys = call["keys"] if boot["keys_in_calls"] else None
+        self.credentials = Credentials(*(keys or ("", "", "")))
         self.tracing = Tracing(
             tracing.get("x-fc-tracing-opentracing-span-context", ""),
             tracing.get("x-fc-tracing-opentracing-span-baggages", ""),

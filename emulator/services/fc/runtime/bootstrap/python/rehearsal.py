@@ -24,7 +24,7 @@ _SAMPLE = "rehearsal_sample"
 def rehearse() -> None:
     """Go once through what a call does, without leaving a trace."""
     names = ("name", "handler", "memory", "timeout", "region", "account", "service", "version", "log_project")
-    boot: dict[str, Any] = dict.fromkeys((*names, "log_store"), "") | {"modern_context": False}
+    boot: dict[str, Any] = dict.fromkeys((*names, "log_store"), "") | {"modern_context": False, "keys_in_calls": True}
     frames = FrameBuffer()
     frames.feed(encode({"do": "invoke", "rid": "", "qualifier": "", "retry": 0, "keys": None, "tracing": {}}, b"{}"))
     frame = frames.next()
