@@ -226,7 +226,7 @@ def _wants_xml(context: RequestContext) -> bool:
     headers = context.request.headers
     if headers.get("authorization") or "json" in headers.get("accept"):
         return False
-    return "xml" in headers.get("accept")
+    return "xml" in headers.get("accept") or bool(_system(context, "AccessKeyId"))
 
 
 def _write(status: int, body: Reply, root: str, context: RequestContext) -> Response:

@@ -49,7 +49,7 @@ def pipeline_with(operations, *, lenient=True):
 
 SIGNED = (
     "&AccessKeyId=test-key&Signature=x&SignatureMethod=HMAC-SHA1&SignatureVersion=1.0&SignatureNonce=n"
-    "&Timestamp=2023-11-14T22%3A13%3A20Z"
+    "&Timestamp=2023-11-14T22%3A13%3A20Z&Format=JSON"
 )
 
 
@@ -214,13 +214,14 @@ def test_an_unsigned_call_is_refused_with_the_gateways_code():
     assert reply["Code"] == "MissingAccessKeyId"
 
 
-def test_xml_is_written_when_the_caller_asks_for_it():
-    """The gateway's other format, with the one content type every client parses."""
+@pytest.mark.parametrize("asked", ["&Format=XML", "&Format=xml", ""], ids=["XML", "xml", "no format"])
+def test_xml_is_written_when_the_caller_asks_for_it_or_for_nothing(asked):
+    """The gateway's default format of signed parameters, with the one content type every client parses."""
     pipeline, _ = pipeline_with({"Echo": lambda context, parameters: {"Names": ["a", "b&c"], "Ok": True}})
 
     async def scenario():
         answers = []
-        target = f"/?Action=Echo&Version=2019-03-15&Format=XML{SIGNED}"
+        target = f"/?Action=Echo&Version=2019-03-15{SIGNED.replace('&Format=JSON', asked)}"
         pipeline.serve(Request("GET", target, Headers([("Host", "127.0.0.1")])), answers.append)
         return answers[0]
 
@@ -229,6 +230,16 @@ def test_xml_is_written_when_the_caller_asks_for_it():
     assert answer.header("content-type") == "text/xml;charset=utf-8"
     assert b"<EchoResponse><RequestId>" in answer.body
     assert b"<Names>a</Names><Names>b&amp;c</Names><Ok>true</Ok>" in answer.body
+
+
+def test_json_is_written_when_only_the_accepted_kind_says_so():
+    """What a caller accepts decides where no format is named."""
+    pipeline, _ = pipeline_with({"Echo": lambda context, parameters: {"Ok": True}})
+    target = f"/?Action=Echo&Version=2019-03-15{SIGNED.replace('&Format=JSON', '')}"
+
+    status, reply = call(pipeline, target, accept="application/json")
+
+    assert (status, reply["Ok"]) == (200, True)
 
 
 class OpenFront(RpcFront):
