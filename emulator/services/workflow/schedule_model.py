@@ -9,9 +9,19 @@ from emulator.kernel.identity import World
 ScheduleId = NewType("ScheduleId", int)
 
 
+def execution_input(payload: str) -> str:
+    """Return what a run with *payload* starts with; ``null``, which the console's form holds at first, is nothing.
+
+    Source: timed schedule, Serverless Workflow best practices, for the default ``null``; its meaning is assumed.
+    """
+    return "" if payload.strip() == "null" else payload
+
+
 @frozen
 class ScheduleSettings:
-    """What a caller chooses for a schedule beside its name. ``payload`` is the text of a JSON object or ""."""
+    """What a caller chooses for a schedule beside its name. ``payload`` is the text of a JSON object or of
+    null, or "".
+    """
 
     expression: str
     description: str = ""

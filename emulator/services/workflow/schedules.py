@@ -16,7 +16,7 @@ from emulator.services.workflow.firing import Firing, counts_wall_clock
 from emulator.services.workflow.flows import Flows
 from emulator.services.workflow.model import FlowRecord
 from emulator.services.workflow.names import check_name
-from emulator.services.workflow.schedule_model import ScheduleRecord, ScheduleSettings, Turn
+from emulator.services.workflow.schedule_model import ScheduleRecord, ScheduleSettings, Turn, execution_input
 from emulator.services.workflow.store import ScheduleStore
 
 
@@ -102,9 +102,10 @@ class Schedules:
 
         Raises: InvalidArgument.
         """
-        if settings.payload:
+        given = execution_input(settings.payload)
+        if given:
             try:
-                parse_object(settings.payload)
+                parse_object(given)
             except NotAnObject as error:
                 raise InvalidArgument(reason=f"Payload must be a JSON object: {error}") from error
         try:

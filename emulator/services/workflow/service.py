@@ -16,7 +16,7 @@ from emulator.services.workflow.model import ExecutionId, FlowRecord
 from emulator.services.workflow.ports import FunctionInvoker, MessageSender, TaskGuard
 from emulator.services.workflow.reports import Reports
 from emulator.services.workflow.retention import Retention, kept_ms
-from emulator.services.workflow.schedule_model import DueSchedule
+from emulator.services.workflow.schedule_model import DueSchedule, execution_input
 from emulator.services.workflow.schedule_sqlite import SqliteScheduleStore
 from emulator.services.workflow.schedules import Schedules
 from emulator.services.workflow.sqlite import SCHEMA, SqliteStore
@@ -145,4 +145,4 @@ class Workflow:
     def _run_scheduled(self, schedule: DueSchedule) -> None:
         flow = self.flows.get(schedule.world, schedule.flow_name)
         start = self.express.start if flow.settings.is_express else self.executions.start
-        start(schedule.world, schedule.flow_name, None, schedule.payload)
+        start(schedule.world, schedule.flow_name, None, execution_input(schedule.payload))

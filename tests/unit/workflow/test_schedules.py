@@ -153,18 +153,20 @@ def test_schedules_are_listed_by_name_in_pages(workflow):
 
 
 def test_a_run_has_the_payload_as_its_input(workflow):
-    """Verbatim, or {} without one; the execution is named by a UUID."""
+    """Verbatim, or {} without one, as ``null`` is; the execution is named by a UUID."""
 
     async def main():
         async with workflow() as bench:
             await bench.flow(ONE_PASS)
             await scheduled(bench, Payload='{"b":  1, "a": 2}')
             await scheduled(bench, ScheduleName="bare")
+            null = await scheduled(bench, ScheduleName="null", Payload=" null")
 
             await bench.advance(60)
 
             reply = await bench.call("ListExecutions", FlowName="f")
-            assert sorted(each["Input"] for each in reply["Executions"]) == ['{"b":  1, "a": 2}', "{}"]
+            assert null["Payload"] == " null"
+            assert sorted(each["Input"] for each in reply["Executions"]) == ['{"b":  1, "a": 2}', "{}", "{}"]
             assert all(UUID.match(each["Name"]) and each["Status"] == "Succeeded" for each in reply["Executions"])
 
     asyncio.run(main())
