@@ -19,9 +19,7 @@ def execution_input(payload: str) -> str:
 
 @frozen
 class ScheduleSettings:
-    """What a caller chooses for a schedule beside its name. ``payload`` is the text of a JSON object or of
-    null, or "".
-    """
+    """What a caller chooses for a schedule beside its name. ``payload`` is the text of an object or of null, or ""."""
 
     expression: str
     description: str = ""

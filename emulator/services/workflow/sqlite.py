@@ -1,14 +1,13 @@
 """Flows and executions over SQLite, as the operations see them; `engine_sqlite` has what the driver sees."""
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import World
 from emulator.kernel.tracing import trace
-from emulator.services.workflow.engine.events import ITERATION_ENTERED, member_texts, whole_iteration
+from emulator.services.workflow.history_sqlite import read_history
 from emulator.services.workflow.model import (
     DefinitionId,
     EndedExecution,
@@ -223,28 +222,7 @@ class SqliteStore:
 
     def history(self, execution: ExecutionId, start: int, limit: int) -> list[HistoryEvent]:
         """Return up to *limit* events from id *start* on."""
-        rows = self._database.read(
-            "SELECT id, cause, step, type, at, detail, mark FROM workflow_events WHERE execution = ? AND id >= ?"
-            " ORDER BY id LIMIT ?",
-            (execution, start, limit),
-        )
-        shared: dict[int, dict[str, str]] = {}
-        shown = []
-        for event, cause, step, kind, at, detail, mark in rows.fetchall():
-            whole = detail
-            if mark is not None and kind == ITERATION_ENTERED:
-                if mark not in shared:
-                    shared[mark] = self._input_members(execution, mark)
-                whole = whole_iteration(detail, shared[mark])
-            shown.append(HistoryEvent(event, cause, step, kind, at, whole))
-        return shown
-
-    def _input_members(self, execution: ExecutionId, entered: int) -> dict[str, str]:
-        """Return the members of the input that the StepEntered event *entered* tells."""
-        row = self._database.read(
-            "SELECT detail FROM workflow_events WHERE execution = ? AND id = ?", (execution, entered)
-        ).fetchone()
-        return member_texts(json.loads(row[0])["input"])
+        return read_history(self._database, execution, start, limit)
 
     def open_executions(self) -> dict[World, int]:
         """Return how many executions have not ended."""
