@@ -22,7 +22,7 @@ from emulator.services.fc.errors import (
     InternalServerError,
     ResourceExhausted,
 )
-from emulator.services.fc.model import LATEST, display_name
+from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, display_name
 from emulator.services.fc.ports import CredentialIssuer, Instances
 from emulator.services.fc.resolving import Resolver, Target
 from emulator.services.fc.runtime.instance import (
@@ -195,12 +195,12 @@ def refusal(failure: RuntimeFailure) -> FcError:
     """Return what a caller is told when the platform could not run a call.
 
     Source: 412 and 429 from the error table; that a runtime missing on this machine looks like a program that cannot
-    be found is the emulator's choice.
+    be found, and a container that cannot be run like one that has exited, is the emulator's choice.
     """
     match failure:
-        case RuntimeUnavailable():
+        case RuntimeUnavailable() if failure.runtime != CUSTOM_CONTAINER:
             return CAFileNotFound(detail=str(failure).rstrip("."))
-        case InstanceStartFailed():
+        case RuntimeUnavailable() | InstanceStartFailed():
             return CAExited(detail=str(failure).rstrip("."))
         case InstancesExhausted():
             return ResourceExhausted()

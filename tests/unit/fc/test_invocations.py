@@ -99,6 +99,7 @@ def test_failed_function_answers_200_with_its_error_type(on_site):
     ("failure", "status", "code"),
     [
         (RuntimeUnavailable("java8", "no java here"), 412, "CAFileNotFound"),
+        (RuntimeUnavailable("custom-container", "no Docker here"), 412, "CAExited"),
         (InstanceStartFailed("it died"), 412, "CAExited"),
         (InstancesExhausted(100), 429, "ResourceExhausted"),
         (ResponseTooLarge(33_554_432), 400, "EntityTooLarge"),
