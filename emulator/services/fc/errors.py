@@ -495,11 +495,12 @@ class ResourceThrottled(FcError):
     retryable = True
 
 
-def auth_error(failure: AuthFailure, *, date_given: bool, now: str) -> FcError:
+def auth_error(failure: AuthFailure, *, date_given: bool, now: str, authorization: str = "") -> FcError:
     """Turn an authentication reason into this service's code and text.
 
     *date_given* tells whether the request has any date header: a missing date is reported before everything else.
-    *now* is the server's time as an HTTP date.
+    *now* is the server's time as an HTTP date. *authorization* is the header, which the caller gets to see again when
+    it cannot be read.
 
     Source: vendor error table for the texts of date, authorization, key and signature; token codes are assumed.
     """
@@ -527,4 +528,9 @@ def auth_error(failure: AuthFailure, *, date_given: bool, now: str) -> FcError:
         case Reason.FOREIGN_ACCOUNT:
             return AccessDenied("The service or function doesn't belong to you")
         case _:
-            return InvalidArgument(f"invalid authorization '{failure.detail}'")
+            return InvalidArgument(f"invalid authorization '{_at_fault(failure, authorization)}'")
+
+
+def _at_fault(failure: AuthFailure, authorization: str) -> str:
+    unreadable = failure.reason in {Reason.MISSING_AUTHORIZATION, Reason.MALFORMED_AUTHORIZATION}
+    return authorization if unreadable else failure.detail

@@ -106,7 +106,8 @@ class FcFront:
             except FcError as error:
                 return error
         given = any(name in context.request.headers for name in _DATES)
-        return auth_error(failure, date_given=given, now=http_date(context.now))
+        told = context.request.headers.get("authorization")
+        return auth_error(failure, date_given=given, now=http_date(context.now), authorization=told)
 
     def too_large(self, limit: int) -> FcError:
         """Return the error for a body over *limit* bytes."""
