@@ -131,6 +131,15 @@ FUNCTION_3 = (
 """A function of the API without services."""
 
 
+SHOWN_3: Mapping[str, Any] = {"diskSize": limits.GPU_DISK_MB[0]}
+SHOWN_2: Mapping[str, Any] = {
+    **SHOWN_3,
+    "instanceType": "e1",
+    "initializationTimeout": limits.INITIALIZATION_TIMEOUT_S.default,
+}
+"""What answers show of a function for fields that nobody has set. Source: the defaults of the parameter tables."""
+
+
 def read(fields: tuple[Field, ...], body: Mapping[str, Any]) -> dict[str, Any]:
     """Return attribute -> checked value for the fields *body* has; null counts as absent, unknown names are ignored.
 

@@ -56,6 +56,25 @@ def test_function_comes_back_as_it_was_made(on_site, pack):
     on_site(scenario)
 
 
+def test_fields_nobody_has_set_show_their_defaults(on_site, pack):
+    """In both generations; what only one knows is shown by that one."""
+    least = {"functionName": "least", "runtime": "python3.10", "handler": "index.handler"}
+    shared = {"description": "", "timeout": 3, "memorySize": 128, "diskSize": 512, "instanceConcurrency": 1}
+
+    async def scenario(site):
+        await site.make_function("shop")
+        body = {**least, "code": pack()}
+
+        old = (await site.v1("POST", "/services/shop/functions", body)).body
+        new = (await site.v3("POST", "/functions", body)).body
+
+        assert {name: old[name] for name in shared} == {name: new[name] for name in shared} == shared
+        assert (old["instanceType"], old["initializationTimeout"]) == ("e1", 3)
+        assert not {"instanceType", "initializationTimeout"} & new.keys()
+
+    on_site(scenario)
+
+
 def test_what_runs_is_what_was_configured(on_site):
     """The image given to the instances has the function's code, limits, hooks and the service's role and log."""
 

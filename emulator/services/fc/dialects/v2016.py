@@ -45,6 +45,7 @@ def render_function(function: Function) -> dict[str, Any]:
     return {
         "functionName": function.name,
         "functionId": function.function_id,
+        **fields.SHOWN_2,
         **fields.write(fields.FUNCTION_2, function.config),
         "layersArnV2": list(function.config.layers),
         "codeSize": code.size if code else 0,

@@ -35,6 +35,7 @@ def render_function(exchange: Exchange, function: Function) -> dict[str, Any]:
         "functionName": function.name,
         "functionId": function.function_id,
         "functionArn": function_arn(exchange.world, "", function.name),
+        **fields.SHOWN_3,
         **fields.write(fields.FUNCTION_3, function.config),
         "layers": [
             {"arn": arn, "size": exchange.service.layers.size(exchange.world, arn)} for arn in function.config.layers
