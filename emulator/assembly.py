@@ -18,6 +18,7 @@ from emulator.deploy.front import DeploymentsFront
 from emulator.deploy.store import Deployments
 from emulator.dialect.context import Front
 from emulator.gateway.journal import Journal
+from emulator.gateway.location import LocationFront
 from emulator.gateway.names import FunctionNames
 from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
 from emulator.joints.flows import FlowMessages, FunctionCalls
@@ -209,6 +210,7 @@ class Assembly:
             "deployments": DeploymentsFront(self._deployments, ids),
             "fc": FcFront(self._functions, ids),
             "fnf": WorkflowFront(self._workflow, ids),
+            "location": LocationFront(ids),
             "mns": MnsFront(self._queues, ids, self._topics),
             "mns-open": MnsOpenFront(self._queues, self._topics, ids),
             "oss": OssFront(ids, self._objects),

@@ -28,11 +28,8 @@ class UnavailableFront(RpcFront):
 
 
 def unavailable_fronts(ids: Ids) -> dict[str, RpcFront]:
-    """Return the fronts of the neighbours that SDKs know: resource orchestration, endpoint location."""
-    return {
-        "ros": UnavailableFront("ros", "Resource Orchestration", ids),
-        "location": UnavailableFront("location", "endpoint location", ids),
-    }
+    """Return the front of the neighbour that SDKs know: resource orchestration."""
+    return {"ros": UnavailableFront("ros", "Resource Orchestration", ids)}
 
 
 class UnknownVersionFront(RpcFront):

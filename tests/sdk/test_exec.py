@@ -27,6 +27,7 @@ PROXIES = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"}
 
 CLIENTS = {
     "core-fnf-http": "Flows", "core-fnf-https": "Flows", "core-sts-https": "AccountId",
+    "core-located-fnf": "Flows", "core-located-mns": "Success",
     "tea-fnf": "Flows", "tea-fnf-default-credentials": "Flows", "tea-fnf-async": "Flows",
     "fc2-http": "services", "fc2-https": "services",
     "fc3": "functions", "fc3-regional": "functions", "fc3-async": "functions", "fc-open": "services",

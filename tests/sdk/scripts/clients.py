@@ -35,6 +35,15 @@ def core_sts():
     return json.loads(AcsClient(KEY, SECRET, REGION).do_action_with_exception(request))
 
 
+def core_located(product, version, action):
+    from aliyunsdkcore.client import AcsClient
+    from aliyunsdkcore.request import CommonRequest
+
+    request = CommonRequest(product=f"new-{product}", version=version, action_name=action)
+    request.set_location_service_code(product)  # in none of the SDK's tables: it asks where the product is
+    return json.loads(AcsClient(KEY, SECRET, REGION).do_action_with_exception(request))
+
+
 def config(**other):
     from alibabacloud_tea_openapi.models import Config
 
@@ -196,6 +205,8 @@ CLIENTS = {
     "core-fnf-http": lambda: core("http"),
     "core-fnf-https": lambda: core("https"),
     "core-sts-https": core_sts,
+    "core-located-fnf": lambda: core_located("fnf", "2019-03-15", "ListFlows"),
+    "core-located-mns": lambda: core_located("mns", "2022-01-19", "ListQueue"),
     "tea-fnf": tea_fnf,
     "tea-fnf-http": tea_fnf_http,
     "tea-fnf-default-credentials": tea_fnf_default_credentials,

@@ -187,7 +187,7 @@ def test_a_bug_of_ours_is_logged_whole_and_told_as_internal_error(awaited, caplo
         ("/favicon.ico", {}, 404, "NotFound"),
         (f"/?Action=Nothing&Version=2019-03-15{SIGNED}", {}, 404, "InvalidAction.NotFound"),
         (f"/?Action=Nothing&Version=1999-01-01{SIGNED}", {}, 404, "InvalidVersion"),
-        (f"/?Action=DescribeEndpoints&Version=2015-06-12{SIGNED}", {}, 404, "InvalidAction.NotFound"),
+        (f"/?Action=ListStacks&Version=2019-09-10{SIGNED}", {}, 404, "InvalidAction.NotFound"),
         (f"/?Version=2019-03-15{SIGNED}", {}, 400, "MissingAction"),
         (f"/?{SIGNED[1:]}", {}, 400, "MissingAction"),
         (f"/?Action=Echo{SIGNED}", {}, 400, "MissingParameter"),
