@@ -129,16 +129,7 @@ class Pipeline:
         if isinstance(answer, Response):
             self._finish(context, started, answer, respond)
             return None
-        future = asyncio.ensure_future(self._awaited(answer, context))
-
-        def done(future: "asyncio.Future[Response]") -> None:
-            if future.cancelled():
-                _access.info("%s %s cancelled by the client", context.request_id, context.operation)
-            else:
-                self._finish(context, started, future.result(), respond)
-
-        future.add_done_callback(done)
-        return future
+        return asyncio.ensure_future(self._answer_later(answer, context, started, respond))
 
     # --- inside --------------------------------------------------------------------------------------------------
 
@@ -161,15 +152,18 @@ class Pipeline:
         except Exception as error:
             return self._failed(error, context)
 
-    async def _awaited(self, answer: Awaitable[Response], context: RequestContext) -> Response:
-        """Return the answer, or the one that tells of a failure.
-
-        The connection takes work that ends in an error for unanswered; this one's answer may only wait for a commit.
-        """
+    async def _answer_later(
+        self, answer: Awaitable[Response], context: RequestContext, started: float, respond: Respond
+    ) -> None:
+        """Give the answer once it is there, or the one that tells of a failure."""
         try:
-            return await answer
+            response = await answer
+        except asyncio.CancelledError:
+            _access.info("%s %s cancelled by the client", context.request_id, context.operation)
+            raise
         except Exception as error:
-            return self._failed(error, context)
+            response = self._failed(error, context)
+        self._finish(context, started, response, respond)
 
     async def _answer_once_loaded(self, context: RequestContext) -> Response:
         await asyncio.shield(self._loaded)

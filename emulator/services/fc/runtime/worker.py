@@ -274,11 +274,12 @@ class Worker:
                 raise self._failure
         assert self._process is not None
         marker, request_id = _MARKERS.get(kind), invocation.request_id
-        if marker is not None:
-            log.add_line(logs.start_marker(marker, request_id))
         deadline = Deadline(self._process, timeout_s, self._settings.kill_grace_s, self.hold)
+        pending = self._process.begin(_call(kind, invocation))
+        if marker is not None:  # the process is at work by now; its output cannot come before this
+            log.add_line(logs.start_marker(marker, request_id))
         try:
-            reply = await self._process.begin(_call(kind, invocation))
+            reply = await pending
         except asyncio.CancelledError:
             deadline.cancel()
             self._abandon(log, marker or "Initialize", request_id, deadline.elapsed_ms())
