@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
@@ -325,7 +325,7 @@ class InstancePool:
         """Start an instance with one call counted in."""
         launcher = self._launcher_for(image.runtime)
         self._make_room()
-        instance_id = f"c-{self._ids.hex(8)}-{self._ids.hex(20)}"
+        instance_id = f"c-{self._clock.now() // SECOND:08x}-{self._ids.hex(20)}"
         greeting = self._greeting(image.runtime)
         worker = Worker(image, instance_id, self._settings, self._pass_on, self._on_end, self._tasks.spawn, greeting)
         worker.calls = 1

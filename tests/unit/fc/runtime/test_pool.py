@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from emulator.kernel.clock import VirtualClock
+from emulator.kernel.clock import Millis, VirtualClock
 from emulator.services.fc.runtime.instance import Credentials, InstancesExhausted
 
 SLOW = """
@@ -50,6 +50,18 @@ def test_busy_instance_is_not_shared(functions):
     assert len({result.body for result in results}) == 3
     assert all(result.cold for result in results)
     assert idle == ["idle"] * 3
+
+
+def test_instance_id_tells_the_second_of_the_start(functions):
+    """In hexadecimal digits, as the cloud's ids do; the rest is random."""
+    image = functions.image("def handler(event, context): return context.request_id")
+
+    result = functions.run(
+        lambda pool: pool.invoke(image, functions.invocation()), VirtualClock(Millis(0x62D919BC * 1000))
+    )
+
+    prefix, second, rest = result.instance_id.split("-")
+    assert (prefix, second, len(rest)) == ("c", "62d919bc", 20)
 
 
 def test_most_recently_used_instance_is_taken_first(functions):
