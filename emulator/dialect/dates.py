@@ -60,13 +60,12 @@ def parse_http_date(text: str) -> Millis:
 
 def iso_seconds(instant: Millis) -> str:
     """Return ``2024-05-01T08:00:00Z``."""
-    return _moment(instant).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{_moment(instant).isoformat(timespec='seconds')[:19]}Z"
 
 
 def iso_millis(instant: Millis) -> str:
     """Return ``2020-09-22T23:43:40.073Z``."""
-    moment = _moment(instant)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+    return f"{_moment(instant).isoformat(timespec='milliseconds')[:23]}Z"
 
 
 def parse_iso(text: str) -> Millis:

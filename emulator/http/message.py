@@ -7,7 +7,7 @@ it. Bytes above ASCII survive: texts are decoded as UTF-8 with ``surrogateescape
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Protocol
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote
 
 Pairs = list[tuple[str, str]]
 
@@ -130,9 +130,18 @@ class Request:
 
 def decode_pairs(text: str) -> Pairs:
     """Decode ``a=b&c`` as clients encode it: ``+`` is a space, a bare name has the value ``""``."""
-    if not text:
-        return []
-    return parse_qsl(text, keep_blank_values=True, errors="surrogateescape")
+    pairs: Pairs = []
+    for part in text.split("&"):
+        if part:
+            name, _, value = part.partition("=")
+            pairs.append((_decode(name), _decode(value)))
+    return pairs
+
+
+def _decode(text: str) -> str:
+    if "+" in text:
+        text = text.replace("+", " ")
+    return unquote(text, errors="surrogateescape") if "%" in text else text
 
 
 class Response:

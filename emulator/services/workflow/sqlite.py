@@ -1,6 +1,7 @@
 """Flows and executions over SQLite, as the operations see them; `engine_sqlite` has what the driver sees."""
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,14 @@ _FLOW = (
     " f.execution_mode, f.environment, f.resource_group, f.created_at, f.modified_at"
     " FROM workflow_flows f JOIN workflow_definitions d ON d.id = f.definition"
 )
-_EXECUTION = (
-    "SELECT e.id, f.name, e.name, d.text, e.role_arn, e.environment, e.input, e.output, e.status, e.started_at,"
-    " e.stopped_at, e.error, e.cause FROM workflow_executions e"
-    " JOIN workflow_flows f ON f.id = e.flow JOIN workflow_definitions d ON d.id = e.definition"
+_EXECUTION_COLUMNS = (
+    "e.id, f.name, e.name, d.text, e.role_arn, e.environment, e.input, e.output, e.status, e.started_at,"
+    " e.stopped_at, e.error, e.cause"
 )
+_EXECUTIONS = (
+    "workflow_executions e JOIN workflow_flows f ON f.id = e.flow JOIN workflow_definitions d ON d.id = e.definition"
+)
+_EXECUTION = f"SELECT {_EXECUTION_COLUMNS} FROM {_EXECUTIONS}"  # noqa: S608 - of the two texts above
 
 
 class SqliteStore:
@@ -247,16 +251,16 @@ class SqliteStore:
 
     def ended(self, execution: ExecutionId) -> EndedExecution | None:
         """Return what others are told of an ended execution."""
-        row = self._database.read(f"{_EXECUTION} WHERE e.id = ? AND e.stopped_at IS NOT NULL", (execution,)).fetchone()
-        if row is None:
-            return None
-        world, token, trace_id, deleted = self._database.read(
-            "SELECT e.world, e.callback_token, e.trace, f.deleted FROM workflow_executions e"
-            " JOIN workflow_flows f ON f.id = e.flow WHERE e.id = ?",
+        row = self._database.read(
+            f"SELECT e.world, e.callback_token, e.trace, f.deleted, {_EXECUTION_COLUMNS} FROM {_EXECUTIONS}"  # noqa: S608
+            " WHERE e.id = ? AND e.stopped_at IS NOT NULL",
             (execution,),
         ).fetchone()
+        if row is None:
+            return None
+        world, token, trace_id, deleted, *columns = row
         return EndedExecution(
-            record=_execution(row),
+            record=_execution(columns),
             world=self._worlds.by_id(world),
             callback_token=token,
             deleted=bool(deleted),
@@ -294,7 +298,7 @@ def _flow(row: tuple[Any, ...]) -> FlowRecord:
     )
 
 
-def _execution(row: tuple[Any, ...]) -> ExecutionRecord:
+def _execution(row: Sequence[Any]) -> ExecutionRecord:
     (
         execution, flow_name, name, definition, role_arn, environment, given, output, status, started_at, stopped_at,
         error, cause,
