@@ -73,8 +73,8 @@ class HttpInvoker:
         as_event = generation == "3.0" and not is_custom(chosen.image.runtime)
         if as_event:
             call = await self._as_event(call, target, host)
-            if request.headers.get("x-fc-invocation-type").lower() == "async":
-                return self._queued(call, target)
+        if generation == "3.0" and request.headers.get("x-fc-invocation-type").lower() == "async":
+            return self._queued(call, target)
         try:
             invoked = await self._invoker.run(target.world, call, chosen)
         except EntityTooLarge as error:  # the request's own size has been checked: this is about the function's answer
@@ -95,7 +95,14 @@ class HttpInvoker:
         """Queue a call whose caller does not want to wait. Source: web function page of 3.0; the answer is assumed."""
         service = call.service or None
         self._enqueue(
-            target.world, service, call.function, call.qualifier, call.event, key="", request_id=call.request_id
+            target.world,
+            service,
+            call.function,
+            call.qualifier,
+            call.event,
+            key="",
+            request_id=call.request_id,
+            http=call.http,
         )
         return Response(202)
 

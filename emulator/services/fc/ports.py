@@ -9,6 +9,7 @@ from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.instance import (
     Credentials,
     FunctionImage,
+    HttpCall,
     InstanceInfo,
     Invocation,
     InvocationResult,
@@ -168,8 +169,11 @@ class Enqueue(Protocol):
         *,
         key: str,
         request_id: str | None = None,
+        http: HttpCall | None = None,
     ) -> str:
         """Queue a call in the transaction of this moment and return its request id; a known *key* queues nothing.
+
+        With *http* it serves that request, whose body is *event*.
 
         Raises: FcError.
         """

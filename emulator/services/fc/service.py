@@ -53,7 +53,7 @@ from emulator.services.fc.ports import (
 from emulator.services.fc.publishing import Publishing
 from emulator.services.fc.resolving import Resolver
 from emulator.services.fc.role_checks import RoleChecks
-from emulator.services.fc.runtime.instance import ShellOrder
+from emulator.services.fc.runtime.instance import HttpCall, ShellOrder
 from emulator.services.fc.sqlite import SCHEMA, SqliteStore
 from emulator.services.fc.tagging import Tagging
 from emulator.services.fc.terminal import Start
@@ -329,12 +329,13 @@ class FunctionCompute:
         key: str = "",
         task_id: str = "",
         request_id: str | None = None,
+        http: HttpCall | None = None,
     ) -> str:
         """Queue an asynchronous call in the transaction of this moment and return its request id.
 
         A call with a *key* that is known already (one queued at most a day after the other has ended) is not queued
-        again: its request id is returned. With a *task_id* a record of that name is kept. The call is safe once the
-        transaction is committed.
+        again: its request id is returned. With a *task_id* a record of that name is kept. With *http* the call serves
+        that request, whose body is *event*. The call is safe once the transaction is committed.
 
         Raises: FcError, with the code and status an HTTP caller would get.
         """
@@ -348,6 +349,7 @@ class FunctionCompute:
             task_mode=True if task_id else None,
             task_id=task_id,
             key=key,
+            http=http,
         )
         return self.async_queue.accept(world, order).request_id
 

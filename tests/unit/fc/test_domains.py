@@ -271,3 +271,30 @@ def test_third_generation_gets_its_own_error_form(on_site, pack):
         assert answer.body["RequestId"].startswith("1-")
 
     on_site(scenario)
+
+
+def test_third_generation_queues_requests_to_programs_too(on_site, pack):
+    """A custom runtime gets the request as it came, later and with the id of the 202; a retry is the same request."""
+
+    async def scenario(site):
+        body = {"functionName": "web", "runtime": "custom.debian10", "handler": "-", "code": pack()}
+        await site.v3("POST", "/functions", body)
+        config = json.dumps({"authType": "anonymous", "methods": ["POST"]})
+        trigger = {"triggerName": "h", "triggerType": "http", "triggerConfig": config}
+        await site.v3("POST", "/functions/web/triggers", trigger)
+        site.answer_calls(b"{}", "UnhandledInvocationError")
+
+        path = "/2023-03-30/proxy/web/a%20b?x=1&x=2"
+        answer = await site.ask("POST", path, b"work", x_fc_invocation_type="Async", X_Own="\udce9")
+        await site.after(1_500)
+
+        assert (answer.status, answer.content) == (202, b"")
+        first, second = site.instances.invocations
+        assert (first.retry_count, second.retry_count) == (0, 1)
+        assert first.http == second.http
+        assert (first.http.method, first.http.path, first.http.request_uri) == ("POST", "/a b", "/a%20b?x=1&x=2")
+        assert first.http.headers == (("X-Own", "\udce9"),)
+        assert first.event == b"work"
+        assert first.request_id == second.request_id == answer.headers["x-fc-request-id"]
+
+    on_site(scenario)

@@ -9,6 +9,7 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
 from emulator.services.fc import limits
 from emulator.services.fc.model import LATEST
+from emulator.services.fc.runtime.instance import HttpCall
 
 
 class Lane(NamedTuple):
@@ -104,7 +105,7 @@ class AsyncCall:
     ``due_at`` is the instant of the next attempt, None while one runs and after the end. ``task_id`` is empty outside
     task mode. ``call_key`` is the caller's own name for it. ``running_from`` is the start of the first attempt.
     ``http_status``, ``error`` and ``result`` tell how the last attempt ended; ``destination`` how the delivery did.
-    ``trace`` is the request it comes from.
+    ``trace`` is the request it comes from; ``http`` the HTTP request that it serves, whose body is the event.
     """
 
     seq: int
@@ -127,6 +128,7 @@ class AsyncCall:
     instance_id: str = ""
     destination: str = ""
     trace: str = ""
+    http: HttpCall | None = None
 
     @property
     def retries(self) -> int:

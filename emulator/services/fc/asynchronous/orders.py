@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
+from emulator.services.fc.runtime.instance import HttpCall
 
 
 @frozen
@@ -13,7 +14,8 @@ class Order:
     """A call somebody wants queued.
 
     ``task_mode`` and ``task_id`` are what the caller says about a record; None and empty leave it to the
-    configuration. ``key`` is the caller's own name for the call: an order with a known key is not queued again.
+    configuration. ``key`` is the caller's own name for the call: an order with a known key is not queued again. With
+    ``http`` the call serves an HTTP request, whose body is the event.
     """
 
     service: str
@@ -26,6 +28,7 @@ class Order:
     task_id: str = ""
     key: str = ""
     tracing: Mapping[str, str] = field(default_factory=dict)
+    http: HttpCall | None = None
 
 
 class Accepted(NamedTuple):

@@ -169,6 +169,7 @@ class AsyncQueue:
                 status=Status.ENQUEUED,
                 due_at=order.now,
                 trace=trace() or order.request_id,
+                http=order.http,
             )
         )
         _log.info(
@@ -369,6 +370,7 @@ class AsyncQueue:
             now=self._clock.now(),
             retry_count=call.retries,
             tracing=call.tracing,
+            http=call.http,
         )
         try:
             result = (await self._invoker.invoke(lane.world, order)).result

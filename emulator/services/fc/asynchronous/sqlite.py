@@ -19,6 +19,7 @@ from emulator.services.fc.asynchronous.model import (
     TaskEvent,
     TaskQuery,
 )
+from emulator.services.fc.runtime.instance import HttpCall
 from emulator.storage.database import Database
 
 _ABOVE_ALL_NAMES = "\U0010ffff"
@@ -27,10 +28,11 @@ _PLACE = "account, region, service, function, qualifier"
 _CALL = (
     f"seq, {_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, "
     "function_failures, platform_failures, running_from, ended_at, http_status, error, result, instance_id, "
-    "destination, trace"
+    "destination, trace, http"
 )
-_NEW = f"{_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, trace"
-_ADD = f"INSERT INTO fc_async_calls ({_NEW}) VALUES ({', '.join('?' * 14)})"  # noqa: S608 - constants
+_NEW = f"{_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, trace, http"
+_ADD = f"INSERT INTO fc_async_calls ({_NEW}) VALUES ({', '.join('?' * 15)})"  # noqa: S608 - constants
+_HTTP_FIELDS = ("method", "path", "request_uri", "base_path", "client_ip", "host", "headers")
 _CONFIG = f"{_PLACE}, config, created_at, modified_at"
 _OF_FUNCTION = "account = ? AND region = ? AND service = ? AND function = ?"
 _OF_LANE = f"{_OF_FUNCTION} AND qualifier = ?"
@@ -100,6 +102,7 @@ class SqliteAsyncStore:
             (
                 *_place(call.lane), call.request_id, call.task_id, call.call_key, call.event,
                 json.dumps(dict(call.tracing)), call.accepted_at, call.status.value, call.due_at, call.trace,
+                _http_text(call.http),
             ),
         )  # fmt: skip
         return replace(call, seq=cursor.lastrowid or 0)
@@ -271,16 +274,27 @@ def _config(row: Any) -> StoredConfig:
     )
 
 
+def _http_text(http: HttpCall | None) -> str:
+    return json.dumps({name: getattr(http, name) for name in _HTTP_FIELDS}) if http is not None else ""
+
+
+def _http(text: str) -> HttpCall | None:
+    if not text:
+        return None
+    said = json.loads(text)
+    return HttpCall(**said | {"headers": tuple((name, value) for name, value in said["headers"])})
+
+
 def _call(row: Any) -> AsyncCall:
     (
         seq, account, region, service, function, qualifier, request_id, task_id, call_key, event, tracing, accepted_at,
         status, due_at, function_failures, platform_failures, running_from, ended_at, http_status, error, result,
-        instance_id, destination, trace,
+        instance_id, destination, trace, http,
     ) = row  # fmt: skip
     return AsyncCall(
         seq=seq, lane=_lane((account, region, service, function, qualifier)), request_id=request_id, task_id=task_id,
         call_key=call_key, event=event, tracing=json.loads(tracing), accepted_at=accepted_at, status=Status(status),
         due_at=due_at, function_failures=function_failures, platform_failures=platform_failures,
         running_from=running_from, ended_at=ended_at, http_status=http_status, error=error, result=result,
-        instance_id=instance_id, destination=destination, trace=trace,
+        instance_id=instance_id, destination=destination, trace=trace, http=_http(http),
     )  # fmt: skip
