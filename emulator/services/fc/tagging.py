@@ -63,6 +63,17 @@ class Tagging:
         rows = [(resource, self._store.tags(world, resource)) for resource in names]
         return cut(rows, part.limit, lambda row: row[0].partition("/")[2])
 
+    def every(self, world: World, kind: str) -> list[tuple[str, dict[str, str]]]:
+        """Return all tagged resources of *kind* with their tags."""
+        found: list[tuple[str, dict[str, str]]] = []
+        marker = ""
+        while True:
+            page = self.page(world, kind, Slice(limit=limits.LIST.high, start=marker))
+            found += page.items
+            if page.next_marker is None:
+                return found
+            marker = page.next_marker
+
 
 def check_tags(tags: object) -> Mapping[str, str]:
     """Check a map of tags: 1 to 20 a call, texts.

@@ -294,6 +294,35 @@ def test_tags_of_3_0_are_set_listed_and_removed(on_site, pack):
     on_site(scenario)
 
 
+def test_lists_of_tags_are_filtered_first_and_paged_by_tag(on_site, pack):
+    """A key without a value stands for any value; every page but the last is full."""
+
+    async def scenario(site):
+        for name, pairs in (("a", {"x": "1"}), ("b", {"x": "2", "y": "3"}), ("c", {"y": "4"})):
+            body = {"functionName": name, "runtime": "python3.10", "handler": "a.b", "code": pack()}
+            tags = [{"Key": key, "Value": value} for key, value in pairs.items()]
+            await site.v3("POST", "/functions", {**body, "tags": tags})
+
+        async def listed(limit, wanted=(), named=()):
+            query = f"/tags-v2?ResourceType=function&Limit={limit}"
+            query += f"&Tag={quote(json.dumps(wanted))}" if wanted else ""
+            query += f"&ResourceId={quote(json.dumps(named))}" if named else ""
+            pages, token = [], ""
+            while True:
+                body = (await site.v3("GET", f"{query}&NextToken={token}")).body
+                pages.append([row["ResourceId"][-1] + row["TagKey"] + row["TagValue"] for row in body["TagResources"]])
+                if not (token := body["NextToken"]):
+                    return pages
+
+        assert await listed(3) == [["ax1", "bx2", "by3"], ["cy4"]]
+        assert await listed(1, named=["b", "b"]) == [["bx2"], ["by3"]]
+        assert await listed(2, [{"Key": "y"}]) == [["bx2", "by3"], ["cy4"]]
+        assert await listed(2, [{"Key": "y", "Value": "4"}]) == [["cy4"]]
+        assert (await site.v3("GET", "/tags-v2?ResourceType=cat")).code == "InvalidArgument"
+
+    on_site(scenario)
+
+
 @pytest.mark.parametrize(
     ("method", "path"), [("GET", "/functions/f/nothing"), ("GET", "/services"), ("PUT", "/functions")]
 )

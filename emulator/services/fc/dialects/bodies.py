@@ -83,8 +83,8 @@ def json_list(value: str, field: str) -> list[Any]:
     return parsed if isinstance(parsed, list) else []
 
 
-def tag_pairs(value: object, field: str) -> dict[str, str]:
-    """Read ``[{"Key": ..., "Value": ...}]``, in upper or lower case.
+def tag_filter(value: object, field: str) -> dict[str, str | None]:
+    """Read ``[{"Key": ..., "Value": ...}]``, in upper or lower case; None for a key without a value.
 
     Raises: InvalidArgument.
     """
@@ -92,4 +92,12 @@ def tag_pairs(value: object, field: str) -> dict[str, str]:
     for row in rows:
         if "key" not in row:
             raise InvalidArgument(f"{field} must be a list of objects with Key and Value")
-    return {row["key"]: row.get("value", "") for row in rows}
+    return {row["key"]: row.get("value") for row in rows}
+
+
+def tag_pairs(value: object, field: str) -> dict[str, str]:
+    """Read ``[{"Key": ..., "Value": ...}]``, in upper or lower case.
+
+    Raises: InvalidArgument.
+    """
+    return {key: value or "" for key, value in tag_filter(value, field).items()}

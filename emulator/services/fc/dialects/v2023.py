@@ -7,6 +7,7 @@ from typing import Any
 
 from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
+from emulator.kernel.paging import cut
 from emulator.services.fc import checks, fields, limits
 from emulator.services.fc.dialects import (
     async_api,
@@ -24,7 +25,6 @@ from emulator.services.fc.dialects.invocations import invoke_function
 from emulator.services.fc.dialects.routing import Route
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Function, function_arn
-from emulator.services.fc.store import Slice
 from emulator.services.fc.tagging import check_tags
 
 
@@ -157,35 +157,51 @@ def untag_resources(exchange: Exchange) -> Response:
 
 
 def list_tag_resources(exchange: Exchange) -> Response:
-    """List tags, of the functions named or of all."""
-    wanted = bodies.tag_pairs(bodies.json_list(exchange.query("Tag"), "Tag"), "Tag")
-    part = Slice(limit=exchange.limit("Limit"), start=exchange.marker("NextToken"))
-    named = bodies.json_list(exchange.query("ResourceId"), "ResourceId")
-    marker: str | None = None
-    if named:
-        resources = _resources(exchange, exchange.query("ResourceType"), named)
-        found = [(resource, exchange.service.tagging.tags(exchange.world, resource)) for resource in resources]
+    """List tags, of the functions named or of all; a wanted tag without a value is wanted with any.
+
+    Pages count tags. Source: the cloud-wide form of this operation; that pages count tags is assumed.
+    """
+    wanted = bodies.tag_filter(bodies.json_list(exchange.query("Tag"), "Tag"), "Tag")
+    kind = exchange.query("ResourceType") or "function"
+    _check_kind(kind)
+    limit, start = exchange.limit("Limit"), exchange.marker("NextToken")
+    tagging = exchange.service.tagging
+    if named := bodies.json_list(exchange.query("ResourceId"), "ResourceId"):
+        found = {resource: tagging.tags(exchange.world, resource) for resource in _resources(exchange, kind, named)}
     else:
-        page = exchange.service.tagging.page(exchange.world, "functions", part)
-        found, marker = list(page.items), page.next_marker
+        found = dict(tagging.every(exchange.world, "functions"))
     rows = [
+        (resource, key, value)
+        for resource, tags in sorted(found.items())
+        if all(key in tags and value in {None, tags[key]} for key, value in wanted.items())
+        for key, value in sorted(tags.items())
+    ]
+    page = cut([row for row in rows if _place_of(row) >= start][: limit + 1], limit, _place_of)
+    shown = [
         {
             "ResourceId": function_arn(exchange.world, "", resource.partition("/")[2]),
-            "ResourceType": exchange.query("ResourceType") or "function",
+            "ResourceType": kind,
             "TagKey": key,
             "TagValue": value,
         }
-        for resource, tags in found
-        if all(tags.get(key) == value for key, value in wanted.items())
-        for key, value in tags.items()
+        for resource, key, value in page.items
     ]
-    body = {"RequestId": exchange.context.request_id, "NextToken": next_token(marker), "TagResources": rows}
+    body = {"RequestId": exchange.context.request_id, "NextToken": next_token(page.next_marker), "TagResources": shown}
     return exchange.answer(body)
 
 
-def _resources(exchange: Exchange, kind: str, named: list[Any]) -> list[str]:
+def _place_of(row: tuple[str, str, str]) -> str:
+    """Return where a tag stands in the list; the names of functions hold nothing that sorts below a line feed."""
+    return f"{row[0]}\n{row[1]}"
+
+
+def _check_kind(kind: str) -> None:
     if kind.lower() not in {"function", "functions", "acs:fc:function"}:
         raise InvalidArgument(f"ResourceType '{kind[:40]}' is invalid: it must be function")
+
+
+def _resources(exchange: Exchange, kind: str, named: list[Any]) -> list[str]:
+    _check_kind(kind)
     if not limits.TAGS_PER_CALL.contains(len(named)):
         raise InvalidArgument(f"ResourceId must have 1 to {limits.TAGS_PER_CALL.high} items")
     return [exchange.service.tagging.resource(exchange.world, str(name), "functions") for name in named]
