@@ -1,7 +1,5 @@
 """Named values in a request, for rules of users that say where to look: header, query, form or cookie."""
 
-from http.cookies import CookieError, SimpleCookie
-
 from emulator.http.message import Request
 
 PLACES = ("header", "query", "form", "cookie")
@@ -26,6 +24,8 @@ def value_at(request: Request, place: str, name: str) -> str | None:
 
 
 def _cookie(request: Request, name: str) -> str | None:
+    from http.cookies import CookieError, SimpleCookie  # here, because few rules look into cookies
+
     try:
         morsel = SimpleCookie("; ".join(request.headers.all("cookie"))).get(name)
     except CookieError:
