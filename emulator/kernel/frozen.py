@@ -2,8 +2,9 @@
 
 ``@dataclass(frozen=True, slots=True, kw_only=True)`` writes and compiles six methods for every class in 0.3 to 0.4 ms;
 with a hundred such classes that was a fifth of a start. Here only ``__init__`` is compiled, because it is called all
-the time; the other methods are closures over the fields' names. The classes are data classes in every other way:
-`dataclasses.replace` and `dataclasses.fields` take them, and type checkers treat them like the standard library's.
+the time, and not before the first object is made, because most classes have none in a start; the other methods are
+closures over the fields' names. The classes are data classes in every other way: `dataclasses.replace` and
+`dataclasses.fields` take them, and type checkers treat them like the standard library's.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,7 +34,7 @@ def frozen(cls: type[T] | None = None, /, *, kw_only: bool = True) -> type[T] | 
         kind = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
         own = fields(kind)  # type: ignore[arg-type]  # the checker sees a plain class here
         methods = {
-            "__init__": _initializer(kind.__qualname__, own, kw_only=kw_only),
+            "__init__": _initializer(kind, own, kw_only=kw_only),
             "__repr__": _representation([each.name for each in own if each.repr]),
             "__setattr__": _refuse,
             "__delattr__": _refuse,
@@ -47,7 +48,18 @@ def frozen(cls: type[T] | None = None, /, *, kw_only: bool = True) -> type[T] | 
     return made if cls is None else made(cls)
 
 
-def _initializer(owner: str, own: Iterable[Field[Any]], *, kw_only: bool) -> Callable[..., None]:
+def _initializer(kind: type, own: Iterable[Field[Any]], *, kw_only: bool) -> Callable[..., None]:
+    """Return an ``__init__`` for *kind* that puts the compiled one in its place when it is first called."""
+
+    def first(self: object, *values: Any, **named: Any) -> None:
+        compiled = _compiled_initializer(kind.__qualname__, own, kw_only=kw_only)
+        kind.__init__ = compiled  # type: ignore[misc]  # the class is being completed
+        compiled(self, *values, **named)
+
+    return first
+
+
+def _compiled_initializer(owner: str, own: Iterable[Field[Any]], *, kw_only: bool) -> Callable[..., None]:
     """Compile ``__init__``; defaults are parameters' defaults, factories are called for parameters left out."""
     scope: dict[str, Any] = {"_set": object.__setattr__, "_absent": MISSING}
     parameters, lines = ["self", "*"] if kw_only else ["self"], ["pass"]

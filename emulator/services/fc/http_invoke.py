@@ -68,6 +68,7 @@ class HttpInvoker:
             tracing=dict(request.headers.starting_with("x-fc-tracing-")),
             http=http_call(request, target, host),
             stream=True,
+            request=request,
         )
         chosen = self._invoker.check(target.world, call)
         as_event = generation == "3.0" and not is_custom(chosen.image.runtime)

@@ -8,6 +8,7 @@ from dataclasses import field
 from functools import partial
 from typing import NamedTuple
 
+from emulator.http.message import Request
 from emulator.kernel.clock import MINUTE, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import World
@@ -47,7 +48,8 @@ KEYS_SHARED_MS = 15 * MINUTE
 class Call:
     """A call somebody wants made.
 
-    ``service`` is empty for a 3.0 function; ``tracing``, ``http`` and ``stream`` as in `Invocation`.
+    ``service`` is empty for a 3.0 function; ``tracing``, ``http`` and ``stream`` as in `Invocation`. ``request`` is the
+    one it comes with, for aliases that route by content.
     """
 
     service: str
@@ -60,6 +62,7 @@ class Call:
     tracing: Mapping[str, str] = field(default_factory=dict)
     http: HttpCall | None = None
     stream: bool = False
+    request: Request | None = None
 
 
 class Invoked(NamedTuple):
@@ -91,13 +94,15 @@ class Invoker:
         """Calls that have ended since the start: by result (succeeded, failed, refused) and start (cold, warm)."""
 
     def check(self, world: World, call: Call) -> Target:
-        """Find what *call* would run, without running it; the draw between weighted versions happens here.
+        """Find what *call* would run, without running it; the choice between an alias's versions happens here.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EntityTooLarge, InvalidArgument.
         """
         if len(call.event) > limits.SYNC_PAYLOAD_BYTES:
             raise EntityTooLarge(limit=limits.SYNC_PAYLOAD_BYTES)
-        return self._resolver.target(world, call.service, call.function, call.qualifier, self._ids.fraction())
+        return self._resolver.target(
+            world, call.service, call.function, call.qualifier, self._ids.fraction(), call.request
+        )
 
     def check_callable(self, world: World, service: str, function: str, qualifier: str | None) -> None:
         """Make sure that there is something to call and that it may be called, now or later.

@@ -206,7 +206,7 @@ class Alias:
     """A name for a version, with at most one additional version that gets a share of the calls.
 
     ``version_id`` is a number as text, or ``LATEST``. ``weights`` maps a version id to its share, 0..1.
-    ``resolve_policy`` and ``route_policy`` are kept and shown (2021-04-06), not acted on.
+    With the ``resolve_policy`` ``Content`` the ``route_policy`` decides which calls it gets, whatever its share.
     """
 
     scope: Scope

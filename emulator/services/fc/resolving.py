@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from emulator.http.message import Request
 from emulator.kernel.identity import World
 from emulator.services.fc.code import CodeStore
 from emulator.services.fc.effects import family
@@ -55,10 +56,13 @@ class Resolver:
         self.unusable: dict[tuple[str, str], str] = {}
         """(service, function) of folders that cannot be functions -> why."""
 
-    def number(self, world: World, scope: Scope, qualifier: str | None, draw: float = 1.0) -> int:
+    def number(
+        self, world: World, scope: Scope, qualifier: str | None, draw: float = 1.0, request: Request | None = None
+    ) -> int:
         """Return the version number *qualifier* means, 0 for the head.
 
-        An alias with an additional version is decided by *draw*; 1 gives its main version, as reads need it.
+        An alias with an additional version is decided by *draw* or *request*; 1 gives its main version, as reads
+        need it.
 
         Raises: AliasNotFound. A version that does not exist is found out by whoever uses the number.
         """
@@ -69,7 +73,7 @@ class Resolver:
         alias = self._store.alias(world, scope, qualifier)
         if alias is None:
             raise AliasNotFound(alias=qualifier, owner=scope)
-        chosen = pick(alias, draw)
+        chosen = pick(alias, draw, request)
         return 0 if chosen == LATEST else int(chosen)
 
     def version(self, world: World, scope: Scope, number: int) -> Version:
@@ -89,7 +93,15 @@ class Resolver:
         """
         return self._function(world, service, name, self.number(world, scope_of(service, name), qualifier))
 
-    def target(self, world: World, service: str, name: str, qualifier: str | None, draw: float) -> Target:
+    def target(
+        self,
+        world: World,
+        service: str,
+        name: str,
+        qualifier: str | None,
+        draw: float,
+        request: Request | None = None,
+    ) -> Target:
         """Return what a call runs.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
@@ -97,7 +109,7 @@ class Resolver:
         if self._seen != self._store.generation:
             self._targets.clear()
             self._seen = self._store.generation
-        number = 0 if not qualifier else self.number(world, scope_of(service, name), qualifier, draw)
+        number = 0 if not qualifier else self.number(world, scope_of(service, name), qualifier, draw, request)
         key = (world, service, name, number)
         target = self._targets.get(key)
         if target is None:

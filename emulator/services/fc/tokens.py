@@ -10,18 +10,17 @@ messages and the form of path lists are assumed.
 import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote_plus, urlencode
 
 from emulator.http.message import Request
 from emulator.kernel.clock import SECOND, Millis
 from emulator.services.fc.errors import AccessDenied, InvalidArgument
+from emulator.services.fc.request_values import PLACES, value_at
 
 if TYPE_CHECKING:
     from jwt import PyJWK
 
-PLACES = ("header", "query", "form", "cookie")
 DEFAULT_LOOKUP = "header:Authorization:Bearer"
 
 Claims = Mapping[str, Any]
@@ -156,28 +155,12 @@ def _import_library() -> Any:
 
 
 def _found(request: Request, lookup: Lookup) -> str | None:
-    match lookup.place:
-        case "header":
-            value = request.headers.get(lookup.name.lower())
-        case "query":
-            value = dict(request.query_pairs).get(lookup.name, "")
-        case "form":
-            value = dict(request.form_pairs).get(lookup.name, "")
-        case _:
-            value = _cookie(request, lookup.name)
+    value = value_at(request, lookup.place, lookup.name) or ""
     if lookup.prefix:
         if not value.startswith(lookup.prefix):
             return None
         value = value[len(lookup.prefix) :].strip()
     return value or None
-
-
-def _cookie(request: Request, name: str) -> str:
-    try:
-        morsel = SimpleCookie("; ".join(request.headers.all("cookie"))).get(name)
-    except CookieError:
-        return ""
-    return morsel.value if morsel is not None else ""
 
 
 def _object(value: object, field: str) -> Mapping[str, Any]:

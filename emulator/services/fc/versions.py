@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
+from emulator.http.message import Request
 from emulator.services.fc import checks
+from emulator.services.fc.canary import BY_CONTENT, is_diverted
 from emulator.services.fc.errors import InvalidArgument, PreconditionFailed
 from emulator.services.fc.model import LATEST, Alias, Function, ServiceConfig
 from emulator.services.fc.records import config_json
@@ -21,11 +23,15 @@ def is_version(qualifier: str) -> bool:
     return qualifier.isascii() and qualifier.isdigit()
 
 
-def pick(alias: Alias, draw: float) -> str:
+def pick(alias: Alias, draw: float, request: Request | None = None) -> str:
     """Return the version id one call through *alias* goes to; *draw* is a random number in [0, 1).
 
-    An additional version of weight w gets the calls whose draw is below w, the main version the rest.
+    An additional version of weight w gets the calls whose draw is below w, the main version the rest. Where the alias
+    routes by content, the additional version gets the calls whose *request* meets the rules, whatever its weight.
     """
+    if alias.resolve_policy == BY_CONTENT:
+        diverted = request is not None and is_diverted(alias.route_policy, request)
+        return next(iter(alias.weights), alias.version_id) if diverted else alias.version_id
     start = 0.0
     for version_id, weight in sorted(alias.weights.items()):
         if start <= draw < start + weight:

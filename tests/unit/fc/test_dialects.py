@@ -50,6 +50,32 @@ def test_alias_of_2021_has_routing_policies(on_site):
     on_site(scenario)
 
 
+def test_alias_of_2021_routes_by_what_the_request_says(on_site):
+    """The rules choose the version of a call, in every dialect; the weights no longer count."""
+
+    async def scenario(site):
+        await site.make_function("shop", "order")
+        await site.v1("POST", "/services/shop/versions", {})
+        await site.v1("PUT", "/services/shop/functions/order", {"description": "second"})
+        await site.v1("POST", "/services/shop/versions", {})
+        rules = [{"type": "Header", "key": "x-test-uid", "operator": "=", "value": "11111"}]
+        alias = {
+            "aliasName": "a",
+            "versionId": "1",
+            "additionalVersionWeight": {"2": 0.0},
+            "resolvePolicy": "Content",
+            "routePolicy": {"condition": "AND", "policyItems": rules},
+        }
+        await site.ask("POST", "/2021-04-06/services/shop/aliases", alias)
+        call = ("POST", "/services/shop.a/functions/order/invocations", b"{}")
+
+        chosen = [await site.v1(*call, x_test_uid="11111"), await site.v1(*call, x_test_uid="2"), await site.v1(*call)]
+
+        assert [answer.headers["x-fc-invocation-service-version"] for answer in chosen] == ["2", "1", "1"]
+
+    on_site(scenario)
+
+
 def test_tags_of_2021_are_removed_by_put_and_listed(on_site):
     """Untagging is a PUT there, and tagged services can be listed."""
 

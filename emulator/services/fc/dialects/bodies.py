@@ -5,32 +5,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.services.fc import checks
-from emulator.services.fc.checks import one_of, shape, text
+from emulator.services.fc.checks import shape, text
 from emulator.services.fc.code import CodeSource
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.fields import Field, read
 from emulator.services.fc.limits import DESCRIPTION_LENGTH
-from emulator.services.fc.versions import check_weights
+
+DESCRIPTION = Field("description", "description", text(DESCRIPTION_LENGTH))
 
 _CODE = shape(zipFile=text(), ossBucketName=text(), ossObjectName=text(), checksum=text())
-
-ALIAS = (
-    Field("versionId", "version_id", checks.version_or_latest),
-    Field("description", "description", text(DESCRIPTION_LENGTH)),
-    Field("additionalVersionWeight", "weights", check_weights),
-)
-ALIAS_2021 = (
-    *ALIAS,
-    Field("resolvePolicy", "resolve_policy", one_of({"Random", "Content"})),
-    Field(
-        "routePolicy",
-        "route_policy",
-        shape(
-            condition=one_of({"AND", "OR"}),
-            policyItems=checks.items(shape(type=text(), key=text(), operator=text(), value=text())),
-        ),
-    ),
-)
 
 
 def code_source(body: Mapping[str, Any], checksum_header: str = "") -> CodeSource | None:
@@ -59,7 +42,7 @@ def description(body: Mapping[str, Any]) -> str:
 
     Raises: InvalidArgument.
     """
-    return str(read((ALIAS[1],), body).get("description", ""))
+    return str(read((DESCRIPTION,), body).get("description", ""))
 
 
 def truth(value: object) -> bool:

@@ -33,6 +33,7 @@ async def invoke_function(exchange: Exchange) -> Response:
         request_id=exchange.context.request_id,
         now=exchange.now,
         tracing=dict(headers.starting_with("x-fc-tracing-")),
+        request=exchange.context.request,
     )
     if kind == "dryrun":
         exchange.service.invoker.check(exchange.world, call)

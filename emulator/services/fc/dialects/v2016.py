@@ -9,6 +9,7 @@ from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc import fields
 from emulator.services.fc.dialects import (
+    alias_api,
     async_api,
     attachment_api,
     bodies,
@@ -22,7 +23,7 @@ from emulator.services.fc.dialects.exchange import Exchange, next_token, no_cont
 from emulator.services.fc.dialects.invocations import invoke_function
 from emulator.services.fc.dialects.routing import Route
 from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.model import Alias, Function, Service, Version, service_arn
+from emulator.services.fc.model import Function, Service, Version, service_arn
 
 # --- what resources look like ------------------------------------------------------------------------------------
 
@@ -62,18 +63,6 @@ def render_version(version: Version) -> dict[str, Any]:
         "description": version.description,
         "createdTime": iso_seconds(version.created_at),
         "lastModifiedTime": iso_seconds(version.modified_at),
-    }
-
-
-def render_alias(alias: Alias) -> dict[str, Any]:
-    """Write an alias."""
-    return {
-        "aliasName": alias.name,
-        "versionId": alias.version_id,
-        "description": alias.description,
-        "additionalVersionWeight": dict(alias.weights),
-        "createdTime": iso_seconds(alias.created_at),
-        "lastModifiedTime": iso_seconds(alias.modified_at),
     }
 
 
@@ -228,48 +217,6 @@ def delete_version(exchange: Exchange) -> Response:
     return no_content()
 
 
-# --- aliases -----------------------------------------------------------------------------------------------------
-
-
-def create_alias(exchange: Exchange) -> Response:
-    """Name a version."""
-    body = exchange.body()
-    values = fields.read(bodies.ALIAS, body)
-    publishing = exchange.service.publishing
-    alias = publishing.create_alias(exchange.world, exchange.scope, body.get("aliasName"), values, exchange.now)
-    return exchange.answer(render_alias(alias), alias.etag)
-
-
-def get_alias(exchange: Exchange) -> Response:
-    """Show an alias."""
-    alias = exchange.service.publishing.alias(exchange.world, exchange.scope, exchange.segment("alias"))
-    return exchange.answer(render_alias(alias), alias.etag)
-
-
-def update_alias(exchange: Exchange) -> Response:
-    """Change an alias; what the body leaves out stays."""
-    values = fields.read(bodies.ALIAS, exchange.body())
-    alias = exchange.service.publishing.update_alias(
-        exchange.world, exchange.scope, exchange.segment("alias"), values, exchange.if_match, exchange.now
-    )
-    return exchange.answer(render_alias(alias), alias.etag)
-
-
-def delete_alias(exchange: Exchange) -> Response:
-    """Remove an alias."""
-    exchange.service.publishing.delete_alias(
-        exchange.world, exchange.scope, exchange.segment("alias"), exchange.if_match
-    )
-    return no_content()
-
-
-def list_aliases(exchange: Exchange) -> Response:
-    """List aliases by name."""
-    page = exchange.service.publishing.page_aliases(exchange.world, exchange.scope, exchange.part())
-    rows = [render_alias(alias) for alias in page.items]
-    return exchange.answer({"aliases": rows, "nextToken": next_token(page.next_marker)})
-
-
 # --- tags --------------------------------------------------------------------------------------------------------
 
 
@@ -329,11 +276,7 @@ SERVED = (
     Route("POST", _S + "/versions", "PublishServiceVersion", publish_version),
     Route("GET", _S + "/versions", "ListServiceVersions", list_versions),
     Route("DELETE", _S + "/versions/{version}", "DeleteServiceVersion", delete_version),
-    Route("POST", _S + "/aliases", "CreateAlias", create_alias),
-    Route("GET", _S + "/aliases", "ListAliases", list_aliases),
-    Route("GET", _S + "/aliases/{alias}", "GetAlias", get_alias),
-    Route("PUT", _S + "/aliases/{alias}", "UpdateAlias", update_alias),
-    Route("DELETE", _S + "/aliases/{alias}", "DeleteAlias", delete_alias),
+    *alias_api.routes(_S),
     *async_api.ROUTES_2,
     *capacity_api.ROUTES_2,
     Route("POST", "/tag", "TagResource", tag_resource),

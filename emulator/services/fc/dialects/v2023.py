@@ -10,6 +10,7 @@ from emulator.http.message import Response
 from emulator.kernel.paging import cut
 from emulator.services.fc import checks, fields, limits
 from emulator.services.fc.dialects import (
+    alias_api,
     async_api,
     attachment_api,
     bodies,
@@ -246,11 +247,7 @@ ROUTES = (
     Route("POST", _F + "/versions", "PublishFunctionVersion", v2016.publish_version),
     Route("GET", _F + "/versions", "ListFunctionVersions", v2016.list_versions),
     Route("DELETE", _F + "/versions/{version}", "DeleteFunctionVersion", v2016.delete_version),
-    Route("POST", _F + "/aliases", "CreateAlias", v2016.create_alias),
-    Route("GET", _F + "/aliases", "ListAliases", v2016.list_aliases),
-    Route("GET", _F + "/aliases/{alias}", "GetAlias", v2016.get_alias),
-    Route("PUT", _F + "/aliases/{alias}", "UpdateAlias", v2016.update_alias),
-    Route("DELETE", _F + "/aliases/{alias}", "DeleteAlias", v2016.delete_alias),
+    *alias_api.routes(_F),
     *domain_api.ROUTES,
     *layer_api.ROUTES,
     *trigger_api.routes(_F, trigger_api.render_2023),

@@ -64,8 +64,12 @@ class Channel(asyncio.BufferedProtocol):
 
     def send(self, header: dict[str, Any], payload: bytes = b"") -> None:
         """Send one frame; does nothing when the other end is gone, which `on_lost` reports."""
+        self.write(encode(header, payload))
+
+    def write(self, data: bytes) -> None:
+        """Send bytes of frames, as `send` does."""
         if self._transport is not None:
-            self._transport.write(encode(header, payload))
+            self._transport.write(data)
 
     def pause(self) -> None:
         """Stop reading, so that the other end has to wait."""

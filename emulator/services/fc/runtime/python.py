@@ -86,17 +86,25 @@ class PythonProcess:
         mark: bool,
         more: Mapping[str, Any] = _NOTHING,
     ) -> None:
-        """Tell the agent over the connected channel what it is, and *more* that only agents of its family know.
+        """Take over a process and tell the agent in it, over the connected channel, what it is."""
+        self.take(control, source)
+        self.channel.send(self.boot(image, instance_id, mark=mark, more=more))
+
+    def take(self, control: Control, source: LogSource) -> None:
+        """Take over a process whose agent is told what it is by somebody else."""
+        self._control = control
+        self._log_source = source
+
+    def boot(self, image: FunctionImage, instance_id: str, *, mark: bool, more: Mapping[str, Any] = _NOTHING) -> Header:
+        """Return the frame that tells an agent what it is, and *more* that only agents of its family know.
 
         With *mark* it says when it has read a call and marks the log before each answer: for transports that do not
         tell either.
         """
         self._marks = mark
-        self._control = control
-        self._log_source = source
         environment = instance_environment(image, instance_id, self._settings)
         boot = boot_frame(image, environment, log_level(image))
-        self.channel.send(boot | {"response_limit": self._settings.response_limit, "mark": mark} | dict(more))
+        return boot | {"response_limit": self._settings.response_limit, "mark": mark} | dict(more)
 
     def begin(self, call: Call) -> asyncio.Future[Answer | Exit]:
         """Hand over a call; see `InstanceProcess`."""

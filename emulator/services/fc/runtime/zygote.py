@@ -15,6 +15,7 @@ from pathlib import Path
 
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.bootstrap.python import orders
+from emulator.services.fc.runtime.framing import Header, encode
 from emulator.services.fc.runtime.instance import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
 from emulator.services.fc.runtime.logs import PipeLog
@@ -66,17 +67,13 @@ class ZygoteLauncher:
     ) -> tuple[ProgramControl, LogSource]:
         """Fork and let the new process become *program*; see `Forker`."""
         zygote = await self._ready(image.runtime, executable_for("python3", {}))
-        order = program.order(keep_channel=keep_channel)
-        return await self._fork(zygote, image, instance_id, process, lambda *_: process.channel.send(order))
+        return await self._fork(zygote, image, instance_id, process, program.order(keep_channel=keep_channel))
 
     async def _launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
         zygote = await self._ready(image.runtime, executable_for(image.runtime, self._settings.interpreters))
         process = PythonProcess(listener, self._settings, self._ids)
-
-        def begin(control: ZygoteControl, source: LogSource) -> None:
-            process.start(image, instance_id, control, source, mark=False)
-
-        await self._fork(zygote, image, instance_id, process, begin)
+        boot = process.boot(image, instance_id, mark=False)
+        await self._fork(zygote, image, instance_id, process, boot, process.take)
         return process
 
     async def _ready(self, runtime: str, executable: str) -> "Zygote":
@@ -107,16 +104,20 @@ class ZygoteLauncher:
         image: FunctionImage,
         instance_id: str,
         process: Forked,
-        begin: "Callable[[ZygoteControl, LogSource], None]",
+        first: Header,
+        take: "Callable[[ZygoteControl, LogSource], None]" = lambda control, source: None,
     ) -> "tuple[ZygoteControl, LogSource]":
+        """Order a fork, which finds *first* in its channel as soon as it looks; *take* gets it before it is there."""
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
         source = _SettledPipe(PipeLog(loop, reading, process.output))
         try:
             control = zygote.fork(image, instance_id, theirs, writing, self._settings.max_processes, process)
+            take(control, source)
+            unsent = _send(ours, encode(first))
             await loop.create_connection(lambda: process.channel, sock=ours)
-            begin(control, source)
+            process.channel.write(unsent)
             await control.started
         except BaseException:
             process.abandon()
@@ -146,6 +147,15 @@ class ZygoteLauncher:
                 self._zygote(zygote.executable)
             except OSError:
                 _log.exception("the zygote of %s does not start again", zygote.executable)
+
+
+def _send(to: socket.socket, data: bytes) -> bytes:
+    """Send what the socket takes at once and return the rest."""
+    to.setblocking(False)
+    try:
+        return data[to.send(data) :]
+    except BlockingIOError:
+        return data
 
 
 class ZygoteControl:

@@ -140,6 +140,13 @@ def test_failing_handler_gives_the_usual_error_object(functions, body, message):
     assert message.encode() in result.log
 
 
+def test_the_trace_of_a_failing_handler_begins_in_the_users_code(functions):
+    """No frame of the agent is in it, as with events."""
+    result = serve(functions, "def handler(environ, start_response):\n    raise ValueError('boom')\n")
+
+    assert [frame[2] for frame in json.loads(result.body)["stackTrace"]] == ["in handler"]
+
+
 def test_handler_that_cannot_be_loaded_fails_the_request(functions):
     """The error object is that of an event."""
     result = serve(functions, "nothing = 1\n")

@@ -159,7 +159,7 @@ class Agent:
         try:
             http, body = wsgi.serve(handler, wsgi.environ_of(call["http"], payload, context, self._boot["handler"]))
         except Exception as error:
-            return (*self._failed(error, skip=1), None)
+            return (*self._failed(error, skip=2), None)
         return True, body, http
 
     def _failed(self, error: Exception, skip: int) -> tuple[bool, bytes]:
