@@ -21,6 +21,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 ROOT = Path(__file__).resolve().parent.parent
 NODE_PACKAGES = ROOT / "tests" / "sdk" / "scripts" / "node_modules"
 
+# A shell has its background jobs ignore Ctrl-C, and they hand that on to what they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 os.environ["NODE_PATH"] = os.pathsep.join(filter(None, (str(NODE_PACKAGES), os.environ.get("NODE_PATH"))))
 
 

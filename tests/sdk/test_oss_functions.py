@@ -187,8 +187,9 @@ class Of2023:
 def test_code_comes_from_a_bucket(emulator, bucket, api):
     """Created from one object and updated from another; the code stays when the object goes."""
     function = api(emulator)
+    two = zipped("two")
     bucket.put_object("one.zip", zipped("one"))
-    bucket.put_object("dir/two.zip", zipped("two"))
+    bucket.put_object("dir/two.zip", two)
 
     function.create(bucket.bucket_name, "one.zip")
     first = function.invoke()
@@ -199,7 +200,7 @@ def test_code_comes_from_a_bucket(emulator, bucket, api):
         downloaded = answer.read()
 
     assert (first, second, function.invoke()) == (b"one", b"two", b"two")
-    assert downloaded == zipped("two")
+    assert downloaded == two
 
 
 @pytest.mark.parametrize("api", [Of2016, Of2021, Of2023])
