@@ -10,26 +10,25 @@ from pathlib import Path
 
 from benchmarks.harness import Row
 from benchmarks.server import mns_headers
-from emulator.auth.keys import AccessKey, Keyring
-from emulator.auth.nonces import NonceMemory
-from emulator.auth.schemes import Authenticator
-from emulator.dialect.context import RequestContext
-from emulator.dialect.xml import parse
+from emulator.auth.authenticator import Authenticator
+from emulator.auth.keys import AccessKey, Keyring, NonceMemory
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import SystemClock
-from emulator.kernel.identity import AccountId, Principal, Region, World
+from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import Timers
 from emulator.services.mns.api import MnsFront
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
+from emulator.wire.request import OperationRequest
+from emulator.wire.xml import parse
 
 MILLION = 1_000_000
 CALLS = 300
 POLLS = 500
 
-_WORLD = World(AccountId("1234567890123456"), Region("cn-hangzhou"))
+_WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 _HEADERS = Headers([("Host", "127.0.0.1:8868"), ("x-mns-version", "2015-06-06"), ("Content-Type", "text/xml")])
 BODY = (
     b'<?xml version="1.0" encoding="utf-8"?><Message xmlns="http://mns.aliyuncs.com/doc/v1/"><MessageBody>'
@@ -83,7 +82,7 @@ class Service:
 
     def ask(self, method: str, target: str, body: bytes = b"") -> "Response | asyncio.Future[Response]":
         """Run an operation."""
-        context = RequestContext(Request(method, target, _HEADERS, body), self._clock.now())
+        context = OperationRequest(Request(method, target, _HEADERS, body), self._clock.now())
         context.principal = Principal(_WORLD.account, "key", "arn")
         context.region = _WORLD.region
         context.request_id = "0" * 24
@@ -140,7 +139,7 @@ class BareOperation:
         started = time.process_time()
         for number in range(calls):
             request = Request("POST", target, headers, BODY)
-            context = RequestContext(request, self._clock.now())
+            context = OperationRequest(request, self._clock.now())
             context.principal = self._authenticator.authenticate(request, context.now)
             context.region = _WORLD.region
             context.request_id = self._front.new_request_id(context)

@@ -16,10 +16,10 @@ from urllib.parse import urlencode
 from emulator.auth import fc as fc_scheme
 from emulator.auth import mns as mns_scheme
 from emulator.auth import rpc as rpc_scheme
-from emulator.dialect.dates import http_date
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.ids import RandomIds
+from emulator.wire.dates import http_date
 
 CLOCK = SystemClock()
 IDS = RandomIds()

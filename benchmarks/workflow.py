@@ -20,9 +20,8 @@ from typing import Any
 from benchmarks.foundation import FLOW, FLOWS_AT_ONCE, STEPS, storage_floor_per_s
 from benchmarks.harness import Row
 from benchmarks.server import Connection, Server, ordinary_environment
-from emulator.dialect.dates import iso_millis, parse_iso
 from emulator.kernel.clock import SECOND, Millis, SystemClock
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import LoopTimers
 from emulator.services.workflow.definition.nodes import FunctionResource
@@ -33,8 +32,9 @@ from emulator.services.workflow.schedule_model import ScheduleSettings
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
+from emulator.wire.dates import iso_millis, parse_iso
 
-WORLD = World(AccountId("1"), Region("cn-hangzhou"))
+WORLD = Tenant(AccountId("1"), Region("cn-hangzhou"))
 UNBOUNDED = Bounds(events=10_000_000, step_data_bytes=100_000_000)
 
 PARKED = 10_000
@@ -62,25 +62,25 @@ POLLING = HEAD + (
 class Counter:
     """The function of the polling loop: answers the turn it has been called for."""
 
-    async def invoke(self, world: World, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
+    async def invoke(self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
         """Return one turn more than *event* tells."""
-        del world, resource, key
+        del tenant, resource, key
         turn = json.loads(event).get("turn", 0) + 1
         return FunctionReply(body=b'{"turn":%d}' % turn)
 
     async def submit(
-        self, world: World, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
+        self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
     ) -> Submission:
         """Not called: the loop runs its function synchronously."""
-        raise AssertionError((world, resource, event, key, invocation_id))
+        raise AssertionError((tenant, resource, event, key, invocation_id))
 
-    async def result(self, world: World, request_id: str) -> FunctionReply:
+    async def result(self, tenant: Tenant, request_id: str) -> FunctionReply:
         """Not called."""
-        raise AssertionError((world, request_id))
+        raise AssertionError((tenant, request_id))
 
-    def abandon(self, world: World, key: str) -> None:
+    def abandon(self, tenant: Tenant, key: str) -> None:
         """Not called."""
-        raise AssertionError((world, key))
+        raise AssertionError((tenant, key))
 
 
 class Engine:

@@ -16,42 +16,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emulator import __version__
-from emulator.auth.keys import AccessKey, Keyring
-from emulator.auth.nonces import NonceMemory
+from emulator.auth.authenticator import Authenticator
+from emulator.auth.keys import AccessKey, Keyring, NonceMemory
 from emulator.auth.permissions.conditions import Facts
-from emulator.auth.permissions.judge import Demand
-from emulator.auth.schemes import Authenticator
 from emulator.config import Config
-from emulator.dialect.context import Front
 from emulator.gateway.admin import AdminFront
-from emulator.gateway.hosts import HostPolicy
+from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
-from emulator.gateway.names import FunctionNames
+from emulator.gateway.metrics import Traffic, process_figures
 from emulator.gateway.pipeline import Pipeline
-from emulator.gateway.process import process_figures
 from emulator.gateway.server import LOOPBACK, Server
-from emulator.gateway.traffic import Traffic
 from emulator.http.certificates import CertificateAuthority, MintingFailed
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
 from emulator.kernel.clock import SystemClock
-from emulator.kernel.identity import AccountId, Principal, Region, World
+from emulator.kernel.identity import AccountId, Demand, Principal, Region, Tenant
 from emulator.kernel.ids import Ids, RandomIds
-from emulator.kernel.lag import LoopLag
-from emulator.kernel.metrics import Family, Sample, gauge, render
+from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, render
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
 from emulator.redirect import hook_environment
-from emulator.redirect.trust import write_bundle
-from emulator.storage.checkpoints import Checkpoints
+from emulator.redirect.environment import write_bundle
 from emulator.storage.database import Database
-from emulator.storage.figures import storage_figures
 from emulator.storage.folder import StateFolder
+from emulator.storage.maintenance import Checkpoints, Shrinker, make_shrinkable, storage_figures
 from emulator.storage.migrations import Schema, migrate
-from emulator.storage.shrinking import Shrinker, make_shrinkable
+from emulator.wire.request import Front
 
 if TYPE_CHECKING:
-    from emulator.assembly import Assembly
+    from emulator.composition import Composition
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +81,7 @@ class Emulator:
         self._traffic = Traffic()
         self._lag = LoopLag(self._clock)
         self._journal = Journal(self._clock)
-        self._services: Assembly | None = None
+        self._services: Composition | None = None
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -113,7 +106,7 @@ class Emulator:
         self._watch()
         folder = self._closing.enter_context(StateFolder(self.config.state)).path
         self.keys = load_or_create(self.config, self._ids)
-        self.world = World(AccountId(self.keys.account_id), Region(self.keys.region))
+        self.tenant = Tenant(AccountId(self.keys.account_id), Region(self.keys.region))
         work = folder if not self.config.ephemeral else self._closing.enter_context(_scratch_folder())
         self._database = database = self._open_database(work)
         self._timers = timers = LoopTimers(self._clock, asyncio.get_running_loop())
@@ -187,8 +180,8 @@ class Emulator:
             database=database,
             clock=self._clock,
             ids=self._ids,
-            account=self.world.account,
-            region=self.world.region,
+            account=self.tenant.account,
+            region=self.tenant.region,
             traffic=self._traffic,
             authorizer=_LateAuthorizer(self) if self.config.enforce_ram else None,
         )
@@ -211,12 +204,12 @@ class Emulator:
 
     async def _load_services(
         self, database: Database, timers: LoopTimers, work: Path, folder: Path, names: FunctionNames
-    ) -> "Assembly":
+    ) -> "Composition":
         """Import and build the services; the loop goes on serving meanwhile."""
         assembly = await asyncio.to_thread(_import_assembly)
         self._services = assembly(
             config=self.config,
-            world=self.world,
+            tenant=self.tenant,
             database=database,
             clock=self._clock,
             ids=self._ids,
@@ -247,8 +240,8 @@ class Emulator:
         """Return what function instances find in their environment about this emulator."""
         return {
             "LOCALYUN_ENDPOINT": self.http_url,
-            "LOCALYUN_REGION": self.world.region,
-            "LOCALYUN_ACCOUNT_ID": self.world.account,
+            "LOCALYUN_REGION": self.tenant.region,
+            "LOCALYUN_ACCOUNT_ID": self.tenant.account,
             **hook_environment(
                 self._server.port, self._server.https_port, _bundle(folder), self._proxy_url(FORWARDING)
             ),
@@ -267,7 +260,7 @@ class Emulator:
         return f"https://127.0.0.1:{self._server.https_port}"
 
     @property
-    def services(self) -> "Assembly":
+    def services(self) -> "Composition":
         """The services; only once `start` has returned."""
         if self._services is None:
             raise RuntimeError("the services are not loaded yet")
@@ -279,8 +272,8 @@ class Emulator:
             "status": "ok",
             "version": __version__,
             "services": dict.fromkeys(SERVICES, "available"),
-            "account": self.world.account,
-            "region": self.world.region,
+            "account": self.tenant.account,
+            "region": self.tenant.region,
         }
 
     def status(self) -> dict[str, Any]:
@@ -400,10 +393,12 @@ class _LateAuthorizer:
         return self._emulator.services.authorizer.allows(principal, demand, facts)
 
 
-def _import_assembly() -> "type[Assembly]":
-    from emulator.assembly import Assembly  # most of the start's time; runs in a thread while the front door listens
+def _import_assembly() -> "type[Composition]":
+    from emulator.composition import (
+        Composition,  # most of the start's time; runs in a thread while the front door listens
+    )
 
-    return Assembly
+    return Composition
 
 
 def _bundle(folder: Path) -> Path:

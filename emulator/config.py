@@ -352,7 +352,7 @@ def _read_file(folder: Path) -> tuple[dict[str, _Given], dict[str, Any], _Lines]
 
 def _entries(text: str) -> tuple[list[tuple[str, Any, int]], _Lines]:
     """Return (key, value, line) of the file's top level, and the lines of what its resources consist of."""
-    from emulator.kernel.yaml_text import UnreadableYaml, YamlText  # most installations have no file
+    from emulator.wire.yaml import UnreadableYaml, YamlText  # most installations have no file
 
     try:
         document = YamlText(text)

@@ -24,7 +24,7 @@ from typing import Any
 from benchmarks.crash.engine_flows import FLOWS, STARTED
 from benchmarks.crash.outside import Outside
 from emulator.kernel.clock import VirtualClock
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.workflow.errors import ExecutionNotExists, WorkflowError
@@ -33,7 +33,7 @@ from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
 
-WORLD = World(AccountId("1234567890123456"), Region("cn-hangzhou"))
+WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 BATCH = 24
 LONGEST_LIFE = 24
 """Commits between two crashes, at most."""

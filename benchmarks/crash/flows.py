@@ -14,7 +14,7 @@ from urllib.parse import quote
 from benchmarks.crash.flow_texts import ASKS, FLOWS, STARTED, WAITS_MS
 from benchmarks.crash.record import now_ms
 from benchmarks.crash.site import Link, Site, Unanswered
-from emulator.dialect.dates import parse_iso
+from emulator.wire.dates import parse_iso
 
 OPEN_EXECUTIONS = 60
 END_LIMIT_S = 90

@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.workflow.definition.nodes import FunctionResource
 from emulator.services.workflow.ports import FunctionReply, MessageReply, Submission
 
@@ -16,9 +16,9 @@ class Outside:
         self._queued: dict[str, FunctionReply] = {}
         self.calls = 0
 
-    async def invoke(self, world: World, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
+    async def invoke(self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
         """Answer after a turn of the loop, so that a crash can come in between."""
-        del world, key
+        del tenant, key
         self.calls += 1
         await asyncio.sleep(0)
         given = json.loads(event)
@@ -29,36 +29,36 @@ class Outside:
         return FunctionReply(body=json.dumps(given).encode())
 
     async def submit(
-        self, world: World, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
+        self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
     ) -> Submission:
         """Queue a call, once per key."""
         del invocation_id
         request = f"queued by {json.loads(event)['n']}"
         if request not in self._queued:
-            self._queued[request] = await self.invoke(world, resource, event, key)
+            self._queued[request] = await self.invoke(tenant, resource, event, key)
         return Submission(request)
 
-    async def result(self, world: World, request_id: str) -> FunctionReply:
+    async def result(self, tenant: Tenant, request_id: str) -> FunctionReply:
         """Return the answer of a queued call."""
-        del world
+        del tenant
         await asyncio.sleep(0)
         return self._queued[request_id]
 
-    def abandon(self, world: World, key: str) -> None:
+    def abandon(self, tenant: Tenant, key: str) -> None:
         """Take note of nothing."""
 
     async def send(
-        self, world: World, queue: str, body: str, *, delay_s: int | None, priority: int | None, key: str
+        self, tenant: Tenant, queue: str, body: str, *, delay_s: int | None, priority: int | None, key: str
     ) -> MessageReply:
         """Remember who asks; the same message comes again when its sending was not recorded."""
-        del world, queue, delay_s, priority, key
+        del tenant, queue, delay_s, priority, key
         self.calls += 1
         told = json.loads(body)
         self.asked[told["token"]] = str(told["n"])
         return MessageReply(members={"MessageId": f"asked by {told['n']}"})
 
     async def publish(
-        self, world: World, topic: str, body: str, *, tag: str | None, attributes: str | None, key: str
+        self, tenant: Tenant, topic: str, body: str, *, tag: str | None, attributes: str | None, key: str
     ) -> MessageReply:
         """Nothing publishes here."""
         raise NotImplementedError

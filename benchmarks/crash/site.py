@@ -20,8 +20,8 @@ from benchmarks.crash.record import Record
 from benchmarks.server import CLOCK, IDS, mns_headers
 from emulator.auth import fc as fc_scheme
 from emulator.auth import rpc as rpc_scheme
-from emulator.dialect.dates import http_date
 from emulator.http.message import Headers, Request
+from emulator.wire.dates import http_date
 
 ANSWER_LIMIT_S = 30.0
 

@@ -11,9 +11,18 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 
-from emulator.auth.claim import Claim, SignedTexts, encode, encode_path, fields_of, octets, read_utc, required
-from emulator.auth.failures import AuthFailure, Reason
+from emulator.auth.signed_request import (
+    SignedRequest,
+    SignedTexts,
+    encode,
+    encode_path,
+    fields_of,
+    octets,
+    read_utc,
+    required,
+)
 from emulator.http.message import Headers, Request
+from emulator.kernel.errors import AuthFailure, Reason
 
 NAME = "ACS3-HMAC-SHA256"
 
@@ -23,7 +32,7 @@ def sign(secret: str, string: str) -> str:
     return hmac.digest(octets(secret), octets(string), "sha256").hex()
 
 
-def claim(request: Request) -> Claim | None:
+def claim(request: Request) -> SignedRequest | None:
     """Read who signed *request*; None when it carries no ``ACS3-`` authorization.
 
     Raises: AuthFailure for a call with something missing, unsigned or not supported.
@@ -45,7 +54,7 @@ def claim(request: Request) -> Claim | None:
     _require_signed(headers, signed)
     if _is_api_call(headers):
         required(nonce, Reason.MISSING_NONCE, NAME, "x-acs-signature-nonce")
-    return Claim(
+    return SignedRequest(
         scheme=NAME,
         key_id=key_id,
         signature=signature,

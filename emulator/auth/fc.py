@@ -10,8 +10,8 @@ Source: function compute "Signature authentication"; fc2 (Python, Node), fc-go-s
 import re
 from urllib.parse import unquote, unquote_plus
 
-from emulator.auth.claim import (
-    Claim,
+from emulator.auth.signed_request import (
+    SignedRequest,
     SignedTexts,
     base64_hmac,
     id_and_signature,
@@ -19,9 +19,9 @@ from emulator.auth.claim import (
     read_http_date,
     required,
 )
-from emulator.auth.failures import Reason
 from emulator.http.message import Request
 from emulator.kernel.clock import Millis
+from emulator.kernel.errors import Reason
 
 NAME = "FC"
 
@@ -33,7 +33,7 @@ def sign(secret: str, string: str) -> str:
     return base64_hmac(secret, string, "sha256")
 
 
-def claim(request: Request) -> Claim | None:
+def claim(request: Request) -> SignedRequest | None:
     """Read who signed *request*; None when it has neither an ``FC`` authorization nor a signed trigger URL.
 
     Raises: AuthFailure for a request with something missing.
@@ -45,7 +45,7 @@ def claim(request: Request) -> Claim | None:
     date_text = headers.get("date")
     date = read_http_date(date_text, NAME)  # the service complains about the date first
     key_id, signature = id_and_signature(authorization, NAME)
-    return Claim(
+    return SignedRequest(
         scheme=NAME,
         key_id=key_id,
         signature=signature,
@@ -57,14 +57,14 @@ def claim(request: Request) -> Claim | None:
     )
 
 
-def _claim_of_url(request: Request) -> Claim | None:
+def _claim_of_url(request: Request) -> SignedRequest | None:
     if request.query is None or "x-fc-signature" not in request.query or not is_trigger(request):
         return None
     query = dict(request.query_pairs)
     if "x-fc-signature" not in query:
         return None
     expires = query.get("x-fc-expires", "")
-    return Claim(
+    return SignedRequest(
         scheme=NAME,
         key_id=required(query.get("x-fc-access-key-id", ""), Reason.MISSING_KEY_ID, NAME, "x-fc-access-key-id"),
         signature=required(query["x-fc-signature"], Reason.MISSING_SIGNATURE, NAME, "x-fc-signature"),

@@ -9,8 +9,8 @@ Source: MNS "Sign requests"; the official SDKs; for MNS4 aliyun-mns-java-sdk 2.0
 import re
 from urllib.parse import unquote
 
-from emulator.auth.claim import (
-    Claim,
+from emulator.auth.signed_request import (
+    SignedRequest,
     SignedTexts,
     base64_hmac,
     derived_hex_hmac,
@@ -20,10 +20,10 @@ from emulator.auth.claim import (
     id_and_signature,
     read_http_date,
 )
-from emulator.auth.failures import AuthFailure, Reason
-from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Request
 from emulator.kernel.clock import Millis
+from emulator.kernel.errors import AuthFailure, Reason
+from emulator.wire.dates import iso_seconds
 
 NAME = "MNS"
 NAME_V4 = "MNS4-HMAC-SHA256"
@@ -32,7 +32,7 @@ _CREDENTIAL = re.compile(r"([^/]+)/(\d{8}/[A-Za-z0-9-]+/mns/(?:aliyun|apsara)_v4
 _KEY_PREFIXES = {NAME_V4: "aliyun_v4", f"APSARA-{NAME_V4}": "apsara_v4"}
 
 
-def claim(request: Request) -> Claim | None:
+def claim(request: Request) -> SignedRequest | None:
     """Read who signed *request*; None when it carries no MNS authorization.
 
     Raises: AuthFailure for a request with something missing.
@@ -43,7 +43,7 @@ def claim(request: Request) -> Claim | None:
         return _claim_v4(request, authorization)
     key_id, signature = id_and_signature(authorization, NAME)
     date_text = headers.get("date") or headers.get("x-mns-date")
-    return Claim(
+    return SignedRequest(
         NAME,
         key_id,
         signature,
@@ -80,7 +80,7 @@ def authorization(request: Request, key_id: str, secret: str) -> str:
 # --- MNS4-HMAC-SHA256 ------------------------------------------------------------------------------------------------
 
 
-def _claim_v4(request: Request, authorization: str) -> Claim | None:
+def _claim_v4(request: Request, authorization: str) -> SignedRequest | None:
     algorithm = authorization.partition(" ")[0]
     if algorithm not in _KEY_PREFIXES:
         if algorithm == NAME:
@@ -92,7 +92,7 @@ def _claim_v4(request: Request, authorization: str) -> Claim | None:
         raise AuthFailure(Reason.MALFORMED_AUTHORIZATION, scheme=NAME_V4, detail="Credential or Signature is missing")
     date_text = request.headers.get("date") or request.headers.get("x-mns-date")
     date = read_http_date(date_text, NAME_V4)
-    return Claim(
+    return SignedRequest(
         scheme=NAME_V4,
         key_id=credential[1],
         signature=fields["Signature"],

@@ -13,8 +13,8 @@ import re
 from binascii import a2b_base64
 from urllib.parse import unquote
 
-from emulator.auth.claim import (
-    Claim,
+from emulator.auth.signed_request import (
+    SignedRequest,
     SignedTexts,
     base64_hmac,
     derived_hex_hmac,
@@ -28,11 +28,11 @@ from emulator.auth.claim import (
     read_utc,
     required,
 )
-from emulator.auth.failures import AuthFailure, Reason
-from emulator.dialect.dates import parse_iso
-from emulator.dialect.multipart import MalformedForm, is_form, read_form
 from emulator.http.message import Request
 from emulator.kernel.clock import DAY, Millis
+from emulator.kernel.errors import AuthFailure, Reason
+from emulator.wire.dates import parse_iso
+from emulator.wire.multipart import MalformedForm, is_form, read_form
 
 NAME = "OSS"
 NAME_V2 = "OSS2"
@@ -71,7 +71,7 @@ def resource(request: Request) -> str:
     return f"/{bucket}/{key}" if bucket else "/"
 
 
-def claim(request: Request) -> Claim | None:
+def claim(request: Request) -> SignedRequest | None:
     """Read who signed *request*; None when it carries no OSS signature, in a header or in the query.
 
     Raises: AuthFailure for a request with something missing.
@@ -110,11 +110,11 @@ def sign(secret: str, string: str) -> str:
     return base64_hmac(secret, string, "sha1")
 
 
-def _claim_v1(request: Request, authorization: str) -> Claim:
+def _claim_v1(request: Request, authorization: str) -> SignedRequest:
     key_id, signature = id_and_signature(authorization, NAME)
     date_text = request.headers.get("x-oss-date") or request.headers.get("date")
     date = read_utc(date_text, NAME, basic=True) if date_text[:4].isdigit() else read_http_date(date_text, NAME)
-    return Claim(
+    return SignedRequest(
         scheme=NAME,
         key_id=key_id,
         signature=signature,
@@ -126,9 +126,9 @@ def _claim_v1(request: Request, authorization: str) -> Claim:
     )
 
 
-def _claim_v1_of_url(request: Request, query: dict[str, str]) -> Claim:
+def _claim_v1_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
     expires = query.get("Expires", "")
-    return Claim(
+    return SignedRequest(
         scheme=NAME,
         key_id=required(query["OSSAccessKeyId"], Reason.MISSING_KEY_ID, NAME, "OSSAccessKeyId"),
         signature=required(query.get("Signature", ""), Reason.MISSING_SIGNATURE, NAME, "Signature"),
@@ -160,7 +160,7 @@ def authorization(request: Request, key_id: str, secret: str) -> str:
     return f"{NAME} {key_id}:{sign(secret, next(texts(request, date))[0])}"
 
 
-def _claim_of_form(request: Request) -> Claim | None:
+def _claim_of_form(request: Request) -> SignedRequest | None:
     """Read who signed an upload form: what is signed is its policy, which says until when it holds.
 
     The policy covers neither host nor path, so it counts only where nothing but a bucket can be meant, and not at a
@@ -187,7 +187,7 @@ def _claim_of_form(request: Request) -> Claim | None:
     def sign_policy(secret: str, text: str) -> str:
         return derived_hex_hmac("aliyun_v4" + secret, scope, text) if scope else sign(secret, text)
 
-    return Claim(
+    return SignedRequest(
         scheme=NAME_V4 if scope else NAME,
         key_id=required(key_id, Reason.MISSING_KEY_ID, NAME, "OSSAccessKeyId"),
         signature=required(signature, Reason.MISSING_SIGNATURE, NAME, "Signature"),
@@ -214,11 +214,11 @@ def sign_v2(secret: str, string: str) -> str:
     return base64_hmac(secret, string, "sha256")
 
 
-def _claim_v2(request: Request, authorization: str) -> Claim:
+def _claim_v2(request: Request, authorization: str) -> SignedRequest:
     fields = fields_of(authorization, ":", NAME_V2)
     headers = request.headers
     date_text = headers.get("x-oss-date") or headers.get("date")
-    return Claim(
+    return SignedRequest(
         scheme=NAME_V2,
         key_id=required(fields.get("AccessKeyId", ""), Reason.MALFORMED_AUTHORIZATION, NAME_V2, "AccessKeyId"),
         signature=required(fields.get("Signature", ""), Reason.MALFORMED_AUTHORIZATION, NAME_V2, "Signature"),
@@ -230,9 +230,9 @@ def _claim_v2(request: Request, authorization: str) -> Claim:
     )
 
 
-def _claim_v2_of_url(request: Request, query: dict[str, str]) -> Claim:
+def _claim_v2_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
     expires = query.get("x-oss-expires", "")
-    return Claim(
+    return SignedRequest(
         scheme=NAME_V2,
         key_id=required(query.get("x-oss-access-key-id", ""), Reason.MISSING_KEY_ID, NAME_V2, "x-oss-access-key-id"),
         signature=required(query.get("x-oss-signature", ""), Reason.MISSING_SIGNATURE, NAME_V2, "x-oss-signature"),
@@ -276,13 +276,13 @@ def sign_v4(secret: str, string: str) -> str:
     return derived_hex_hmac("aliyun_v4" + secret, string.split("\n", 3)[2], string)
 
 
-def _claim_v4(request: Request, authorization: str) -> Claim:
+def _claim_v4(request: Request, authorization: str) -> SignedRequest:
     fields = fields_of(authorization, "=", NAME_V4)
     key_id, scope = _credential(fields.get("Credential", ""))
     headers = request.headers
     date_text = headers.get("x-oss-date")
     date = read_utc(date_text, NAME_V4, basic=True) if date_text else read_http_date(headers.get("date"), NAME_V4)
-    return Claim(
+    return SignedRequest(
         scheme=NAME_V4,
         key_id=key_id,
         signature=required(fields.get("Signature", ""), Reason.MALFORMED_AUTHORIZATION, NAME_V4, "Signature"),
@@ -294,7 +294,7 @@ def _claim_v4(request: Request, authorization: str) -> Claim:
     )
 
 
-def _claim_v4_of_url(request: Request, query: dict[str, str]) -> Claim:
+def _claim_v4_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
     version = query.get("x-oss-signature-version")
     if version != NAME_V4:
         raise AuthFailure(Reason.UNSUPPORTED_METHOD, scheme=NAME_V4, detail="x-oss-signature-version")
@@ -304,7 +304,7 @@ def _claim_v4_of_url(request: Request, query: dict[str, str]) -> Claim:
     seconds = query.get("x-oss-expires", "")
     if not (seconds.isascii() and seconds.isdigit()) or len(seconds) > 6 or int(seconds) > LONGEST_URL_S:
         raise AuthFailure(Reason.MALFORMED_AUTHORIZATION, scheme=NAME_V4, detail="x-oss-expires")
-    return Claim(
+    return SignedRequest(
         scheme=NAME_V4,
         key_id=key_id,
         signature=required(query.get("x-oss-signature", ""), Reason.MISSING_SIGNATURE, NAME_V4, "x-oss-signature"),

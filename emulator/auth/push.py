@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from emulator.kernel.clock import Clock
-from emulator.kernel.processes import kill
-from emulator.kernel.tasks import TaskGroup
+from emulator.kernel.tasks import TaskGroup, kill
 
 _log = logging.getLogger(__name__)
 

@@ -8,10 +8,18 @@ when there is one.
 import hashlib
 from binascii import b2a_base64
 
-from emulator.auth.claim import Claim, SignedTexts, base64_hmac, id_and_signature, octets, read_http_date, read_utc
-from emulator.auth.failures import AuthFailure, Reason
+from emulator.auth.signed_request import (
+    SignedRequest,
+    SignedTexts,
+    base64_hmac,
+    id_and_signature,
+    octets,
+    read_http_date,
+    read_utc,
+)
 from emulator.http.message import Request
 from emulator.kernel.clock import Millis
+from emulator.kernel.errors import AuthFailure, Reason
 
 NAME = "ROA-V1"
 
@@ -23,7 +31,7 @@ def sign(secret: str, string: str) -> str:
     return base64_hmac(secret, string, "sha1")
 
 
-def claim(request: Request) -> Claim | None:
+def claim(request: Request) -> SignedRequest | None:
     """Read who signed *request*; None when it carries no ``acs`` authorization.
 
     Raises: AuthFailure for a call with something missing or not supported.
@@ -36,7 +44,7 @@ def claim(request: Request) -> Claim | None:
     if headers.get("x-acs-signature-method", "HMAC-SHA1") != "HMAC-SHA1" or headers.get("x-acs-signature-type"):
         raise AuthFailure(Reason.UNSUPPORTED_METHOD, scheme=NAME, detail="x-acs-signature-method")
     date_text = headers.get("date") or headers.get("x-acs-date")
-    return Claim(
+    return SignedRequest(
         scheme=NAME,
         key_id=key_id,
         signature=signature,

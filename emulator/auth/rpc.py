@@ -4,11 +4,11 @@ Path, host, headers and a body that is no form are not covered. A name that come
 refused, so that what has been verified is what the operation reads, whichever of the two it would take.
 """
 
-from emulator.auth.claim import Claim, SignedTexts, base64_hmac, encode, read_utc, required
-from emulator.auth.failures import AuthFailure, Reason
-from emulator.dialect.dates import iso_seconds
+from emulator.auth.signed_request import SignedRequest, SignedTexts, base64_hmac, encode, read_utc, required
 from emulator.http.message import Request
 from emulator.kernel.clock import Millis
+from emulator.kernel.errors import AuthFailure, Reason
+from emulator.wire.dates import iso_seconds
 
 NAME = "RPC-V1"
 
@@ -43,7 +43,7 @@ def sign(secret: str, string: str) -> str:
     return base64_hmac(secret + "&", string, "sha1")
 
 
-def claim(request: Request) -> Claim | None:
+def claim(request: Request) -> SignedRequest | None:
     """Read who signed *request*; None when it does not look like an RPC call.
 
     Raises: AuthFailure for a call with something missing or not supported.
@@ -61,7 +61,7 @@ def claim(request: Request) -> Claim | None:
     signature = required(given.get("Signature", ""), Reason.MISSING_SIGNATURE, NAME, "Signature")
     date_text = given.get("Timestamp", "")
     date = read_utc(date_text, NAME)
-    return Claim(
+    return SignedRequest(
         scheme=NAME,
         key_id=key_id,
         signature=signature,

@@ -7,8 +7,8 @@ from emulator.cli.failures import DONE
 from emulator.cli.mns import Fields
 from emulator.cli.output import say, say_json, say_pairs, say_table, short
 from emulator.cli.session import wants_json
-from emulator.dialect.dates import iso_seconds
 from emulator.kernel.clock import SECOND, Millis
+from emulator.wire.dates import iso_seconds
 
 _IN_SECONDS = frozenset({"CreateTime", "LastModifyTime"})
 _IN_MILLISECONDS = frozenset(

@@ -5,7 +5,7 @@ import binascii
 import sys
 
 from emulator.cli.failures import WrongUsage
-from emulator.dialect.xml import escape
+from emulator.wire.xml import escape
 
 _LOST = "\ufffd"
 """What XML gets in place of a character it cannot carry."""

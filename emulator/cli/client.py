@@ -9,11 +9,11 @@ from urllib.parse import quote, urlencode, urlsplit
 from emulator.auth import fc, mns, rpc
 from emulator.cli.endpoint import Endpoint
 from emulator.cli.failures import CallRefused, CommandFailed, NoEmulator, WrongUsage
-from emulator.dialect.dates import http_date
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.ids import RandomIds
 from emulator.keyfile import InstallationKeys
+from emulator.wire.dates import http_date
 
 FC_VERSION = "2016-08-15"
 FC3_VERSION = "2023-03-30"

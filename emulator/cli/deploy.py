@@ -17,7 +17,7 @@ from emulator.config import Settings
 from emulator.deploy.apply import apply, entry_under_way
 from emulator.deploy.failures import FileProblems, Problem, Refused, StepFailed
 from emulator.deploy.kinds import KINDS
-from emulator.deploy.model import Blueprint, World, filled, has_token
+from emulator.deploy.model import Blueprint, Tenant, filled, has_token
 from emulator.deploy.part import Findings
 from emulator.deploy.plan import Action, Plan, Step, plan, removal
 from emulator.deploy.reading import project_name, read, read_text
@@ -53,10 +53,10 @@ def _deploy(arguments: Namespace, client: Client, cloud: DeployClient, path: Pat
     try:
         root = read_text(_text(path), findings)
         name = _name(arguments, path, project_name(root))
-        world = World(
+        tenant = Tenant(
             account=client.keys.account_id, region=client.keys.region, endpoint=client.endpoint.http, name=name
         )
-        blueprint = read(root, world, path.parent, _parameters(arguments.parameter), os.environ)
+        blueprint = read(root, tenant, path.parent, _parameters(arguments.parameter), os.environ)
     except FileProblems as error:
         raise CommandFailed(_told(path, error.problems)) from error
     record = _checked(cloud.record(name) or Record(name=name), arguments, path)

@@ -20,10 +20,9 @@ from emulator.cli.session import connect
 from emulator.cli.waiting import until
 from emulator.config import Settings
 from emulator.redirect import hook_environment, node_hook
-from emulator.redirect.environment import identity, with_hooks, without_proxies, without_real_keys
+from emulator.redirect.environment import VARIABLES as CA_VARIABLES
+from emulator.redirect.environment import identity, with_hooks, without_proxies, without_real_keys, write_bundle
 from emulator.redirect.java import with_java
-from emulator.redirect.trust import VARIABLES as CA_VARIABLES
-from emulator.redirect.trust import write_bundle
 
 AUTHORITY_TIMEOUT_S = 10.0
 """An emulator that has just started makes its certificate authority a moment after its first answers."""

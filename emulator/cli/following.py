@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from emulator.cli.history import Event
 from emulator.cli.tree import MARGIN, Style, attempt_result, duration, offset, outcome_words, value_text
 from emulator.cli.visits import FAILED_ATTEMPT, Execution, Visit
-from emulator.dialect.dates import parse_iso
+from emulator.wire.dates import parse_iso
 
 _WAITING = {"waitForCallback": "waits for its callback", "sync": "waits for the end of what it started"}
 _OPENS = frozenset({"StepEntered", "BranchEntered", "IterationEntered"})

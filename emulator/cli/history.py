@@ -6,7 +6,7 @@ from typing import Any
 
 from emulator.cli.client import Client
 from emulator.cli.output import short
-from emulator.dialect.dates import parse_iso
+from emulator.wire.dates import parse_iso
 
 Event = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ from urllib.parse import quote, urlencode
 
 from emulator.cli.client import Client, Reply
 from emulator.cli.failures import CallRefused
-from emulator.dialect.xml import Element, MalformedXml, parse, render
+from emulator.wire.xml import Element, MalformedXml, parse, render
 
 NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
 VERSION = "2015-06-06"

@@ -10,7 +10,7 @@ from emulator.cli.mns import Fields, Mns, element, fields, path_of
 from emulator.cli.output import complain, say
 from emulator.cli.session import connect, wants_json
 from emulator.config import Settings
-from emulator.dialect.xml import Element
+from emulator.wire.xml import Element
 
 ATTRIBUTES = {
     "delay_seconds": "DelaySeconds",

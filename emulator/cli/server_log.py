@@ -14,9 +14,9 @@ from threading import Event, Thread
 from typing import Literal
 
 from emulator.cli.log_stream import LogStream
-from emulator.dialect.dates import iso_seconds
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.tracing import fields_of, trace_of
+from emulator.wire.dates import iso_seconds
 
 LONGEST_BACKLOG = 10_000
 GATHER_S = 0.02

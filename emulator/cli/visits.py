@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from emulator.dialect.dates import parse_iso
 from emulator.kernel.clock import Millis
+from emulator.wire.dates import parse_iso
 
 Outcome = Literal["running", "succeeded", "failed", "caught", "abandoned"]
 """``caught``: left with an error that led on to another step; ``abandoned``: open when something around it ended."""

@@ -11,9 +11,8 @@ from typing import Any, cast
 
 from emulator.config import Config
 from emulator.declared.parts import Part, section
-from emulator.dialect.pop_errors import InvalidParameter
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.mns.endpoints import queue_endpoint, read_endpoint
 from emulator.services.mns.errors import MnsError, QueueNotExist
 from emulator.services.mns.limits import RELAXED
@@ -30,6 +29,7 @@ from emulator.services.mns.topic_errors import SubscriptionNotExist, TopicNotExi
 from emulator.services.mns.topic_model import SubscriptionChange, SubscriptionSettings, TopicChange
 from emulator.services.mns.topic_service import TopicService
 from emulator.services.mns.topic_wire import read_format, read_strategy
+from emulator.wire.pop_errors import InvalidParameter
 
 # What the file may say about each; documented in docs/configuration.md.
 QUEUE = (
@@ -73,16 +73,16 @@ class DeclaredTopic:
 
 
 class DeclaredMessaging:
-    """What a configuration declares for one world.
+    """What a configuration declares for one tenant.
 
     Raises: ConfigError with file and line for anything that cannot be made.
     """
 
-    def __init__(self, config: Config, world: World) -> None:
-        self._world = world
+    def __init__(self, config: Config, tenant: Tenant) -> None:
+        self._tenant = tenant
         self._queues = [_read_queue(part) for part in section(config, "queues").entries("a mapping of queue names")]
         self._topics = [
-            _read_topic(part, world) for part in section(config, "topics").entries("a mapping of topic names")
+            _read_topic(part, tenant) for part in section(config, "topics").entries("a mapping of topic names")
         ]
 
     def apply(self, queues: MessageService, topics: TopicService) -> None:
@@ -103,43 +103,43 @@ class DeclaredMessaging:
     def _apply_queue(self, queue: DeclaredQueue, service: MessageService) -> None:
         name = queue.part.name
         try:
-            before = service.queues.view(self._world, name).queue.settings
+            before = service.queues.view(self._tenant, name).queue.settings
         except QueueNotExist:
-            service.queues.create(self._world, name, queue.change)
+            service.queues.create(self._tenant, name, queue.change)
             return
         change = cast("SettingsChange", _differing(queue.change, before))
         if "fifo" in change:
             raise queue.part.error("the queue exists and its QueueType cannot be changed; delete the queue first")
         if change:
-            service.queues.change(self._world, name, change)
+            service.queues.change(self._tenant, name, change)
 
     def _apply_topic(self, topic: DeclaredTopic, service: TopicService) -> None:
         name = topic.part.name
         try:
-            before = service.topics.view(self._world, name).topic.settings
+            before = service.topics.view(self._tenant, name).topic.settings
         except TopicNotExist:
-            service.topics.create(self._world, name, topic.change)
+            service.topics.create(self._tenant, name, topic.change)
             return
         change = cast("TopicChange", _differing(topic.change, before))
         if "fifo" in change:
             raise topic.part.error("the topic exists and its TopicType cannot be changed; delete the topic first")
         if change:
-            service.topics.change(self._world, name, change)
+            service.topics.change(self._tenant, name, change)
 
     def _apply_subscription(self, declared: DeclaredSubscription, topic: str, service: TopicService) -> None:
         """Subscribe or change; endpoint and format can only be changed by subscribing anew."""
         name, wanted = declared.part.name, declared.settings
         try:
-            before = service.subscriptions.get(self._world, topic, name).settings
+            before = service.subscriptions.get(self._tenant, topic, name).settings
         except SubscriptionNotExist:
-            service.subscriptions.create(self._world, topic, name, wanted)
+            service.subscriptions.create(self._tenant, topic, name, wanted)
             return
         change = _differing({field: getattr(wanted, field) for field in declared.named}, before)
         if "endpoint" in change or "content_format" in change:
-            service.subscriptions.delete(self._world, topic, name)
-            service.subscriptions.create(self._world, topic, name, wanted)
+            service.subscriptions.delete(self._tenant, topic, name)
+            service.subscriptions.create(self._tenant, topic, name, wanted)
         elif change:
-            service.subscriptions.change(self._world, topic, name, cast("SubscriptionChange", change))
+            service.subscriptions.change(self._tenant, topic, name, cast("SubscriptionChange", change))
 
 
 def _differing(change: Any, before: object) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def _read_queue(part: Part) -> DeclaredQueue:
     return DeclaredQueue(part=part, change=change)
 
 
-def _read_topic(part: Part, world: World) -> DeclaredTopic:
+def _read_topic(part: Part, tenant: Tenant) -> DeclaredTopic:
     _check_name(part)
     change: TopicChange = {}
     subscriptions: list[DeclaredSubscription] = []
@@ -183,7 +183,7 @@ def _read_topic(part: Part, world: World) -> DeclaredTopic:
             match name:
                 case "subscriptions":
                     inner = attribute.entries("a mapping of subscription names")
-                    subscriptions = [_read_subscription(each, world) for each in inner]
+                    subscriptions = [_read_subscription(each, tenant) for each in inner]
                 case "TopicType":
                     change["fifo"] = bool(read_fifo({name: attribute.text}, name))
                 case "MaximumMessageSize":
@@ -195,7 +195,7 @@ def _read_topic(part: Part, world: World) -> DeclaredTopic:
     return DeclaredTopic(part=part, change=change, subscriptions=tuple(subscriptions))
 
 
-def _read_subscription(part: Part, world: World) -> DeclaredSubscription:
+def _read_subscription(part: Part, tenant: Tenant) -> DeclaredSubscription:
     _check_name(part)
     members = part.members("a mapping of attributes", SUBSCRIPTION)
     if "Endpoint" not in members:
@@ -205,7 +205,7 @@ def _read_subscription(part: Part, world: World) -> DeclaredSubscription:
         with _refusals_told(attribute):
             match name:
                 case "Endpoint":
-                    chosen["endpoint"] = _endpoint(attribute.text, world)
+                    chosen["endpoint"] = _endpoint(attribute.text, tenant)
                 case "FilterTag":
                     chosen["filter_tag"] = attribute.text
                 case "NotifyStrategy":
@@ -217,12 +217,12 @@ def _read_subscription(part: Part, world: World) -> DeclaredSubscription:
     return DeclaredSubscription(part=part, settings=SubscriptionSettings(**chosen), named=frozenset(chosen))
 
 
-def _endpoint(text: str, world: World) -> str:
+def _endpoint(text: str, tenant: Tenant) -> str:
     """Return the endpoint's full form; ``queue:NAME`` is short for a queue of this installation.
 
     Raises: EndpointInvalid.
     """
-    endpoint = queue_endpoint(world, text.removeprefix(_SHORT)) if text.startswith(_SHORT) else text
+    endpoint = queue_endpoint(tenant, text.removeprefix(_SHORT)) if text.startswith(_SHORT) else text
     read_endpoint(endpoint)
     return endpoint
 

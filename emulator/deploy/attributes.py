@@ -7,7 +7,7 @@ Source: the return values of the ROS resource types ``ALIYUN::FC::*``, ``ALIYUN:
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.deploy.model import Resource, World, token
+from emulator.deploy.model import Resource, Tenant, token
 
 DYNAMIC: Mapping[str, tuple[str, ...]] = {
     "fc.service": ("ServiceId",),
@@ -61,17 +61,17 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 """What the parts of an identity are called."""
 
 
-def attributes_of(resource: Resource, world: World) -> dict[str, Any]:
+def attributes_of(resource: Resource, tenant: Tenant) -> dict[str, Any]:
     """Return the attributes of a resource by name; ``""`` is what ``Ref`` gives."""
     identity, kind = resource.identity, resource.kind
     found: dict[str, Any] = dict(zip(_NAMES.get(kind, ()), identity, strict=False))
     found |= {name: token(resource.logical, name) for name in DYNAMIC.get(kind, ())}
     found[""] = found["VersionId"] if kind in {"fc.version", "fc3.version"} else identity[-1]
-    return found | _arns(kind, identity, world)
+    return found | _arns(kind, identity, tenant)
 
 
-def _arns(kind: str, identity: tuple[str, ...], world: World) -> dict[str, Any]:
-    place = f"{world.region}:{world.account}"
+def _arns(kind: str, identity: tuple[str, ...], tenant: Tenant) -> dict[str, Any]:
+    place = f"{tenant.region}:{tenant.account}"
     match kind:
         case "fc.service":
             return {"ARN": f"acs:fc:{place}:services/{identity[0]}"}
@@ -86,11 +86,11 @@ def _arns(kind: str, identity: tuple[str, ...], world: World) -> dict[str, Any]:
             return {
                 "ARN.WithSlash": f"acs:mns:{place}:/{plural}/{identity[0]}",
                 "ARN.WithoutSlash": f"acs:mns:{place}:{plural}/{identity[0]}",
-                f"{plural[:-1].title()}Url": f"{world.endpoint}/{plural}/{identity[0]}",
+                f"{plural[:-1].title()}Url": f"{tenant.endpoint}/{plural}/{identity[0]}",
             }
         case "mns.subscription":
-            return {"SubscriptionUrl": f"{world.endpoint}/topics/{identity[0]}/subscriptions/{identity[1]}"}
+            return {"SubscriptionUrl": f"{tenant.endpoint}/topics/{identity[0]}/subscriptions/{identity[1]}"}
         case "ram.role":
-            return {"Arn": f"acs:ram::{world.account}:role/{identity[0]}"}
+            return {"Arn": f"acs:ram::{tenant.account}:role/{identity[0]}"}
         case _:
             return {}

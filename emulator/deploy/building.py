@@ -30,12 +30,12 @@ class Build:
     @property
     def account(self) -> str:
         """The account's id."""
-        return self.scope.world.account
+        return self.scope.tenant.account
 
     @property
     def region(self) -> str:
         """The region."""
-        return self.scope.world.region
+        return self.scope.tenant.region
 
     def properties(self, part: Part) -> Part:
         """Return a resource's ``Properties`` with every function evaluated."""
@@ -68,14 +68,14 @@ class Build:
             part.problem(f"{resource.physical} is described by {self._keys[resource.key]} too")
         self._keys[resource.key] = resource.logical
         self.resources.append(resource)
-        known = attributes_of(resource, self.scope.world)
+        known = attributes_of(resource, self.scope.tenant)
         for name in (resource.logical, *also_known_as):
             self.scope.attributes[name] = known
         return resource
 
     def default_name(self, part: Part) -> str:
         """Return the name of a resource whose file gives none."""
-        return f"{self.scope.world.name}-{part.name}"
+        return f"{self.scope.tenant.name}-{part.name}"
 
     def role_arn(self, name: str) -> str:
         """Return the resource name of a role; one that is written out stays."""

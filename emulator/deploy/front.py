@@ -8,12 +8,11 @@ import json
 from typing import Any
 from urllib.parse import unquote
 
-from emulator.auth.failures import AuthFailure
 from emulator.deploy.store import Deployments
-from emulator.dialect.context import RequestContext
 from emulator.http.message import Response
-from emulator.kernel.errors import ServiceError
+from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.ids import Ids
+from emulator.wire.request import OperationRequest
 
 PATH = "/_localyun/deployments"
 
@@ -58,17 +57,17 @@ class DeploymentsFront:
         self._deployments = deployments
         self._ids = ids
 
-    def new_request_id(self, context: RequestContext) -> str:
+    def new_request_id(self, context: OperationRequest) -> str:
         """Return a UUID."""
         del context
         return self._ids.uuid()
 
-    def allows_anonymous(self, context: RequestContext) -> bool:
+    def allows_anonymous(self, context: OperationRequest) -> bool:
         """Everything is signed."""
         del context
         return False
 
-    def auth_error(self, failure: AuthFailure, context: RequestContext) -> ServiceError:
+    def auth_error(self, failure: AuthFailure, context: OperationRequest) -> ServiceError:
         """Return the refusal of a call that nobody known has signed."""
         del context
         return DeploymentForbidden(f"this call needs the signature of this installation's access key ({failure})")
@@ -77,16 +76,16 @@ class DeploymentsFront:
         """Return the refusal of an oversized record."""
         return RecordTooLarge(f"a record may have {limit} bytes")
 
-    def render_error(self, error: ServiceError, context: RequestContext) -> Response:
+    def render_error(self, error: ServiceError, context: OperationRequest) -> Response:
         """Write an error as JSON."""
         return _json(error.http_status, {"Code": error.code, "Message": error.message, "RequestId": context.request_id})
 
-    def handle(self, context: RequestContext) -> Response:
+    def handle(self, context: OperationRequest) -> Response:
         """Serve one call.
 
         Raises: DeploymentError.
         """
-        request = context.request
+        request = context.http
         context.operation = f"{request.method} deployment"
         if context.principal is None or context.principal.temporary:
             raise DeploymentForbidden("temporary keys do not keep records of deployments")

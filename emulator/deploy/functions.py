@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from emulator.deploy.function_values import AROUND_TOKENS, NOTHING, VALUE_FUNCTIONS, Misuse, written
-from emulator.deploy.model import World, has_token
+from emulator.deploy.model import Tenant, has_token
 from emulator.deploy.part import Part, suggestion
 
 _VARIABLE = re.compile(r"\$\{([^${}]*)\}")
@@ -25,8 +25,8 @@ class Scope:
     being what ``Ref`` gives. It grows while resources are read in the order of their references.
     """
 
-    def __init__(self, world: World, parameters: Mapping[str, Any], mappings: Any, conditions: Part) -> None:
-        self.world = world
+    def __init__(self, tenant: Tenant, parameters: Mapping[str, Any], mappings: Any, conditions: Part) -> None:
+        self.tenant = tenant
         self.parameters = parameters
         self.attributes: dict[str, Mapping[str, Any]] = {}
         self._mappings = mappings if isinstance(mappings, dict) else {}
@@ -135,13 +135,13 @@ class Scope:
         return [*self.parameters, *self.attributes]
 
     def _pseudo(self, part: Part, name: str) -> Any:
-        world = self.world
+        tenant = self.tenant
         known = {
-            "ALIYUN::Region": world.region,
-            "ALIYUN::AccountId": world.account,
-            "ALIYUN::TenantId": world.account,
-            "ALIYUN::StackName": world.name,
-            "ALIYUN::StackId": world.name,
+            "ALIYUN::Region": tenant.region,
+            "ALIYUN::AccountId": tenant.account,
+            "ALIYUN::TenantId": tenant.account,
+            "ALIYUN::StackName": tenant.name,
+            "ALIYUN::StackId": tenant.name,
             "ALIYUN::NoValue": NOTHING,
         }
         if name not in known:
@@ -240,7 +240,7 @@ _LAZY: Mapping[str, Callable[[Scope, Part], Any]] = {
     "Fn::And": _all_hold,
     "Fn::Or": _one_holds,
     "Fn::Not": _not,
-    "Fn::GetAZs": lambda scope, part: [f"{scope.world.region}-f"],
+    "Fn::GetAZs": lambda scope, part: [f"{scope.tenant.region}-f"],
 }
 
 

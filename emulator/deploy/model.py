@@ -92,7 +92,7 @@ def digest(resource: Resource) -> str:
 
 
 @frozen
-class World:
+class Tenant:
     """Whose resources these are: what ``ALIYUN::AccountId`` and the like stand for; ``endpoint`` is a URL."""
 
     account: str

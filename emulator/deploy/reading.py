@@ -7,7 +7,7 @@ from pathlib import Path
 from emulator.deploy import document
 from emulator.deploy.failures import FileProblems, Problem
 from emulator.deploy.files import Files
-from emulator.deploy.model import Blueprint, World
+from emulator.deploy.model import Blueprint, Tenant
 from emulator.deploy.part import Findings, Part, whole
 from emulator.deploy.serverless_devs import read_project
 from emulator.deploy.template import read_template
@@ -23,7 +23,7 @@ def read_text(text: str, findings: Findings) -> Part:
 
 def read(
     root: Part,
-    world: World,
+    tenant: Tenant,
     folder: Path,
     parameters: Mapping[str, str],
     environ: Mapping[str, str] = os.environ,
@@ -38,9 +38,9 @@ def read(
     if is_project(root):
         if parameters:
             raise FileProblems([Problem(1, "an s.yaml has no parameters; it has vars and ${env('NAME')}")])
-        return read_project(root, world, files, environ)
+        return read_project(root, tenant, files, environ)
     if "Resources" in root.value or "ROSTemplateFormatVersion" in root.value:
-        return read_template(root, world, files, parameters)
+        return read_template(root, tenant, files, parameters)
     raise FileProblems(
         [Problem(1, "neither a template (ROSTemplateFormatVersion, Resources) nor an s.yaml (edition, name)")]
     )

@@ -10,7 +10,7 @@ from emulator.deploy import devs_functions, devs_services
 from emulator.deploy.building import Build
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
-from emulator.deploy.model import Blueprint, World
+from emulator.deploy.model import Blueprint, Tenant
 from emulator.deploy.part import Part, suggestion
 from emulator.deploy.variables import Variables, modules_in
 
@@ -21,7 +21,7 @@ Component = Callable[[Build, Part, Part], None]
 """Adds what a module stands for: the module, and its properties with their variables replaced."""
 
 
-def read_project(root: Part, world: World, files: Files, environ: Mapping[str, str]) -> Blueprint:
+def read_project(root: Part, tenant: Tenant, files: Files, environ: Mapping[str, str]) -> Blueprint:
     """Return what an ``s.yaml`` says.
 
     Raises: FileProblems.
@@ -35,7 +35,7 @@ def read_project(root: Part, world: World, files: Files, environ: Mapping[str, s
         section.problem("there are no resources")
     _note_actions(root)
     root.findings.check()
-    scope = Scope(world, {}, {}, root.member("conditions").with_value({}))
+    scope = Scope(tenant, {}, {}, root.member("conditions").with_value({}))
     build = Build(scope=scope, files=files, findings=root.findings)
     variables = Variables(root, modules, scope, environ)
     for part in _in_order(modules):

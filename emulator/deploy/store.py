@@ -4,16 +4,16 @@ import json
 from typing import Any
 
 from emulator.kernel.clock import Clock
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.storage.database import Database
 
 
 class Deployments:
     """The records of one account and region, by the name of the deployment; their content is the client's."""
 
-    def __init__(self, database: Database, world: World, clock: Clock) -> None:
+    def __init__(self, database: Database, tenant: Tenant, clock: Clock) -> None:
         self._database = database
-        self._place = (world.account, world.region)
+        self._place = (tenant.account, tenant.region)
         self._clock = clock
 
     def all(self) -> list[dict[str, Any]]:

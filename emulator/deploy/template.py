@@ -16,7 +16,7 @@ from emulator.deploy.files import Files
 from emulator.deploy.flow_definitions import names_in_file
 from emulator.deploy.function_values import NOTHING
 from emulator.deploy.functions import Scope, names_in
-from emulator.deploy.model import Blueprint, World
+from emulator.deploy.model import Blueprint, Tenant
 from emulator.deploy.part import Part, suggestion
 from emulator.deploy.ros_functions import FUNCTION_TYPES
 from emulator.deploy.ros_services import SERVICE_TYPES
@@ -34,7 +34,7 @@ _RESOURCE = ("Type", "Properties", "DependsOn", "Condition", "Metadata", "Descri
 _LONGEST_CHAIN = 100
 
 
-def read_template(root: Part, world: World, files: Files, given: Mapping[str, str]) -> Blueprint:
+def read_template(root: Part, tenant: Tenant, files: Files, given: Mapping[str, str]) -> Blueprint:
     """Return what a template says; *given* are its parameters by name.
 
     Raises: FileProblems.
@@ -49,7 +49,7 @@ def read_template(root: Part, world: World, files: Files, given: Mapping[str, st
         root.member("Rules").note("rules for parameters are not checked")
     root.findings.check()
     scope = Scope(
-        world, _parameters(root.member("Parameters"), given), root.member("Mappings").value, root.member("Conditions")
+        tenant, _parameters(root.member("Parameters"), given), root.member("Mappings").value, root.member("Conditions")
     )
     build = Build(scope=scope, files=files, findings=root.findings)
     wanted = {part.name: part for part in resources.entries() if _is_wanted(part, scope)}

@@ -75,8 +75,8 @@ class Variables:
                     part.problem(f"the environment variable {argument.strip()} is not set")
                 return found
             case "config":
-                world = self._scope.world
-                known = {"accountid": world.account, "region": world.region}
+                tenant = self._scope.tenant
+                known = {"accountid": tenant.account, "region": tenant.region}
                 if argument.lower() not in known:
                     part.problem(f"config('{argument}') is not known here; AccountID is")
                 return known.get(argument.lower())

@@ -12,14 +12,13 @@ from binascii import a2b_base64
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from emulator.auth.failures import AuthFailure
-from emulator.dialect.context import Answer, RequestContext
 from emulator.gateway.errors import AdminBadRequest, AdminForbidden, AdminNotFound, BodyTooLarge
 from emulator.gateway.router import ADMIN_PREFIX
 from emulator.http.message import Response
-from emulator.kernel.errors import ServiceError
+from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import CONTENT_TYPE
+from emulator.wire.request import Answer, OperationRequest
 
 CERTIFICATE_PAGE = "mns/signing-cert.pem"
 """What ``x-mns-signing-cert-url`` of a push names; receivers have no key, so anybody may read it."""
@@ -129,7 +128,7 @@ class AdminFront:
         self._controls = controls
         self._token = token
         self._ids = ids
-        self._pages: Mapping[tuple[str, str], Callable[[RequestContext], Answer]] = {
+        self._pages: Mapping[tuple[str, str], Callable[[OperationRequest], Answer]] = {
             ("GET", "status"): self._status,
             ("GET", "metrics"): self._metrics,
             ("GET", "trace"): self._trace,
@@ -145,17 +144,17 @@ class AdminFront:
             ("POST", "stop"): self._stop,
         }
 
-    def new_request_id(self, context: RequestContext) -> str:
+    def new_request_id(self, context: OperationRequest) -> str:
         """Return a UUID."""
         del context
         return self._ids.uuid()
 
-    def allows_anonymous(self, context: RequestContext) -> bool:
+    def allows_anonymous(self, context: OperationRequest) -> bool:
         """No signature here: the pages that need it ask for the token."""
         del context
         return True
 
-    def auth_error(self, failure: AuthFailure, context: RequestContext) -> ServiceError:
+    def auth_error(self, failure: AuthFailure, context: OperationRequest) -> ServiceError:
         """Never asked for: nothing here is signed."""
         del failure, context
         return AdminForbidden()
@@ -164,16 +163,16 @@ class AdminFront:
         """Return the refusal of an oversized body."""
         return BodyTooLarge(limit=limit)
 
-    def render_error(self, error: ServiceError, context: RequestContext) -> Response:
+    def render_error(self, error: ServiceError, context: OperationRequest) -> Response:
         """Write an error as JSON."""
         return _json(error.http_status, {"Code": error.code, "Message": error.message, "RequestId": context.request_id})
 
-    def handle(self, context: RequestContext) -> Answer:
+    def handle(self, context: OperationRequest) -> Answer:
         """Serve one page.
 
         Raises: AdminNotFound, AdminForbidden, AdminBadRequest.
         """
-        request = context.request
+        request = context.http
         page = request.decoded_path.removeprefix(ADMIN_PREFIX)
         reads = request.method in {"GET", "HEAD"}
         if page == "health" and reads:
@@ -202,29 +201,29 @@ class AdminFront:
         content = await self._controls.signing_certificate()
         return Response(200, content, [("Content-Type", "application/x-pem-file")])
 
-    def _code(self, token: str, context: RequestContext) -> Response:
+    def _code(self, token: str, context: OperationRequest) -> Response:
         content = self._controls.code_download(token)
         if content is None:
-            raise AdminNotFound(method=context.request.method, path="such code package")
+            raise AdminNotFound(method=context.http.method, path="such code package")
         return Response(200, content, [("Content-Type", "application/zip")])
 
-    def _status(self, context: RequestContext) -> Response:
+    def _status(self, context: OperationRequest) -> Response:
         del context
         return _json(200, self._controls.status())
 
-    def _proxy(self, context: RequestContext) -> Response:
+    def _proxy(self, context: OperationRequest) -> Response:
         del context
         return _json(200, self._controls.proxy())
 
-    def _metrics(self, context: RequestContext) -> Response:
+    def _metrics(self, context: OperationRequest) -> Response:
         del context
         return Response(200, self._controls.metrics(), [("Content-Type", CONTENT_TYPE)])
 
-    def _trace(self, context: RequestContext) -> Response:
-        request = dict(context.request.query_pairs).get("request", "")
+    def _trace(self, context: OperationRequest) -> Response:
+        request = dict(context.http.query_pairs).get("request", "")
         return _json(200, {"lines": self._controls.trace(request)})
 
-    def _reset(self, context: RequestContext) -> Awaitable[Response]:
+    def _reset(self, context: OperationRequest) -> Awaitable[Response]:
         del context
 
         async def reset() -> Response:
@@ -233,43 +232,43 @@ class AdminFront:
 
         return reset()
 
-    def _stop(self, context: RequestContext) -> Response:
+    def _stop(self, context: OperationRequest) -> Response:
         del context
         self._controls.stop_soon()
         return _json(200, {"status": "stopping"})
 
-    def _logs(self, context: RequestContext) -> Response:
-        asked = dict(context.request.query_pairs)
+    def _logs(self, context: OperationRequest) -> Response:
+        asked = dict(context.http.query_pairs)
         lines = _number(asked, "lines", 100)
         follow = asked.get("follow", "false").lower() == "true"
         pieces = self._controls.logs(asked.get("function", ""), lines, follow=follow)
         return Response(200, pieces, [("Content-Type", "text/plain; charset=utf-8")])
 
-    def _purge_queue(self, context: RequestContext) -> Awaitable[Response]:
-        queue = dict(context.request.query_pairs).get("queue", "")
+    def _purge_queue(self, context: OperationRequest) -> Awaitable[Response]:
+        queue = dict(context.http.query_pairs).get("queue", "")
 
         async def purge() -> Response:
             return _json(200, {"queue": queue, "deleted": await self._controls.purge_queue(queue)})
 
         return purge()
 
-    def _deliveries(self, context: RequestContext) -> Response:
-        asked = dict(context.request.query_pairs)
+    def _deliveries(self, context: OperationRequest) -> Response:
+        asked = dict(context.http.query_pairs)
         limit = _number(asked, "limit", 100)
         found = self._controls.deliveries(asked.get("topic", ""), asked.get("subscription", ""), limit)
         return _json(200, {"deliveries": found})
 
-    def _outbox(self, context: RequestContext) -> Response:
-        limit = _number(dict(context.request.query_pairs), "limit", 100)
+    def _outbox(self, context: OperationRequest) -> Response:
+        limit = _number(dict(context.http.query_pairs), "limit", 100)
         return _json(200, {"entries": self._controls.outbox(limit)})
 
-    def _triggers(self, context: RequestContext) -> Response:
+    def _triggers(self, context: OperationRequest) -> Response:
         del context
         return _json(200, {"triggers": self._controls.triggers()})
 
-    def _debug(self, context: RequestContext) -> Response:
+    def _debug(self, context: OperationRequest) -> Response:
         """Open a debugger and call a function; the answer is a line of JSON for each step."""
-        asked = json.loads(context.request.body or b"{}")
+        asked = json.loads(context.http.body or b"{}")
         if not isinstance(asked, dict):
             raise AdminBadRequest("the body must be a JSON object")
         function, event, wait, port = (asked.get(name) for name in ("function", "event", "wait", "port"))
@@ -280,8 +279,8 @@ class AdminFront:
         steps = self._controls.debug(function, _from_base64(event or ""), wait=wait, port=port)
         return Response(200, _lines(steps), [("Content-Type", "application/x-ndjson")])
 
-    def _fire_trigger(self, context: RequestContext) -> Awaitable[Response]:
-        asked = json.loads(context.request.body or b"{}")
+    def _fire_trigger(self, context: OperationRequest) -> Awaitable[Response]:
+        asked = json.loads(context.http.body or b"{}")
         if not isinstance(asked, dict):
             raise AdminBadRequest("the body must be a JSON object")
         texts = {name: asked.get(name) for name in ("function", "trigger", "payload", "event")}
@@ -329,8 +328,8 @@ def _number(asked: Mapping[str, str], name: str, default: int) -> int:
     return int(text)
 
 
-def _check_json(context: RequestContext) -> None:
-    request = context.request
+def _check_json(context: OperationRequest) -> None:
+    request = context.http
     if not request.headers.get("content-type").lower().startswith("application/json"):
         raise AdminBadRequest("the Content-Type must be application/json")
     try:

@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
 
-from emulator.dialect.dates import iso_millis
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.tracing import fields_of, trace, trace_of
+from emulator.wire.dates import iso_millis
 
 LINES: Final = 5_000
 """A line is some 600 bytes: together three megabytes, once so many have come."""

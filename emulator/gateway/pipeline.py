@@ -6,19 +6,19 @@ import logging
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
-from emulator.auth.schemes import Authenticator
-from emulator.dialect.context import Answer, Front, RequestContext, WebFront
+from emulator.auth.authenticator import Authenticator
 from emulator.gateway import stages
 from emulator.gateway.errors import BodyTooLarge, GatewayError
 from emulator.gateway.hosts import HostPolicy
+from emulator.gateway.metrics import Traffic
 from emulator.gateway.router import HEALTH
-from emulator.gateway.traffic import Traffic
 from emulator.http.message import Request, Respond, Response
 from emulator.kernel.clock import Clock
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Region
 from emulator.kernel.ids import Ids
 from emulator.storage.database import CommitFailed, Database
+from emulator.wire.request import Answer, Front, OperationRequest, WebFront
 
 _log = logging.getLogger(__name__)
 _access = logging.getLogger("emulator.access")
@@ -87,7 +87,7 @@ class Pipeline:
         headers = request.headers
         if "transfer-encoding" not in headers and int(headers.get("content-length", "0")) <= SMALL_BODY:
             return SMALL_BODY
-        context = RequestContext(request, self._clock.now())
+        context = OperationRequest(request, self._clock.now())
         try:
             self._guard(context)
             if not self._loaded.done() and request.path != HEALTH:
@@ -101,7 +101,7 @@ class Pipeline:
 
     def too_large(self, request: Request, limit: int) -> Response:
         """Return the answer for a body that outgrew *limit* bytes."""
-        context = RequestContext(request, self._clock.now())
+        context = OperationRequest(request, self._clock.now())
         try:
             self._guard(context)
             self._choose(context)
@@ -119,7 +119,7 @@ class Pipeline:
 
     def serve(self, request: Request, respond: Respond) -> "asyncio.Future[Any] | None":
         """Take a whole request through the stages; the answer leaves once what it rests on is committed."""
-        context = RequestContext(request, self._clock.now())
+        context = OperationRequest(request, self._clock.now())
         started = self._clock.monotonic()
         answer: Answer
         if self._loaded.done() or request.path == HEALTH:
@@ -133,27 +133,27 @@ class Pipeline:
 
     # --- inside --------------------------------------------------------------------------------------------------
 
-    def _open_to_web(self, context: RequestContext) -> bool:
+    def _open_to_web(self, context: OperationRequest) -> bool:
         """Tell whether a web page may send this request; before the services are there nobody can tell.
 
         Such a request is judged again once they are.
         """
         if not self._loaded.done():
-            return context.request.path != HEALTH
+            return context.http.path != HEALTH
         try:
             self._choose(context)
         except ServiceError:
             return False
         return isinstance(context.front, WebFront) and context.front.open_to_web(context)
 
-    def _answer(self, context: RequestContext) -> Answer:
+    def _answer(self, context: OperationRequest) -> Answer:
         try:
             return self._run(context)
         except Exception as error:
             return self._failed(error, context)
 
     async def _answer_later(
-        self, answer: Awaitable[Response], context: RequestContext, started: float, respond: Respond
+        self, answer: Awaitable[Response], context: OperationRequest, started: float, respond: Respond
     ) -> None:
         """Give the answer once it is there, or the one that tells of a failure."""
         try:
@@ -165,20 +165,20 @@ class Pipeline:
             response = self._failed(error, context)
         self._finish(context, started, response, respond)
 
-    async def _answer_once_loaded(self, context: RequestContext) -> Response:
+    async def _answer_once_loaded(self, context: OperationRequest) -> Response:
         await asyncio.shield(self._loaded)
         context.now = self._clock.now()
         answer = self._answer(context)
         return answer if isinstance(answer, Response) else await answer
 
-    def _run(self, context: RequestContext) -> Answer:
+    def _run(self, context: OperationRequest) -> Answer:
         for stage in self._stages:
             answer = stage(context)
             if answer is not None:
                 return answer
         raise LookupError("no stage answered")
 
-    def _finish(self, context: RequestContext, started: float, response: Response, respond: Respond) -> None:
+    def _finish(self, context: OperationRequest, started: float, response: Response, respond: Respond) -> None:
         def committed(failure: CommitFailed | None) -> None:
             answer = response if failure is None else self._failed(failure, context)
             respond(answer)
@@ -186,7 +186,7 @@ class Pipeline:
 
         self._database.after_commit(committed)
 
-    def _failed(self, error: Exception, context: RequestContext) -> Response:
+    def _failed(self, error: Exception, context: OperationRequest) -> Response:
         if not isinstance(error, ServiceError):
             # not the caller's doing: tell the log everything and the caller nothing
             trace = None if isinstance(error, CommitFailed) else error
@@ -197,14 +197,14 @@ class Pipeline:
             error = ServiceError()
         return self._render(error, context)
 
-    def _render(self, error: ServiceError, context: RequestContext) -> Response:
+    def _render(self, error: ServiceError, context: OperationRequest) -> Response:
         if not context.request_id:
             context.request_id = self._ids.uuid()
         if context.front is None or isinstance(error, GatewayError):
             return _plain(error.http_status, error.code, error.message, context.request_id)
         return context.front.render_error(error, context)
 
-    def _log_line(self, context: RequestContext, response: Response, started: float | None = None) -> None:
+    def _log_line(self, context: OperationRequest, response: Response, started: float | None = None) -> None:
         spent_s = self._clock.monotonic() - started if started is not None else 0.0
         service = context.front.name if context.front else "-"
         self._traffic.count(service, context.operation, response.status, spent_s)
@@ -213,7 +213,7 @@ class Pipeline:
                 "request": context.request_id,
                 "service": service,
                 "operation": (
-                    context.operation if context.operation != "-" else f"{context.request.method} {_safe(context)}"
+                    context.operation if context.operation != "-" else f"{context.http.method} {_safe(context)}"
                 ),
                 "status": response.status,
                 "ms": round(spent_s * 1000, 3),
@@ -223,9 +223,9 @@ class Pipeline:
             _access.info(_ACCESS_LINE, fields)
 
 
-def _safe(context: RequestContext) -> str:
+def _safe(context: OperationRequest) -> str:
     """Return the path fit for a log line: no query (it can hold signatures and tokens), no control characters."""
-    return context.request.path[:200].encode("ascii", "backslashreplace").decode("ascii")
+    return context.http.path[:200].encode("ascii", "backslashreplace").decode("ascii")
 
 
 def _plain(status: int, code: str, message: str, request_id: str) -> Response:

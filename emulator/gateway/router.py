@@ -5,10 +5,10 @@ The Authorization scheme is the strongest sign, then the API version, then the h
 
 from collections.abc import Mapping
 
-from emulator.dialect.multipart import is_form
 from emulator.gateway.hosts import HostFacts, facts
 from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
+from emulator.wire.multipart import is_form
 
 ADMIN_PREFIX = "/_localyun/"
 HEALTH = ADMIN_PREFIX + "health"

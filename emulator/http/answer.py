@@ -1,12 +1,47 @@
 """From an answer to bytes: status line, framing, Date. The framing is decided here and nowhere else."""
 
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import lru_cache
 from http import HTTPStatus
 from time import gmtime
 from typing import Final
 
-from emulator.http.fields import Unsendable, field_name, join_head
 from emulator.http.message import Response
 from emulator.kernel.clock import SECOND, Clock, Millis
+
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+class Unsendable(ValueError):
+    """A message whose first line or header fields cannot go on the wire."""
+
+
+@lru_cache(maxsize=1024)
+def field_name(name: str) -> str:
+    """Return *name* in lower case.
+
+    Raises: Unsendable when it is no name of a header field.
+    """
+    if not _TOKEN.fullmatch(name):
+        raise Unsendable(f"{name!r} is not the name of a header field")
+    return name.lower()
+
+
+def join_head(lines: list[str]) -> bytes:
+    """Return the bytes of a head made of *lines*, with the empty line that ends it.
+
+    Raises: Unsendable when a value would break out of its line.
+    """
+    text = "\r\n".join(lines)
+    breaks = len(lines) - 1
+    if text.count("\n") != breaks or text.count("\r") != breaks or "\0" in text:
+        raise Unsendable("a header field has a line break or NUL in its value")
+    try:
+        return text.encode("utf-8", "surrogateescape") + b"\r\n\r\n"
+    except UnicodeEncodeError as error:
+        raise Unsendable(f"a header field cannot be encoded: {error.reason}") from None
+
 
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -121,3 +156,39 @@ def _http_date(instant: Millis) -> str:
         f"{_DAYS[at.tm_wday]}, {at.tm_mday:02d} {_MONTHS[at.tm_mon - 1]} {at.tm_year} "
         f"{at.tm_hour:02d}:{at.tm_min:02d}:{at.tm_sec:02d} GMT"
     )
+
+
+Piece = bytes | memoryview
+
+
+async def slices(body: bytes, size: int) -> AsyncIterator[Piece]:
+    """Yield *body* in slices of *size* bytes, without copying it."""
+    view = memoryview(body)
+    for start in range(0, len(view), size):
+        yield view[start : start + size]
+
+
+async def pour(
+    framing: Framing, body: AsyncIterator[Piece], write: Callable[[Piece], None], drained: Callable[[], Awaitable[None]]
+) -> None:
+    """Write every piece of *body* as *framing* says, each after the one before it has *drained*; close *body* after.
+
+    Raises: Unsendable when the body is not as long as its head has promised; what *body* raises.
+    """
+    sent = 0
+    try:
+        async for piece in body:
+            sent += len(piece)
+            if framing.length is not None and sent > framing.length:
+                raise Unsendable(f"the body outgrew its length of {framing.length} bytes")
+            if piece:
+                write(b"".join((b"%x\r\n" % len(piece), piece, b"\r\n")) if framing.chunked else piece)
+                await drained()
+        if framing.length is not None and sent < framing.length:
+            raise Unsendable(f"the body has {sent} bytes of {framing.length}")
+    finally:
+        close = getattr(body, "aclose", None)
+        if close is not None:
+            await close()
+    if framing.chunked:
+        write(b"0\r\n\r\n")

@@ -12,6 +12,7 @@ import asyncio
 import ipaddress
 import logging
 import os
+import re
 import ssl
 import sys
 from collections import OrderedDict
@@ -19,10 +20,92 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from emulator.http import certificate_files as files
 from emulator.kernel.clock import DAY, Clock, Millis
-from emulator.kernel.processes import kill
-from emulator.kernel.tasks import TaskGroup
+from emulator.kernel.frozen import frozen
+from emulator.kernel.tasks import TaskGroup, kill
+
+PERMITTED_DOMAINS: Final = ("aliyuncs.com", "fcapp.run", "localhost")
+"""Domains, with everything below them, that the authority may always sign for."""
+
+DEFAULT_NAME: Final = "localhost"
+"""The leaf for clients that name no host; it covers the loopback addresses as well."""
+
+AUTHORITY_DAYS: Final = 365
+AUTHORITY_RENEWAL_DAYS: Final = 60
+LEAF_DAYS: Final = 90
+LEAF_RENEWAL_DAYS: Final = 15
+LEAVES_KEPT: Final = 1000
+
+_FACTS = re.compile(r"localyun not-after=([0-9]+) key-id=([0-9a-f]+) names=([0-9a-z.,-]+)\n")
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_LONGEST_NAME: Final = 240  # leaves room for the rest of a file name; DNS itself allows 253
+
+
+@frozen
+class Facts:
+    """When a certificate ends, which authority's key signed it, and for which names or domains it is."""
+
+    not_after: Millis
+    key_id: str
+    names: tuple[str, ...]
+
+    def line(self) -> bytes:
+        """Return the first line of the file."""
+        return f"localyun not-after={self.not_after} key-id={self.key_id} names={','.join(self.names)}\n".encode(
+            "ascii"
+        )
+
+
+def authority_path(folder: Path) -> Path:
+    """Return where the authority's certificate is."""
+    return folder / "ca.pem"
+
+
+def key_path(folder: Path) -> Path:
+    """Return where the authority's key is."""
+    return folder / "ca-key.pem"
+
+
+def leaf_path(folder: Path, name: str) -> Path:
+    """Return where the key and certificate of *name* are."""
+    return folder / "leaves" / f"host-{name}.pem"
+
+
+def authority_facts(folder: Path) -> Facts | None:
+    """Read the authority's facts; None when there is no usable authority."""
+    return _facts(authority_path(folder)) if key_path(folder).exists() else None
+
+
+def leaf_facts(folder: Path, name: str) -> Facts | None:
+    """Read the facts of the leaf for *name*; None when there is none."""
+    return _facts(leaf_path(folder, name))
+
+
+def is_good_authority(facts: Facts, now: Millis, domains: Iterable[str]) -> bool:
+    """Tell whether the authority need not be renewed yet and permits *domains*."""
+    return facts.not_after - AUTHORITY_RENEWAL_DAYS * DAY > now and {*PERMITTED_DOMAINS, *domains} <= {*facts.names}
+
+
+def is_host_name(text: str) -> bool:
+    """Tell whether *text* is a host name in lower case that a certificate can be made for."""
+    return 0 < len(text) <= _LONGEST_NAME and all(_LABEL.fullmatch(label) for label in text.split("."))
+
+
+def is_permitted(name: str, domains: Iterable[str]) -> bool:
+    """Tell whether the authority may sign for *name*: one of its domains, or below one."""
+    return any(name == domain or name.endswith(f".{domain}") for domain in (*PERMITTED_DOMAINS, *domains))
+
+
+def _facts(path: Path) -> Facts | None:
+    try:
+        with path.open(encoding="ascii") as file:
+            match = _FACTS.fullmatch(file.readline())
+    except (OSError, UnicodeDecodeError):  # the child will meet the same trouble and say so
+        return None
+    if match is None:
+        return None
+    return Facts(not_after=Millis(int(match[1])), key_id=match[2], names=tuple(match[3].split(",")))
+
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +155,7 @@ class CertificateAuthority:
 
         The renewal happens with the next `ensure_ca`, `prepare` or `context_for`.
         """
-        if files.is_permitted(domain, self._domains) or not files.is_host_name(domain):
+        if is_permitted(domain, self._domains) or not is_host_name(domain):
             return False
         self._domains = tuple(sorted({*self._domains, domain}))
         return True
@@ -83,14 +166,14 @@ class CertificateAuthority:
         Raises: MintingFailed.
         """
         await self.prepare(())
-        return files.authority_path(self._folder)
+        return authority_path(self._folder)
 
     async def prepare(self, names: Iterable[str]) -> None:
         """Make the authority and what *names* need, in one go, so that their first connections do not wait.
 
         Raises: NameRefused, MintingFailed.
         """
-        checked = {files.DEFAULT_NAME, *(self._checked(name) for name in names)}
+        checked = {DEFAULT_NAME, *(self._checked(name) for name in names)}
         await self._mint([name for name in sorted(checked) if self._renewal_of(name) is None])
 
     async def context_for(self, server_name: str | None) -> ssl.SSLContext:
@@ -110,7 +193,7 @@ class CertificateAuthority:
         if renewal is None:
             raise MintingFailed(f"the certificate made for {name} cannot be used")
         if (context := self._kept(name)) is None:  # others may have waited for the same name
-            context = _server_context(files.leaf_path(self._folder, name))
+            context = _server_context(leaf_path(self._folder, name))
             self._contexts[name] = (renewal, context)
             while len(self._contexts) > self._most:
                 self._contexts.popitem(last=False)
@@ -122,11 +205,11 @@ class CertificateAuthority:
 
     def _checked(self, server_name: str | None) -> str:
         if server_name is None or _is_address(server_name):
-            return files.DEFAULT_NAME
+            return DEFAULT_NAME
         name = server_name.lower()
-        if not files.is_host_name(name):
+        if not is_host_name(name):
             raise NameRefused(f"{server_name!r} is not a host name")
-        if not files.is_permitted(name, self._domains) or not self._accepts(name):
+        if not is_permitted(name, self._domains) or not self._accepts(name):
             raise NameRefused(f"{name} is not served here")
         return name
 
@@ -140,11 +223,11 @@ class CertificateAuthority:
     def _renewal_of(self, name: str) -> Millis | None:
         """Return when the leaf on disk is due for renewal; None when it, or the authority, has to be made now."""
         now = self._clock.now()
-        authority = files.authority_facts(self._folder)
-        leaf = files.leaf_facts(self._folder, name)
-        if authority is None or leaf is None or not files.is_good_authority(authority, now, self._domains):
+        authority = authority_facts(self._folder)
+        leaf = leaf_facts(self._folder, name)
+        if authority is None or leaf is None or not is_good_authority(authority, now, self._domains):
             return None
-        renewal = Millis(leaf.not_after - files.LEAF_RENEWAL_DAYS * DAY)
+        renewal = Millis(leaf.not_after - LEAF_RENEWAL_DAYS * DAY)
         return renewal if leaf.key_id == authority.key_id and renewal > now else None
 
     async def _mint(self, names: list[str]) -> None:
@@ -225,7 +308,7 @@ def _server_context(leaf: Path) -> ssl.SSLContext:
 
 def _domain_names(domains: Iterable[str]) -> Iterator[str]:
     for domain in domains:
-        if files.is_host_name(domain.lower()) and not _is_address(domain):
+        if is_host_name(domain.lower()) and not _is_address(domain):
             yield domain.lower()
         else:
             _log.warning("%s is not served over HTTPS: no certificate can be made for it", domain)

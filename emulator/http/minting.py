@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from emulator.http.certificate_files import (
+from emulator.http.certificates import (
     AUTHORITY_DAYS,
     DEFAULT_NAME,
     LEAF_DAYS,

@@ -12,10 +12,9 @@ from typing import Final, cast
 
 from emulator.http.answer import CONTINUE
 from emulator.http.connections import NEVER, Connections
-from emulator.http.exchange import Exchange
 from emulator.http.message import Response
 from emulator.http.reader import BodyTooLarge, Incoming, Malformed, RequestReader
-from emulator.http.sender import Sender
+from emulator.http.transaction import Exchange, Sender
 from emulator.http.websocket import SwitchingProtocols
 
 _log = logging.getLogger(__name__)

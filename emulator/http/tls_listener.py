@@ -18,16 +18,19 @@ from emulator.http.client_hello import MAX_BYTES, NotClientHello, read_client_he
 from emulator.http.connections import Connections
 from emulator.http.protocol import HttpProtocol
 from emulator.http.proxy import (
+    ESTABLISHED,
     MAX_HEAD_BYTES,
     Forward,
     NotProxyRequest,
+    NoWayThere,
     ProxyDesk,
     ProxyRequest,
     Refuse,
     Serve,
+    dial,
     read_proxy_request,
+    splice,
 )
-from emulator.http.tunnel import ESTABLISHED, NoWayThere, dial, splice
 from emulator.kernel.tasks import TaskGroup
 
 _log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""Who is calling, and in whose world: found out by authentication, used by every operation."""
+"""Who is calling, and in whose tenant: found out by authentication, used by every operation."""
 
 import hashlib
 from typing import NewType
@@ -10,7 +10,7 @@ Region = NewType("Region", str)
 
 
 @frozen(kw_only=False)
-class World:
+class Tenant:
     """An account's resources in one region; every table carries both."""
 
     account: AccountId
@@ -31,6 +31,29 @@ class Principal:
     arn: str
     temporary: bool = False
     session_policy: str = ""
+
+
+@frozen(kw_only=False)
+class Demand:
+    """A right that a call needs: ``fc:InvokeFunction`` on ``acs:fc:cn-hangzhou:123:services/s/functions/f``.
+
+    ``resource`` is what a denial names; ``aliases`` are further names that policies may know the same thing by.
+    ``facts`` are condition keys of this right alone, as pairs of key and value.
+    """
+
+    action: str
+    resource: str
+    aliases: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+def pass_role(account: str, role: str, service: str) -> Demand:
+    """Return the right to give *role* to something of a cloud *service*.
+
+    It is about the role of the account that will be acted as, however its resource name is written.
+    """
+    name = role.rpartition("/")[2]
+    return Demand("ram:PassRole", f"acs:ram::{account}:role/{name}", (), (("acs:Service", service),))
 
 
 def stable_id(kind: str, account: str, name: str) -> str:

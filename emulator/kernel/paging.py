@@ -1,7 +1,7 @@
 """Marker and limit arithmetic shared by every list operation."""
 
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from emulator.kernel.frozen import frozen
 
@@ -21,3 +21,15 @@ def cut(rows: Sequence[T], limit: int, marker_of: Callable[[T], str]) -> Page[T]
     if len(rows) <= limit:
         return Page(rows, None)
     return Page(rows[:limit], marker_of(rows[limit]))
+
+
+class Range(NamedTuple):
+    """An inclusive range of whole numbers and the value that holds when nothing is given."""
+
+    low: int
+    high: int
+    default: int
+
+    def contains(self, value: int) -> bool:
+        """Tell whether *value* lies in the range."""
+        return self.low <= value <= self.high

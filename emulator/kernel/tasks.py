@@ -2,7 +2,10 @@
 
 import asyncio
 import logging
+import os
+import signal
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
 
 _log = logging.getLogger(__name__)
@@ -37,3 +40,18 @@ class TaskGroup:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("task %s failed", task.get_name(), exc_info=error)
+
+
+def kill(process: asyncio.subprocess.Process) -> None:
+    """Kill *process* unless the loop knows of its end; its `wait` tells afterwards how it ended.
+
+    `Process.kill` looks first whether the process lives. When it has just ended, that look takes the exit status, and
+    the loop, which comes later, warns of an unknown child.
+    """
+    if process.returncode is not None:
+        return
+    if os.name == "nt":
+        process.kill()
+    else:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)

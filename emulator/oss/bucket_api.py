@@ -3,8 +3,6 @@
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
 
-from emulator.dialect.multipart import is_form
-from emulator.dialect.xml import Element
 from emulator.http.message import Response
 from emulator.oss import limits, wire
 from emulator.oss.call import Call
@@ -14,6 +12,8 @@ from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, StoredObject
 from emulator.oss.objects import Objects
 from emulator.oss.storage import ObjectStorage
 from emulator.oss.wire import Listing, Naming
+from emulator.wire.multipart import is_form
+from emulator.wire.xml import Element
 
 UNSET = {
     "lifecycle": ("NoSuchLifecycle", "lifecycle configuration"),

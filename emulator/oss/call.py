@@ -8,9 +8,6 @@ from hashlib import md5
 from urllib.parse import parse_qsl, unquote
 
 from emulator.auth.oss import resource
-from emulator.dialect.context import RequestContext
-from emulator.dialect.dates import parse_http_date
-from emulator.dialect.xml import Element, MalformedXml, parse
 from emulator.http.message import Request
 from emulator.kernel.clock import SECOND, Millis
 from emulator.oss import limits
@@ -18,6 +15,9 @@ from emulator.oss.errors import InvalidArgument, InvalidDigest, InvalidTag, Malf
 from emulator.oss.model import OBJECT_ACLS, STORAGE_CLASSES, Attributes, Span
 from emulator.oss.objects import Conditions, Place, Put
 from emulator.oss.storage import Caller
+from emulator.wire.dates import parse_http_date
+from emulator.wire.request import OperationRequest
+from emulator.wire.xml import Element, MalformedXml, parse
 
 KEPT_HEADERS = (
     "Content-Type", "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Expires",
@@ -41,11 +41,11 @@ class Call:
     *request* is read in place of the context's own, where that only wraps it.
     """
 
-    def __init__(self, context: RequestContext, request: Request | None = None) -> None:
+    def __init__(self, context: OperationRequest, request: Request | None = None) -> None:
         self.context = context
-        self.request = request or context.request
-        self.place = place_of(context.request)
-        self.query: Mapping[str, str] = dict(reversed(context.request.query_pairs))
+        self.request = request or context.http
+        self.place = place_of(context.http)
+        self.query: Mapping[str, str] = dict(reversed(context.http.query_pairs))
 
     @property
     def caller(self) -> Caller:
@@ -57,7 +57,7 @@ class Call:
             region=context.region if context.host.endswith(".aliyuncs.com") else "",
             principal=principal.arn.rpartition("/")[2] if principal.temporary else principal.account,
             request_id=context.request_id,
-            source_ip=context.request.remote,
+            source_ip=context.http.remote,
             now=context.now,
         )
 

@@ -19,8 +19,7 @@ elements. Source: OSS "Common error codes"; "assumed" marks the rest.
 
 from typing import ClassVar
 
-from emulator.auth.failures import AuthFailure, Reason
-from emulator.kernel.errors import ServiceError
+from emulator.kernel.errors import AuthFailure, Reason, ServiceError
 
 
 class OssError(ServiceError):

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from emulator.dialect.multipart import FormField, MalformedForm, read_form
-from emulator.dialect.xml import Element
 from emulator.http.message import Headers, Request, Response
 from emulator.oss import wire
 from emulator.oss.call import Call, sendable
 from emulator.oss.errors import AccessDenied, InvalidArgument, InvalidPolicyDocument
 from emulator.oss.object_api import written
 from emulator.oss.objects import Objects, Place
+from emulator.wire.multipart import FormField, MalformedForm, read_form
+from emulator.wire.xml import Element
 
 
 class Form:

@@ -4,14 +4,10 @@ import re
 from binascii import b2a_base64
 from collections.abc import Iterable
 
-from emulator.auth.failures import AuthFailure
 from emulator.auth.oss import resource
-from emulator.auth.permissions.judge import Demand
-from emulator.dialect.context import Answer, RequestContext
-from emulator.dialect.dates import http_date
-from emulator.dialect.xml import Element, render
 from emulator.http.message import Request, Response
-from emulator.kernel.errors import ServiceError
+from emulator.kernel.errors import AuthFailure, ServiceError
+from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
 from emulator.oss import limits, rights
 from emulator.oss.errors import (
@@ -24,6 +20,9 @@ from emulator.oss.errors import (
     oss_auth_error,
 )
 from emulator.oss.opening import LazyStorage
+from emulator.wire.dates import http_date
+from emulator.wire.request import Answer, OperationRequest
+from emulator.wire.xml import Element, render
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 _OPEN_METHODS = ("GET", "HEAD", "PUT")
@@ -41,16 +40,16 @@ class OssFront:
         self._ids = ids
         self._storage = storage
 
-    def new_request_id(self, context: RequestContext) -> str:
+    def new_request_id(self, context: OperationRequest) -> str:
         """Return 24 upper-case hexadecimal digits, the first eight the second of the request."""
         return f"{context.now // 1000:08X}{self._ids.hex(16).upper()}"
 
-    def allows_anonymous(self, context: RequestContext) -> bool:
+    def allows_anonymous(self, context: OperationRequest) -> bool:
         """Tell whether a request without a signature may go on: it reads a public object, or writes to a public bucket.
 
         Whatever asks for more than the object itself needs a key.
         """
-        request = context.request
+        request = context.http
         if request.query is not None or "authorization" in request.headers or request.method not in _OPEN_METHODS:
             return False
         bucket, _, key = resource(request)[1:].partition("/")
@@ -59,32 +58,32 @@ class OssFront:
             return False
         return self._storage.is_public(bucket, key, writing=writing)
 
-    def demands(self, context: RequestContext) -> Iterable[Demand]:
+    def demands(self, context: OperationRequest) -> Iterable[Demand]:
         """Return the rights that the request needs."""
         return rights.demands(context)
 
-    def denied(self, demand: Demand, context: RequestContext) -> ServiceError:
+    def denied(self, demand: Demand, context: OperationRequest) -> ServiceError:
         """Return the error for a caller without the right, which it names."""
         context.operation = demand.action.partition(":")[2]
         return AccessDenied(f"{AccessDenied.template} Action: {demand.action} Resource: {demand.resource}")
 
-    def auth_error(self, failure: AuthFailure, context: RequestContext) -> ServiceError:
+    def auth_error(self, failure: AuthFailure, context: OperationRequest) -> ServiceError:
         """Turn a reason into this service's code."""
-        return oss_auth_error(failure, *_as_signed(context.request))
+        return oss_auth_error(failure, *_as_signed(context.http))
 
     def too_large(self, limit: int) -> ServiceError:
         """Return the error for a body over *limit* bytes."""
         return EntityTooLarge(limit=limit)
 
-    def handle(self, context: RequestContext) -> Answer:
+    def handle(self, context: OperationRequest) -> Answer:
         """Run the operation; what goes wrong is raised from the awaited answer.
 
         Raises: OssError.
         """
-        context.operation = context.request.method
+        context.operation = context.http.method
         return self._run(context)
 
-    async def _run(self, context: RequestContext) -> Response:
+    async def _run(self, context: OperationRequest) -> Response:
         apis = await self._storage.apis()
         from emulator.oss.call import Call  # loaded with the operations
 
@@ -97,7 +96,7 @@ class OssFront:
         ]
         return response
 
-    def render_error(self, error: ServiceError, context: RequestContext) -> Response:
+    def render_error(self, error: ServiceError, context: OperationRequest) -> Response:
         """Write *error* as the service's XML; a wrong signature shows what was signed here, as text and as bytes.
 
         The answer to HEAD has no body, so the document goes into a header. An object that has not changed is no error
@@ -121,7 +120,7 @@ class OssFront:
         headers += [("Content-Type", "application/xml"), ("x-oss-ec", ec)]
         if isinstance(error, PositionNotEqualToLength):
             headers.append(("x-oss-next-append-position", str(error.fields["length"])))
-        if context.request.method == "HEAD":
+        if context.http.method == "HEAD":
             headers.append(("x-oss-err", b2a_base64(body, newline=False).decode("ascii")))
         return Response(error.http_status, body, headers)
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from urllib.parse import quote, unquote
 
-from emulator.dialect.dates import http_date
 from emulator.http.message import Pairs, Response
 from emulator.oss import limits, wire
 from emulator.oss.call import KEPT_HEADERS, Call, sendable
@@ -11,6 +10,7 @@ from emulator.oss.errors import InvalidArgument, NoSuchKey
 from emulator.oss.model import OBJECT_ACLS, Span, StoredObject, span_of
 from emulator.oss.objects import Objects
 from emulator.oss.storage import ObjectStorage
+from emulator.wire.dates import http_date
 
 
 class ObjectApi:

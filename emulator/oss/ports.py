@@ -5,7 +5,7 @@ from typing import Protocol
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 
 
 @frozen
@@ -33,6 +33,6 @@ class Change:
 class Watcher(Protocol):
     """Wants to know what happens to objects."""
 
-    def changed(self, world: World, change: Change) -> None:
-        """Take note, in the transaction of the change; *world* is the bucket's."""
+    def changed(self, tenant: Tenant, change: Change) -> None:
+        """Take note, in the transaction of the change; *tenant* is the bucket's."""
         ...

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from emulator.auth.oss import resource
-from emulator.auth.permissions.judge import Demand
-from emulator.dialect.context import RequestContext
-from emulator.dialect.multipart import MalformedForm, read_form
 from emulator.http.message import Request
+from emulator.kernel.identity import Demand
 from emulator.oss.subresources import choosing
+from emulator.wire.multipart import MalformedForm, read_form
+from emulator.wire.request import OperationRequest
 
 _BUCKET = {
     ("PUT", ""): "PutBucket", ("GET", ""): "ListObjects", ("HEAD", ""): "GetBucketInfo", ("DELETE", ""): "DeleteBucket",
@@ -33,9 +33,9 @@ _BY_METHOD = {
 }
 
 
-def demands(context: RequestContext) -> Iterator[Demand]:
+def demands(context: OperationRequest) -> Iterator[Demand]:
     """Yield what a request needs; copying needs the right to read the source as well."""
-    request = context.request
+    request = context.http
     method = request.method
     query = dict(request.query_pairs)
     bucket, _, key = resource(request)[1:].partition("/")
@@ -66,8 +66,8 @@ def _key_of_form(request: Request) -> str:
     return next((field.text for field in fields if field.name.lower() == "key"), "")
 
 
-def _demand(context: RequestContext, action: str, name: str, facts: tuple[tuple[str, str], ...] = ()) -> Demand:
-    account, region = context.world.account, context.region
+def _demand(context: OperationRequest, action: str, name: str, facts: tuple[tuple[str, str], ...] = ()) -> Demand:
+    account, region = context.tenant.account, context.region
     return Demand(
         f"oss:{action}", f"acs:oss:oss-{region}:{account}:{name}", (f"acs:oss:{region}:{account}:{name}",), facts
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.oss import limits
 from emulator.oss.contents import Contents
@@ -128,7 +128,7 @@ class ObjectStorage:
             content_type=attributes.headers.get("Content-Type", ""),
             metadata=attributes.metadata,
         )
-        self._watcher.changed(World(bucket.account, bucket.region), change)
+        self._watcher.changed(Tenant(bucket.account, bucket.region), change)
 
     # --- buckets -------------------------------------------------------------------------------------------------
 

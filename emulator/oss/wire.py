@@ -4,8 +4,6 @@ from binascii import b2a_base64
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
-from emulator.dialect.dates import iso_millis
-from emulator.dialect.xml import Element, render
 from emulator.http.message import Response
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
@@ -14,6 +12,8 @@ from emulator.oss import limits
 from emulator.oss.call import checked_tags
 from emulator.oss.errors import MalformedXML
 from emulator.oss.model import Bucket, Part, StoredObject, Upload
+from emulator.wire.dates import iso_millis
+from emulator.wire.xml import Element, render
 
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 XML = "application/xml"

@@ -3,12 +3,47 @@
 Everything here is pure: an environment goes in, a new one comes out, with the names of what was taken away.
 """
 
+import importlib.util
 import os
-from collections.abc import Mapping
+import ssl
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from emulator.redirect import python_site
-from emulator.redirect.trust import VARIABLES as CA_VARIABLES
+
+VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "ALIBABA_CLOUD_CA_BUNDLE")
+"""What clients of different languages and libraries read; each may already point somewhere."""
+
+_PIECE = 64 * 1024
+
+
+def write_bundle(authority: Path, bundle: Path, environ: Mapping[str, str]) -> None:
+    """Write *bundle*: the file *authority*, and everything that *environ* and this Python installation trust.
+
+    Reads files of some hundred kilobytes: not for the event loop.
+
+    Raises: OSError.
+    """
+    draft = bundle.with_name(bundle.name + ".new")
+    with draft.open("wb") as target:
+        for path in dict.fromkeys([authority, *(trusted.resolve() for trusted in _trusted(environ))]):
+            with path.open("rb") as source:
+                while piece := source.read(_PIECE):  # the server stays small: never a whole bundle in memory
+                    target.write(piece)
+            target.write(b"\n")
+    draft.replace(bundle)
+
+
+def _trusted(environ: Mapping[str, str]) -> Iterator[Path]:
+    named = [Path(environ[name]) for name in VARIABLES if environ.get(name)]
+    system = ssl.get_default_verify_paths().cafile
+    if system is not None:
+        named.append(Path(system))
+    certifi = importlib.util.find_spec("certifi")
+    if certifi is not None and certifi.origin is not None:
+        named.append(Path(certifi.origin).with_name("cacert.pem"))
+    return (path for path in named if path.is_file())
+
 
 PROXY_VARIABLES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"})
 """Read in capitals and in small letters. Several official clients ignore ``NO_PROXY``, so nothing less than taking
@@ -103,7 +138,7 @@ def with_hooks(environ: Mapping[str, str], address: Mapping[str, str], node_hook
     if node_hook is not None:
         found["NODE_OPTIONS"] = " ".join(filter(None, (f"--require {_quoted(node_hook)}", environ.get("NODE_OPTIONS"))))
     if bundle := address.get("LOCALYUN_CA_BUNDLE"):
-        found.update(dict.fromkeys(CA_VARIABLES, bundle))
+        found.update(dict.fromkeys(VARIABLES, bundle))
     if (proxy := address.get("LOCALYUN_PROXY_URL")) and not any(environ.get(name) for name in OWN_PROXY_VARIABLES):
         found.update(proxy_environment(environ, proxy))
     return found

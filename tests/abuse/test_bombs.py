@@ -15,9 +15,9 @@ import pytest
 from emulator.auth import acs3
 from emulator.auth import fc as fc_scheme
 from emulator.auth import mns as mns_scheme
-from emulator.dialect.dates import http_date, iso_seconds
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
+from emulator.wire.dates import http_date, iso_seconds
 
 MEMORY_KIB = 96 * 1024
 """How much one refused input may leave the process larger: what is freed is not always given back at once."""

@@ -91,7 +91,7 @@ def test_emulator_listens_where_clients_call():
 
 def test_neighbour_trusts_what_the_health_check_hands_out():
     """Every variable names the bundle, and no key of the authority is in reach."""
-    from emulator.redirect.trust import VARIABLES
+    from emulator.redirect.environment import VARIABLES
 
     app = COMPOSE["services"]["app"]
 

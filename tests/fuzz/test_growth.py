@@ -10,21 +10,21 @@ from collections.abc import Callable
 
 import pytest
 
-from emulator.dialect.dates import parse_http_date, parse_iso
-from emulator.dialect.xml import parse as parse_xml
 from emulator.gateway.hosts import facts, normalise
 from emulator.http.client_hello import read_client_hello
 from emulator.http.limits import HttpLimits
 from emulator.http.message import decode_pairs
 from emulator.http.reader import RequestReader
 from emulator.kernel.cron import LENIENT, parse_schedule
-from emulator.kernel.yaml_text import read_yaml
 from emulator.services.fc.http_envelope import read_result
 from emulator.services.mns import message_wire, topic_wire, wire
 from emulator.services.mns.endpoints import read_endpoint
 from emulator.services.workflow.definition.parse import parse_flow
 from emulator.services.workflow.expression.conditions import Condition
 from emulator.services.workflow.expression.mappings import parse_source
+from emulator.wire.dates import parse_http_date, parse_iso
+from emulator.wire.xml import parse as parse_xml
+from emulator.wire.yaml import read_yaml
 from tests.fuzz.targets import signatures
 
 SHORT, LONG = 1_500, 12_000

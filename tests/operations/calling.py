@@ -13,10 +13,10 @@ from typing import NamedTuple
 from emulator.app import Emulator
 from emulator.auth import acs3
 from emulator.config import Config
-from emulator.dialect.dates import http_date, iso_seconds
-from emulator.dialect.xml import parse
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
+from emulator.wire.dates import http_date, iso_seconds
+from emulator.wire.xml import parse
 from tests.operations import mutating, samples
 from tests.operations.recording import Operation
 

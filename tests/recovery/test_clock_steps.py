@@ -12,9 +12,9 @@ import pytest
 
 from emulator.auth import mns as mns_scheme
 from emulator.auth import rpc as rpc_scheme
-from emulator.dialect.dates import http_date, iso_millis
 from emulator.http.message import Headers, Request
 from emulator.kernel.ids import RandomIds
+from emulator.wire.dates import http_date, iso_millis
 
 pytestmark = pytest.mark.recovery
 

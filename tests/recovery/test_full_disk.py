@@ -12,8 +12,8 @@ import fc2
 import pytest
 
 from emulator.auth import mns as mns_scheme
-from emulator.dialect.dates import http_date
 from emulator.http.message import Headers, Request
+from emulator.wire.dates import http_date
 
 pytestmark = [
     pytest.mark.recovery,

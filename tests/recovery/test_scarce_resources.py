@@ -18,9 +18,9 @@ import fc2
 import pytest
 
 from emulator.auth import fc as fc_scheme
-from emulator.dialect.dates import http_date
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
+from emulator.wire.dates import http_date
 
 pytestmark = [
     pytest.mark.recovery,

@@ -39,7 +39,7 @@ def handler(event, context):
 """
 
 
-class World:
+class Tenant:
     """An emulator that enforces permissions, and its owner's clients."""
 
     def __init__(self, running):
@@ -126,20 +126,20 @@ class World:
 
 @pytest.fixture
 def new_world(new_emulator):
-    """Make worlds whose clients are closed with the test."""
+    """Make tenants whose clients are closed with the test."""
     made = []
 
     def make(functions=None, *options):
-        made.append(World(new_emulator(functions, "--ephemeral", *(options or ["--enforce-ram"])).start()))
+        made.append(Tenant(new_emulator(functions, "--ephemeral", *(options or ["--enforce-ram"])).start()))
         return made[-1]
 
     yield make
-    for world in made:
-        world.close()
+    for tenant in made:
+        tenant.close()
 
 
 @pytest.fixture
-def world(new_world):
+def tenant(new_world):
     return new_world()
 
 
@@ -162,8 +162,8 @@ def deny(action, resource="*"):
     return {"Effect": "Deny", "Action": action, "Resource": resource}
 
 
-def queue(world, name="orders"):
-    made = world.mns(world.owner).get_queue(name)
+def queue(tenant, name="orders"):
+    made = tenant.mns(tenant.owner).get_queue(name)
     made.create(QueueMeta())
     return made
 
@@ -171,11 +171,11 @@ def queue(world, name="orders"):
 # --- the message service --------------------------------------------------------------------------------------------
 
 
-def test_user_with_the_fine_grained_policy_may_send_and_nothing_else(world):
+def test_user_with_the_fine_grained_policy_may_send_and_nothing_else(tenant):
     """`mns:SendMessage` on one queue; the denial names the action and the resource that are missing."""
-    queue(world)
-    queue(world, "others")
-    sender = world.mns(world.user("sender", allow("mns:SendMessage", "acs:mns:*:*:/queues/orders/messages")))
+    queue(tenant)
+    queue(tenant, "others")
+    sender = tenant.mns(tenant.user("sender", allow("mns:SendMessage", "acs:mns:*:*:/queues/orders/messages")))
 
     sent = sender.get_queue("orders").send_message(Message("hello"))
     with pytest.raises(MNSServerException) as receiving:
@@ -186,13 +186,13 @@ def test_user_with_the_fine_grained_policy_may_send_and_nothing_else(world):
     assert sent.message_id
     assert receiving.value.type == elsewhere.value.type == "AccessDenied"
     assert "mns:ReceiveMessage" in receiving.value.message
-    assert f"acs:mns:cn-hangzhou:{world.account}:/queues/others/messages" in elsewhere.value.message
+    assert f"acs:mns:cn-hangzhou:{tenant.account}:/queues/others/messages" in elsewhere.value.message
 
 
-def test_reading_policy_lets_peek_but_not_receive(world):
+def test_reading_policy_lets_peek_but_not_receive(tenant):
     """Peeking is an action of its own."""
-    queue(world).send_message(Message("hello"))
-    account = world.mns(world.user("reader", system=["AliyunMNSReadOnlyAccess"]))
+    queue(tenant).send_message(Message("hello"))
+    account = tenant.mns(tenant.user("reader", system=["AliyunMNSReadOnlyAccess"]))
     reader = account.get_queue("orders")
 
     assert reader.peek_message().message_body == b"hello"
@@ -202,11 +202,11 @@ def test_reading_policy_lets_peek_but_not_receive(world):
     assert refused.value.type == "AccessDenied"
 
 
-def test_publishing_and_subscribing_are_different_rights(world):
+def test_publishing_and_subscribing_are_different_rights(tenant):
     """Each on its own resource below the topic."""
-    topic = world.mns(world.owner).get_topic("news")
+    topic = tenant.mns(tenant.owner).get_topic("news")
     topic.create(TopicMeta())
-    publisher = world.mns(world.user("publisher", allow("mns:PublishMessage", "acs:mns:*:*:/topics/news/messages")))
+    publisher = tenant.mns(tenant.user("publisher", allow("mns:PublishMessage", "acs:mns:*:*:/topics/news/messages")))
 
     assert publisher.get_topic("news").publish_message(TopicMessage("hello")).message_id
     with pytest.raises(MNSServerException) as refused:
@@ -214,12 +214,12 @@ def test_publishing_and_subscribing_are_different_rights(world):
     assert "/topics/news/subscriptions/mine" in refused.value.message
 
 
-def test_condition_decides(world):
+def test_condition_decides(tenant):
     """A statement counts only while its condition holds."""
-    queue(world)
+    queue(tenant)
     now = allow("mns:*", IpAddress={"acs:SourceIp": "127.0.0.0/8"}, Bool={"acs:SecureTransport": "false"})
     past = allow("mns:*", DateLessThan={"acs:CurrentTime": "2020-01-01T00:00:00Z"})
-    present, late = world.mns(world.user("present", now)), world.mns(world.user("late", past))
+    present, late = tenant.mns(tenant.user("present", now)), tenant.mns(tenant.user("late", past))
 
     assert present.get_queue("orders").send_message(Message("hello")).message_id
     with pytest.raises(MNSServerException):
@@ -229,19 +229,19 @@ def test_condition_decides(world):
 # --- object storage --------------------------------------------------------------------------------------------------
 
 
-def test_user_reads_its_folder_and_writes_nothing(world):
+def test_user_reads_its_folder_and_writes_nothing(tenant):
     """Actions on buckets and objects are told apart; listing may be bound to a prefix."""
     oss2 = pytest.importorskip("oss2")
     pytest.importorskip("moto")
 
     def bucket(key):
-        return oss2.Bucket(oss2.Auth(key[0], key[1]), world.running.url, "photos", is_path_style=True)
+        return oss2.Bucket(oss2.Auth(key[0], key[1]), tenant.running.url, "photos", is_path_style=True)
 
-    owner = bucket(world.owner)
+    owner = bucket(tenant.owner)
     owner.create_bucket()
     owner.put_object("mine/a.txt", b"hello")
     listing = allow("oss:ListObjects", "acs:oss:*:*:photos", StringLike={"oss:Prefix": "mine/*"})
-    reader = bucket(world.user("reader", allow("oss:GetObject", "acs:oss:*:*:photos/mine/*"), listing))
+    reader = bucket(tenant.user("reader", allow("oss:GetObject", "acs:oss:*:*:photos/mine/*"), listing))
 
     assert reader.get_object("mine/a.txt").read() == b"hello"
     assert [each.key for each in reader.list_objects(prefix="mine/").object_list] == ["mine/a.txt"]
@@ -249,7 +249,7 @@ def test_user_reads_its_folder_and_writes_nothing(world):
         reader.list_objects()
     with pytest.raises(oss2.exceptions.AccessDenied) as writing:
         reader.put_object("mine/b.txt", b"no")
-    named = f"oss:PutObject Resource: acs:oss:oss-cn-hangzhou:{world.account}:photos/mine/b.txt"
+    named = f"oss:PutObject Resource: acs:oss:oss-cn-hangzhou:{tenant.account}:photos/mine/b.txt"
     assert named in writing.value.details["Message"]
 
 
@@ -258,8 +258,8 @@ def test_user_reads_its_folder_and_writes_nothing(world):
 
 def test_user_may_invoke_only_the_function_it_has_the_right_for(new_world, functions):
     """The denial is Function Compute's own."""
-    world = new_world(functions)
-    invoker = world.fc(world.user("invoker", allow("fc:InvokeFunction", "acs:fc:*:*:services/shop/functions/echo")))
+    tenant = new_world(functions)
+    invoker = tenant.fc(tenant.user("invoker", allow("fc:InvokeFunction", "acs:fc:*:*:services/shop/functions/echo")))
 
     assert invoker.invoke_function("shop", "echo", payload=b"hi").data == b"hi"
     with pytest.raises(fc2.FcError) as other:
@@ -267,16 +267,16 @@ def test_user_may_invoke_only_the_function_it_has_the_right_for(new_world, funct
     with pytest.raises(fc2.FcError) as creating:
         invoker.create_service("new")
     assert (other.value.status_code, other.value.err_code) == (403, "AccessDenied")
-    told = f"'fc:InvokeFunction' on resource 'acs:fc:cn-hangzhou:{world.account}:services/shop/functions/caller'"
+    told = f"'fc:InvokeFunction' on resource 'acs:fc:cn-hangzhou:{tenant.account}:services/shop/functions/caller'"
     assert told in other.value.message
-    assert f"'fc:CreateService' on resource 'acs:fc:cn-hangzhou:{world.account}:services/*'" in creating.value.message
+    assert f"'fc:CreateService' on resource 'acs:fc:cn-hangzhou:{tenant.account}:services/*'" in creating.value.message
 
 
-def test_giving_a_function_a_role_needs_the_right_to_pass_it(world):
+def test_giving_a_function_a_role_needs_the_right_to_pass_it(tenant):
     """Else whoever creates functions could do whatever any role may do."""
-    role = world.role("strong", system=["AdministratorAccess"], trusts={"Service": "fc.aliyuncs.com"})
-    maker = world.fc(world.user("maker", allow("fc:*")))
-    trusted = world.fc(world.user("trusted", system=["AliyunFCFullAccess"]))
+    role = tenant.role("strong", system=["AdministratorAccess"], trusts={"Service": "fc.aliyuncs.com"})
+    maker = tenant.fc(tenant.user("maker", allow("fc:*")))
+    trusted = tenant.fc(tenant.user("trusted", system=["AliyunFCFullAccess"]))
 
     with pytest.raises(fc2.FcError) as refused:
         maker.create_service("own", role=role)
@@ -288,12 +288,12 @@ def test_giving_a_function_a_role_needs_the_right_to_pass_it(world):
 def test_function_acts_with_the_rights_of_its_role(new_world, functions):
     """The same function sends when its role may, and is refused when it may not."""
     (functions / "shop" / "service.yml").write_text("role: acs:ram:::role/sender\n")
-    world = new_world(functions)
-    queue(world)
+    tenant = new_world(functions)
+    queue(tenant)
 
-    before = world.fc(world.owner).invoke_function("shop", "caller").data
-    world.role("sender", allow("mns:SendMessage", "acs:mns:*:*:/queues/orders/messages"))
-    after = world.fc(world.owner).invoke_function("shop", "caller").data
+    before = tenant.fc(tenant.owner).invoke_function("shop", "caller").data
+    tenant.role("sender", allow("mns:SendMessage", "acs:mns:*:*:/queues/orders/messages"))
+    after = tenant.fc(tenant.owner).invoke_function("shop", "caller").data
 
     assert (before, after) == (b"AccessDenied", b"sent")
 
@@ -301,45 +301,45 @@ def test_function_acts_with_the_rights_of_its_role(new_world, functions):
 # --- roles -----------------------------------------------------------------------------------------------------------
 
 
-def test_session_has_the_rights_of_its_role_within_its_own_policy(world):
+def test_session_has_the_rights_of_its_role_within_its_own_policy(tenant):
     """Role and session policy must both allow."""
-    queue(world)
-    role = world.role("worker", allow("mns:*"))
-    alice = world.user("alice", system=["AliyunSTSAssumeRoleAccess"])
+    queue(tenant)
+    role = tenant.role("worker", allow("mns:*"))
+    alice = tenant.user("alice", system=["AliyunSTSAssumeRoleAccess"])
     narrow = {"Version": "1", "Statement": [allow("mns:SendMessage"), allow("fc:*")]}
 
-    whole = world.mns(world.session(alice, role)).get_queue("orders")
-    narrowed = world.mns(world.session(alice, role, narrow)).get_queue("orders")
+    whole = tenant.mns(tenant.session(alice, role)).get_queue("orders")
+    narrowed = tenant.mns(tenant.session(alice, role, narrow)).get_queue("orders")
 
     narrowed.send_message(Message("hello"))
     with pytest.raises(MNSServerException):
         narrowed.receive_message()
     assert whole.receive_message().message_body == b"hello"
     with pytest.raises(fc2.FcError):
-        world.fc(world.session(alice, role, narrow)).list_services()
+        tenant.fc(tenant.session(alice, role, narrow)).list_services()
 
 
-def test_role_is_assumed_only_by_whom_it_trusts_and_who_has_the_right(world):
+def test_role_is_assumed_only_by_whom_it_trusts_and_who_has_the_right(tenant):
     """Two policies decide: the caller's and the role's; a role that is not there is told as such."""
-    alice = world.user("alice", system=["AliyunSTSAssumeRoleAccess"])
-    bob = world.user("bob")
-    open_to_all = world.role("open")
-    for_bob = world.role("for-bob", trusts={"RAM": f"acs:ram::{world.account}:user/bob"})
+    alice = tenant.user("alice", system=["AliyunSTSAssumeRoleAccess"])
+    bob = tenant.user("bob")
+    open_to_all = tenant.role("open")
+    for_bob = tenant.role("for-bob", trusts={"RAM": f"acs:ram::{tenant.account}:user/bob"})
 
     def code(key, role):
         with pytest.raises(ClientException) as refused:
-            world.session(key, role)
+            tenant.session(key, role)
         return refused.value.code, refused.value.status_code
 
-    assert world.session(alice, open_to_all)[0].startswith("STS.")
+    assert tenant.session(alice, open_to_all)[0].startswith("STS.")
     assert code(alice, for_bob) == ("NoPermission", 403)
     assert code(bob, for_bob) == ("NoPermission", 403)
-    assert code(alice, f"acs:ram::{world.account}:role/nobody") == ("EntityNotExist.Role", 404)
+    assert code(alice, f"acs:ram::{tenant.account}:role/nobody") == ("EntityNotExist.Role", 404)
 
 
-def test_ram_itself_is_guarded(world):
+def test_ram_itself_is_guarded(tenant):
     """A user who reads may not write, so nobody gives rights to itself."""
-    reader = RamClient(world.config(world.user("reader", system=["AliyunRAMReadOnlyAccess"])))
+    reader = RamClient(tenant.config(tenant.user("reader", system=["AliyunRAMReadOnlyAccess"])))
     request = models.AttachPolicyToUserRequest(
         user_name="reader", policy_type="System", policy_name="AdministratorAccess"
     )
@@ -349,26 +349,26 @@ def test_ram_itself_is_guarded(world):
         reader.attach_policy_to_user(request)
 
     assert (refused.value.code, refused.value.status_code) == ("NoPermission", 403)
-    assert f"Resource: acs:ram:*:{world.account}:user/reader Action: ram:AttachPolicyToUser" in refused.value.message
+    assert f"Resource: acs:ram:*:{tenant.account}:user/reader Action: ram:AttachPolicyToUser" in refused.value.message
 
 
-def test_rights_of_groups_are_their_members(world):
+def test_rights_of_groups_are_their_members(tenant):
     """And a denial wins over them."""
-    queue(world)
-    key = world.user("alice")
-    world.user("holder", allow("mns:*"))
-    world.ram.create_group(models.CreateGroupRequest(group_name="team"))
+    queue(tenant)
+    key = tenant.user("alice")
+    tenant.user("holder", allow("mns:*"))
+    tenant.ram.create_group(models.CreateGroupRequest(group_name="team"))
     team = models.AttachPolicyToGroupRequest(group_name="team", policy_type="System", policy_name="AliyunMNSFullAccess")
-    world.ram.attach_policy_to_group(team)
-    orders = world.mns(key).get_queue("orders")
+    tenant.ram.attach_policy_to_group(team)
+    orders = tenant.mns(key).get_queue("orders")
 
     with pytest.raises(MNSServerException):
         orders.send_message(Message("no"))
-    world.ram.add_user_to_group(models.AddUserToGroupRequest(user_name="alice", group_name="team"))
+    tenant.ram.add_user_to_group(models.AddUserToGroupRequest(user_name="alice", group_name="team"))
     assert orders.send_message(Message("yes")).message_id
     document = json.dumps({"Version": "1", "Statement": [deny("mns:SendMessage")]})
-    world.ram.create_policy(models.CreatePolicyRequest(policy_name="never", policy_document=document))
-    world.ram.attach_policy_to_user(
+    tenant.ram.create_policy(models.CreatePolicyRequest(policy_name="never", policy_document=document))
+    tenant.ram.attach_policy_to_user(
         models.AttachPolicyToUserRequest(user_name="alice", policy_type="Custom", policy_name="never")
     )
     with pytest.raises(MNSServerException):
@@ -378,14 +378,14 @@ def test_rights_of_groups_are_their_members(world):
 # --- flows -----------------------------------------------------------------------------------------------------------
 
 
-def test_user_may_start_only_its_flow(world):
+def test_user_may_start_only_its_flow(tenant):
     """The resource may be written as the flow or as its executions."""
-    owner = world.fnf(world.owner)
+    owner = tenant.fnf(tenant.owner)
     definition = "version: v1\ntype: flow\nsteps:\n- type: pass\n  name: p\n"
     for name in ("mine", "other"):
         owner.send("CreateFlow", Name=name, Definition=definition, Description="", Type="FDL")
-    user = world.fnf(
-        world.user(
+    user = tenant.fnf(
+        tenant.user(
             "starter", allow(["fnf:StartExecution", "fnf:DescribeExecution"], "acs:fnf:::flows/mine/executions/*")
         )
     )
@@ -396,7 +396,7 @@ def test_user_may_start_only_its_flow(world):
 
     assert user.send("DescribeExecution", FlowName="mine", ExecutionName=started["Name"])["FlowName"] == "mine"
     assert (refused.value.get_error_code(), refused.value.get_http_status()) == ("AccessDenied", 403)
-    assert f"'fnf:StartExecution' on resource 'acs:fnf:cn-hangzhou:{world.account}:flow/other'" in str(refused.value)
+    assert f"'fnf:StartExecution' on resource 'acs:fnf:cn-hangzhou:{tenant.account}:flow/other'" in str(refused.value)
 
 
 FLOW = """version: v1
@@ -408,9 +408,9 @@ steps:
 """
 
 
-def run(world, arn, role):
+def run(tenant, arn, role):
     """Run a flow with one task as *role*; return its last events, newest first."""
-    owner = world.fnf(world.owner)
+    owner = tenant.fnf(tenant.owner)
     owner.send("CreateFlow", Name="f", Definition=FLOW.format(arn=arn), Description="", Type="FDL", RoleArn=role)
     owner.send("StartExecution", FlowName="f", ExecutionName="e", Input="{}")
     owner.send("DescribeExecution", FlowName="f", ExecutionName="e", WaitTimeSeconds=30)
@@ -440,11 +440,11 @@ def test_flow_whose_role_lacks_a_right_fails_with_the_services_denial(
     new_world, functions, arn, code, action, resource
 ):
     """The history names the error, the action and the resource."""
-    world = new_world(functions)
-    queue(world)
-    role = world.role("idle", allow("log:*"), trusts=FNF)
+    tenant = new_world(functions)
+    queue(tenant)
+    role = tenant.role("idle", allow("log:*"), trusts=FNF)
 
-    events = run(world, arn, role)
+    events = run(tenant, arn, role)
 
     failed = events["TaskSubmissionFailed" if "TaskSubmissionFailed" in events else "TaskFailed"]
     assert failed["error"] == code
@@ -453,12 +453,12 @@ def test_flow_whose_role_lacks_a_right_fails_with_the_services_denial(
     assert events["ExecutionFailed"]["error"] == code
 
 
-def test_flow_with_the_guides_fine_grained_policy_sends(world):
+def test_flow_with_the_guides_fine_grained_policy_sends(tenant):
     """`mns:SendMessage` on the queue, and trust in the workflow service, are enough."""
-    orders = queue(world)
-    role = world.role("sender", allow("mns:SendMessage", "acs:mns:*:*:/queues/orders/messages"), trusts=FNF)
+    orders = queue(tenant)
+    role = tenant.role("sender", allow("mns:SendMessage", "acs:mns:*:*:/queues/orders/messages"), trusts=FNF)
 
-    events = run(world, "acs:mns:::/queues/orders/messages", role)
+    events = run(tenant, "acs:mns:::/queues/orders/messages", role)
 
     assert "ExecutionSucceeded" in events
     orders.set_encoding(False)
@@ -467,19 +467,19 @@ def test_flow_with_the_guides_fine_grained_policy_sends(world):
 
 def test_flow_calls_functions_with_the_policy_of_the_system(new_world, functions):
     """As the workflow guide sets its role up."""
-    world = new_world(functions)
-    role = world.role("caller", system=["AliyunFCInvocationAccess"], trusts=FNF)
+    tenant = new_world(functions)
+    role = tenant.role("caller", system=["AliyunFCInvocationAccess"], trusts=FNF)
 
-    assert "ExecutionSucceeded" in run(world, "acs:fc:::services/shop/functions/echo", role)
+    assert "ExecutionSucceeded" in run(tenant, "acs:fc:::services/shop/functions/echo", role)
 
 
 @pytest.mark.parametrize("trusts", [None, {"Service": "fc.aliyuncs.com"}], ids=["the account", "another service"])
 def test_role_that_does_not_trust_the_workflow_service_is_no_use(new_world, functions, trusts):
     """The denial names the assumption of the role."""
-    world = new_world(functions)
-    role = world.role("strong", system=["AdministratorAccess"], trusts=trusts)
+    tenant = new_world(functions)
+    role = tenant.role("strong", system=["AdministratorAccess"], trusts=trusts)
 
-    events = run(world, "acs:fc:::services/shop/functions/echo", role)
+    events = run(tenant, "acs:fc:::services/shop/functions/echo", role)
 
     assert events["ExecutionFailed"]["error"] == "FC.AccessDenied"
     assert f"'sts:AssumeRole' on resource '{role}'" in events["ExecutionFailed"]["cause"]
@@ -491,22 +491,22 @@ def test_role_that_does_not_trust_the_workflow_service_is_no_use(new_world, func
 FC = {"Service": "fc.aliyuncs.com"}
 
 
-def log_says(world, text):
+def log_says(tenant, text):
     """Wait until the emulator's log has *text*."""
     deadline = time.monotonic() + 20
-    while text not in world.running.output():
-        assert time.monotonic() < deadline, world.running.output()
+    while text not in tenant.running.output():
+        assert time.monotonic() < deadline, tenant.running.output()
         time.sleep(0.05)
 
 
 def test_result_reaches_a_destination_only_with_the_functions_right(new_world, functions):
     """A function without the right to send runs, and its result is not sent; the log names what is missing."""
     (functions / "shop" / "service.yml").write_text("role: acs:ram:::role/worker\n")
-    world = new_world(functions)
-    owner = world.fc(world.owner)
-    orders, others = queue(world), queue(world, "others")
+    tenant = new_world(functions)
+    owner = tenant.fc(tenant.owner)
+    orders, others = queue(tenant), queue(tenant, "others")
     orders.set_encoding(False)
-    world.role("worker", allow("mns:SendMessage", "acs:mns:*:*:/queues/orders/messages"), trusts=FC)
+    tenant.role("worker", allow("mns:SendMessage", "acs:mns:*:*:/queues/orders/messages"), trusts=FC)
 
     def call(name):
         destination = {"onSuccess": {"destination": f"acs:mns:::/queues/{name}/messages"}}
@@ -514,7 +514,7 @@ def test_result_reaches_a_destination_only_with_the_functions_right(new_world, f
         owner.invoke_function("shop", "echo", payload=b"hi", headers={"x-fc-invocation-type": "Async"})
 
     call("others")
-    log_says(world, "has not the right mns:SendMessage")
+    log_says(tenant, "has not the right mns:SendMessage")
     call("orders")
 
     assert orders.receive_message(20).message_id
@@ -526,19 +526,19 @@ def test_result_reaches_a_destination_only_with_the_functions_right(new_world, f
 def test_topic_calls_a_function_only_with_the_right_of_the_triggers_role(new_world, functions):
     """The invocation role trusts the message service and may call the function."""
     (functions / "shop" / "service.yml").write_text("role: acs:ram:::role/sender\n")
-    world = new_world(functions)
-    owner, orders = world.fc(world.owner), queue(world)
-    world.role("sender", allow("mns:SendMessage"), trusts=FC)
-    topic = world.mns(world.owner).get_topic("news")
+    tenant = new_world(functions)
+    owner, orders = tenant.fc(tenant.owner), queue(tenant)
+    tenant.role("sender", allow("mns:SendMessage"), trusts=FC)
+    topic = tenant.mns(tenant.owner).get_topic("news")
     topic.create(TopicMeta())
-    role = world.role("notifier", trusts={"Service": "mns.aliyuncs.com"})
+    role = tenant.role("notifier", trusts={"Service": "mns.aliyuncs.com"})
     config = {"NotifyContentFormat": "STREAM", "NotifyStrategy": "BACKOFF_RETRY"}
-    arn = f"acs:mns:cn-hangzhou:{world.account}:/topics/news"
+    arn = f"acs:mns:cn-hangzhou:{tenant.account}:/topics/news"
     owner.create_trigger("shop", "caller", "news", "mns_topic", config, arn, role)
 
     topic.publish_message(TopicMessage("first"))
-    log_says(world, "may not fire")
-    world.ram.attach_policy_to_role(
+    log_says(tenant, "may not fire")
+    tenant.ram.attach_policy_to_role(
         models.AttachPolicyToRoleRequest(
             role_name="notifier", policy_type="System", policy_name="AliyunFCInvocationAccess"
         )
@@ -581,16 +581,16 @@ def fnf_tea(config):
     ],
 )
 def test_user_without_rights_is_refused_by_every_newer_client_and_let_in_with_the_right(
-    world, client, code, action, resource
+    tenant, client, code, action, resource
 ):
     """The client raises the service's own error, which names what to add to a policy; that is then enough."""
-    named = resource.format(world.account)
-    queue(world)
-    nobody, somebody = world.user("nobody"), world.user("somebody", allow(action, named))
+    named = resource.format(tenant.account)
+    queue(tenant)
+    nobody, somebody = tenant.user("nobody"), tenant.user("somebody", allow(action, named))
 
     with pytest.raises(Exception) as refused:
-        client(world.config(nobody))()
-    allowed = client(world.config(somebody))()
+        client(tenant.config(nobody))()
+    allowed = client(tenant.config(somebody))()
 
     assert refused.value.code == code
     assert action in refused.value.message
@@ -609,15 +609,15 @@ def test_signed_call_of_an_http_trigger_needs_the_right_to_invoke(new_world, tmp
         "triggers:\n- {triggerName: http, triggerType: http, triggerConfig: {authType: function, methods: [GET]}}\n"
     )
     (folder / "function.yml").write_text(triggers)
-    world = new_world(tmp_path / "web")
+    tenant = new_world(tmp_path / "web")
 
     def status(key):
-        return world.fc(key).do_http_request("GET", "site", "page", "/").status_code
+        return tenant.fc(key).do_http_request("GET", "site", "page", "/").status_code
 
-    allowed = world.user("allowed", allow("fc:InvokeFunction", "acs:fc:*:*:services/site/functions/page"))
-    refused = world.user("refused", allow("fc:Get*"))
+    allowed = tenant.user("allowed", allow("fc:InvokeFunction", "acs:fc:*:*:services/site/functions/page"))
+    refused = tenant.user("refused", allow("fc:Get*"))
 
-    assert (status(allowed), status(refused), status(world.owner)) == (200, 403, 200)
+    assert (status(allowed), status(refused), status(tenant.owner)) == (200, 403, 200)
 
 
 # --- off -------------------------------------------------------------------------------------------------------------
@@ -625,10 +625,10 @@ def test_signed_call_of_an_http_trigger_needs_the_right_to_invoke(new_world, tmp
 
 def test_without_the_option_nobody_is_refused(new_world):
     """Users may do everything, and roles that were never made can be assumed."""
-    world = new_world(None, "--no-enforce-ram")
-    key = world.user("alice")
-    queue(world)
+    tenant = new_world(None, "--no-enforce-ram")
+    key = tenant.user("alice")
+    queue(tenant)
 
-    session = world.session(key, f"acs:ram::{world.account}:role/never-made")
+    session = tenant.session(key, f"acs:ram::{tenant.account}:role/never-made")
 
-    assert world.mns(session).get_queue("orders").send_message(Message("hello")).message_id
+    assert tenant.mns(session).get_queue("orders").send_message(Message("hello")).message_id

@@ -126,7 +126,7 @@ def test_errors_are_retried_and_the_last_is_redirected(tutorial, failures, caugh
 
 
 def test_schedule_is_created_fired_and_removed(tutorial):
-    """One execution of the scheduled flow greets the world; the schedule goes with its flow."""
+    """One execution of the scheduled flow greets the tenant; the schedule goes with its flow."""
     done = tutorial("timed-schedule", "--sdk", "tea")
 
     assert done.returncode == 0, done.stdout + done.stderr

@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from emulator.dialect.context import RequestContext
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.errors import ServiceError
@@ -26,6 +25,7 @@ from emulator.services.fc.runtime.instance import FunctionImage, Invocation, Inv
 from emulator.services.fc.service import SCHEMA, FunctionCompute
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
+from emulator.wire.request import OperationRequest
 
 ACCOUNT, REGION = AccountId("1"), Region("r")
 SERVICES = ("a", "b")
@@ -84,7 +84,7 @@ class Desk:
         return self.loop.run_until_complete(self._ask(method, path, content))
 
     async def _ask(self, method: str, path: str, content: bytes) -> tuple[int, bytes]:
-        context = RequestContext(Request(method, path, Headers(), content), self.fc._clock.now())
+        context = OperationRequest(Request(method, path, Headers(), content), self.fc._clock.now())
         context.region = REGION
         context.principal = Principal(ACCOUNT, "ak", "arn")
         context.request_id = "id"

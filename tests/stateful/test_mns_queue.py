@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from emulator.kernel.clock import VirtualClock
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.errors import MessageNotExist, MnsError
@@ -25,7 +25,7 @@ from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
 
-WORLD = World(AccountId("1"), Region("cn-x"))
+WORLD = Tenant(AccountId("1"), Region("cn-x"))
 RETENTION_S, TIMEOUT_S = 300, 20
 
 

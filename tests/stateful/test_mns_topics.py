@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from emulator.kernel.clock import VirtualClock
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.service import SCHEMA, MessageService
@@ -18,7 +18,7 @@ from emulator.services.mns.topic_service import TopicService
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
 
-WORLD = World(AccountId("1"), Region("cn-x"))
+WORLD = Tenant(AccountId("1"), Region("cn-x"))
 TAGS = [None, "red", "blue"]
 NAMES = ["a", "b", "c"]
 DECAY_S = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
@@ -34,7 +34,7 @@ class Targets:
         self.down = set()
         self.given = []
 
-    async def invoke_async(self, world, arn, event, key):
+    async def invoke_async(self, tenant, arn, event, key):
         name = arn.rpartition("/")[2]
         if name in self.down:
             raise FunctionRefused("down")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from emulator.kernel.clock import VirtualClock
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.workflow.errors import (
@@ -24,7 +24,7 @@ from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
 
-WORLD = World(AccountId("1"), Region("r"))
+WORLD = Tenant(AccountId("1"), Region("r"))
 WAIT_S = 10
 CALLBACK_S = 25
 DEFINITION = f"""
@@ -48,7 +48,7 @@ class Queue:
     def __init__(self) -> None:
         self.tokens: dict[str, str] = {}
 
-    async def send(self, world, queue, body, **more):
+    async def send(self, tenant, queue, body, **more):
         message = json.loads(body)
         self.tokens[message["name"]] = message["token"]
         return MessageReply(members={"MessageId": "M"})

@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.auth.failures import AuthFailure, Reason
-from emulator.dialect.context import RequestContext
-from emulator.dialect.xml import parse
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis, VirtualClock
-from emulator.kernel.errors import ServiceError
+from emulator.kernel.errors import AuthFailure, Reason, ServiceError
 from emulator.kernel.identity import Region
 from emulator.kernel.ids import CountingIds, RandomIds
 from emulator.kernel.timers import VirtualTimers
@@ -22,6 +19,8 @@ from emulator.services.mns.api import MnsFront
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
+from emulator.wire.request import OperationRequest
+from emulator.wire.xml import parse
 
 NOW = Millis(0x6AB5CE46 * 1000)
 
@@ -52,7 +51,7 @@ def mns_front(ids):
 
 
 def a_context(front, method="GET", target="/queues", headers=()):
-    context = RequestContext(Request(method, target, Headers(headers)), NOW)
+    context = OperationRequest(Request(method, target, Headers(headers)), NOW)
     context.front = front
     context.host = "123.mns.cn-shanghai.aliyuncs.com"
     context.request_id = front.new_request_id(context)

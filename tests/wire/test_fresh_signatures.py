@@ -10,9 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from emulator.auth.keys import AccessKey, Keyring
-from emulator.auth.nonces import NonceMemory
-from emulator.auth.schemes import Authenticator
+from emulator.auth.authenticator import Authenticator
+from emulator.auth.keys import AccessKey, Keyring, NonceMemory
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import HOUR, Millis, SystemClock
 from emulator.kernel.identity import AccountId
@@ -311,7 +310,7 @@ def test_trigger_called_as_the_vendors_sample_does(recorder, key):
     from alibabacloud_openapi_util.client import Client
     from Tea.request import TeaRequest
 
-    from emulator.dialect.dates import iso_seconds
+    from emulator.wire.dates import iso_seconds
 
     signed = TeaRequest()
     signed.method, signed.pathname, signed.query = "POST", "/a/b", {"foo": "b r"}

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from emulator.auth import mns
-from emulator.auth.failures import AuthFailure, Reason
-from emulator.auth.keys import AccessKey, Keyring
-from emulator.auth.nonces import NonceMemory
-from emulator.auth.schemes import SCHEMES, Authenticator
-from emulator.dialect.dates import parse_http_date, parse_iso
+from emulator.auth.authenticator import SCHEMES, Authenticator
+from emulator.auth.keys import AccessKey, Keyring, NonceMemory
 from emulator.http.message import Headers, Request
+from emulator.kernel.errors import AuthFailure, Reason
 from emulator.kernel.identity import AccountId
+from emulator.wire.dates import parse_http_date, parse_iso
 
 VECTORS = [
     vector

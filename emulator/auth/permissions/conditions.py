@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
-from emulator.auth.permissions.glob import glob_matches
-from emulator.dialect.dates import parse_iso
+from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
+from emulator.wire.dates import iso_seconds, parse_iso
+from emulator.wire.request import OperationRequest
 
 Facts = Mapping[str, Sequence[str]]
 """What is known of a request, by condition key: ``{"acs:SourceIp": ("127.0.0.1",)}``."""
@@ -180,3 +181,45 @@ OPERATORS: Mapping[str, _Operator] = {
     "NotIpAddress": _Address(ip_address, _within, True),
 }
 """By name, as policies spell them."""
+
+
+RequestFacts = dict[str, tuple[str, ...]]
+
+
+def facts_of(context: OperationRequest) -> RequestFacts:
+    """Return the common condition keys of a request, with their values. Source: RAM, "Condition"."""
+    principal = context.principal
+    return {
+        **facts_at(context.now),
+        "acs:SourceIp": (context.http.remote,),
+        "acs:SecureTransport": ("true" if context.http.scheme == "https" else "false",),
+        "acs:MFAPresent": ("false",),
+        "acs:PrincipalARN": (principal.arn,) if principal is not None else (),
+    }
+
+
+def facts_at(now: Millis) -> RequestFacts:
+    """Return the condition keys of what a service does by itself."""
+    return {"acs:CurrentTime": (iso_seconds(now),)}
+
+
+def glob_matches(pattern: str, text: str) -> bool:
+    """Tell whether *pattern* covers the whole of *text*; case counts.
+
+    Takes at most ``len(pattern) * len(text)`` steps, whatever the pattern: policies come from callers.
+    """
+    at = position = 0
+    star, resume = -1, 0
+    while position < len(text):
+        if at < len(pattern) and pattern[at] == "*":
+            star, resume = at, position
+            at += 1
+        elif at < len(pattern) and pattern[at] in ("?", text[position]):
+            at += 1
+            position += 1
+        elif star >= 0:  # let the last star cover one more character and try again
+            resume += 1
+            at, position = star + 1, resume
+        else:
+            return False
+    return pattern[at:].strip("*") == ""

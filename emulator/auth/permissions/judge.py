@@ -6,33 +6,9 @@ Pure: policies and what is known of the request in, a verdict out. Nothing here 
 from collections.abc import Iterable
 from enum import Enum
 
-from emulator.auth.permissions.conditions import Facts
-from emulator.auth.permissions.glob import glob_matches
+from emulator.auth.permissions.conditions import Facts, glob_matches
 from emulator.auth.permissions.policy import Policy
-from emulator.kernel.frozen import frozen
-
-
-@frozen(kw_only=False)
-class Demand:
-    """A right that a call needs: ``fc:InvokeFunction`` on ``acs:fc:cn-hangzhou:123:services/s/functions/f``.
-
-    ``resource`` is what a denial names; ``aliases`` are further names that policies may know the same thing by.
-    ``facts`` are condition keys of this right alone, as pairs of key and value.
-    """
-
-    action: str
-    resource: str
-    aliases: tuple[str, ...] = ()
-    facts: tuple[tuple[str, str], ...] = ()
-
-
-def pass_role(account: str, role: str, service: str) -> Demand:
-    """Return the right to give *role* to something of a cloud *service*.
-
-    It is about the role of the account that will be acted as, however its resource name is written.
-    """
-    name = role.rpartition("/")[2]
-    return Demand("ram:PassRole", f"acs:ram::{account}:role/{name}", (), (("acs:Service", service),))
+from emulator.kernel.identity import Demand
 
 
 class Verdict(Enum):

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from emulator.auth.permissions.conditions import Condition, Facts, MalformedCondition, parse_conditions
-from emulator.auth.permissions.glob import glob_matches
+from emulator.auth.permissions.conditions import Condition, Facts, MalformedCondition, glob_matches, parse_conditions
 from emulator.kernel.frozen import frozen
 
 VERSION = "1"

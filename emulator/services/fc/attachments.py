@@ -8,7 +8,7 @@ import re
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.errors import EventSourceNotFound, InvalidArgument, ServiceNotFound, VpcBindingNotFound
 from emulator.services.fc.model import LATEST
 from emulator.services.fc.resolving import Resolver
@@ -39,73 +39,73 @@ class Attachments:
 
     # --- VPC bindings --------------------------------------------------------------------------------------------
 
-    def bind(self, world: World, service: str, function: str, vpc: object, now: Millis) -> None:
+    def bind(self, tenant: Tenant, service: str, function: str, vpc: object, now: Millis) -> None:
         """Allow calls from *vpc* only; one that is bound already stays bound.
 
         Raises: ServiceNotFound, FunctionNotFound, InvalidArgument.
         """
-        self._check_owner(world, service, function)
+        self._check_owner(tenant, service, function)
         if not isinstance(vpc, str) or not _VPC_ID.fullmatch(vpc):
             raise InvalidArgument("vpcId is required: 1 to 128 letters, digits, hyphens and underscores")
-        self._table.add(world, _VPC, (service, function, ""), vpc, now)
+        self._table.add(tenant, _VPC, (service, function, ""), vpc, now)
 
-    def bound(self, world: World, service: str, function: str) -> list[str]:
+    def bound(self, tenant: Tenant, service: str, function: str) -> list[str]:
         """Return the bound VPCs by id.
 
         Raises: ServiceNotFound, FunctionNotFound.
         """
-        self._check_owner(world, service, function)
-        return [name for name, _ in self._table.list(world, _VPC, (service, function, ""))]
+        self._check_owner(tenant, service, function)
+        return [name for name, _ in self._table.list(tenant, _VPC, (service, function, ""))]
 
-    def unbind(self, world: World, service: str, function: str, vpc: str) -> None:
+    def unbind(self, tenant: Tenant, service: str, function: str, vpc: str) -> None:
         """Remove a binding.
 
         Raises: ServiceNotFound, FunctionNotFound, VpcBindingNotFound.
         """
-        if vpc not in self.bound(world, service, function):
+        if vpc not in self.bound(tenant, service, function):
             raise VpcBindingNotFound(vpc=vpc)
-        self._table.remove(world, _VPC, (service, function, ""), vpc)
+        self._table.remove(tenant, _VPC, (service, function, ""), vpc)
 
-    def _check_owner(self, world: World, service: str, function: str) -> None:
+    def _check_owner(self, tenant: Tenant, service: str, function: str) -> None:
         if function:
-            self._resolver.function(world, service, function)
-        elif self._store.service(world, service) is None:
+            self._resolver.function(tenant, service, function)
+        elif self._store.service(tenant, service) is None:
             raise ServiceNotFound(service=service)
 
     # --- event sources -------------------------------------------------------------------------------------------
 
     def register(
-        self, world: World, service: str, function: str, qualifier: str | None, arn: object, now: Millis
+        self, tenant: Tenant, service: str, function: str, qualifier: str | None, arn: object, now: Millis
     ) -> EventSource:
         """Note that *arn* sends events to a function's qualifier; one that is known keeps its date.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
         """
-        self._resolver.function(world, service, function, qualifier)
+        self._resolver.function(tenant, service, function, qualifier)
         if not isinstance(arn, str) or not arn.startswith("acs:") or len(arn) > _ARN_LENGTH:
             raise InvalidArgument(f"sourceArn must be a resource name of at most {_ARN_LENGTH} characters")
-        self._table.add(world, _SOURCE, (service, function, qualifier or LATEST), arn, now)
+        self._table.add(tenant, _SOURCE, (service, function, qualifier or LATEST), arn, now)
         return next(
-            source for source in self.registered(world, service, function, qualifier or LATEST) if source.arn == arn
+            source for source in self.registered(tenant, service, function, qualifier or LATEST) if source.arn == arn
         )
 
-    def registered(self, world: World, service: str, function: str, qualifier: str | None) -> list[EventSource]:
+    def registered(self, tenant: Tenant, service: str, function: str, qualifier: str | None) -> list[EventSource]:
         """Return the event sources of a qualifier by ARN; None stands for ``LATEST``.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
         """
-        self._resolver.function(world, service, function, qualifier)
-        rows = self._table.list(world, _SOURCE, (service, function, qualifier or LATEST))
+        self._resolver.function(tenant, service, function, qualifier)
+        rows = self._table.list(tenant, _SOURCE, (service, function, qualifier or LATEST))
         return [EventSource(arn=arn, created_at=at) for arn, at in rows]
 
-    def deregister(self, world: World, service: str, function: str, qualifier: str | None, arn: str) -> None:
+    def deregister(self, tenant: Tenant, service: str, function: str, qualifier: str | None, arn: str) -> None:
         """Forget an event source.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EventSourceNotFound.
         """
-        if all(source.arn != arn for source in self.registered(world, service, function, qualifier)):
+        if all(source.arn != arn for source in self.registered(tenant, service, function, qualifier)):
             raise EventSourceNotFound(arn=arn)
-        self._table.remove(world, _SOURCE, (service, function, qualifier or LATEST), arn)
+        self._table.remove(tenant, _SOURCE, (service, function, qualifier or LATEST), arn)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -121,23 +121,26 @@ class AttachmentTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, world: World, kind: str, place: _Place, name: str, now: Millis) -> None:
+    def add(self, tenant: Tenant, kind: str, place: _Place, name: str, now: Millis) -> None:
         """Write an attachment unless it is there."""
         self._database.write(
             "INSERT OR IGNORE INTO fc_attachments VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (world.account, world.region, kind, *place, name, now),
+            (tenant.account, tenant.region, kind, *place, name, now),
         )
 
-    def list(self, world: World, kind: str, place: _Place) -> list[tuple[str, Millis]]:
+    def list(self, tenant: Tenant, kind: str, place: _Place) -> list[tuple[str, Millis]]:
         """Return names and dates by name."""
-        rows = self._database.read(f"SELECT name, created_at FROM fc_attachments WHERE {_AT}", _key(world, kind, place))  # noqa: S608 - a constant
+        rows = self._database.read(
+            f"SELECT name, created_at FROM fc_attachments WHERE {_AT}",  # noqa: S608 - a constant
+            _key(tenant, kind, place),
+        )
         return [(name, Millis(created_at)) for name, created_at in rows]
 
-    def remove(self, world: World, kind: str, place: _Place, name: str) -> None:
+    def remove(self, tenant: Tenant, kind: str, place: _Place, name: str) -> None:
         """Remove an attachment."""
         self._database.write(
             f"DELETE FROM fc_attachments WHERE {_AT} AND name = ?",  # noqa: S608 - a constant
-            (*_key(world, kind, place), name),
+            (*_key(tenant, kind, place), name),
         )
 
     def clear(self) -> None:
@@ -148,5 +151,5 @@ class AttachmentTable:
 _AT = "account = ? AND region = ? AND kind = ? AND service = ? AND function = ? AND qualifier = ?"
 
 
-def _key(world: World, kind: str, place: _Place) -> tuple[str, ...]:
-    return (world.account, world.region, kind, *place)
+def _key(tenant: Tenant, kind: str, place: _Place) -> tuple[str, ...]:
+    return (tenant.account, tenant.region, kind, *place)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
-from emulator.kernel.limits import Range
+from emulator.kernel.paging import Range
 from emulator.services.fc import limits
 from emulator.services.fc.errors import InvalidArgument
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.invoking import Call, Invoker, refusal
 from emulator.services.fc.ports import Instances
@@ -25,7 +25,7 @@ class Debugging:
         self._invoker = invoker
         self._instances = instances
 
-    def steps(self, world: World, call: Call, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
+    def steps(self, tenant: Tenant, call: Call, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
         """Make *call* and yield what happens, in JSON's terms; closing the iterator ends the call.
 
         First ``{debugger: {host, port, runtime, codeFolder, inPlace}}``, once debuggers can connect to *port* (any free
@@ -36,7 +36,7 @@ class Debugging:
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EntityTooLarge; InvalidArgument when
         the function has no runtime that can be debugged here.
         """
-        target = self._invoker.check(world, call)
+        target = self._invoker.check(tenant, call)
         if target.function.problem:
             raise InvalidArgument(target.function.problem)
         runtime = target.image.runtime
@@ -44,16 +44,16 @@ class Debugging:
             raise InvalidArgument(f"a debugger can be attached to Python and Node.js functions only, not to {runtime}")
         if runtime.startswith("python") and not debugpy_folder():
             raise InvalidArgument("debugging Python needs debugpy beside the emulator: pip install 'localyun[debug]'")
-        return self._steps(world, call, target, wait=wait, port=port)
+        return self._steps(tenant, call, target, wait=wait, port=port)
 
     async def _steps(
-        self, world: World, call: Call, target: Target, *, wait: bool, port: int
+        self, tenant: Tenant, call: Call, target: Target, *, wait: bool, port: int
     ) -> AsyncIterator[dict[str, Any]]:
         session = DebugSession(waits=wait)
         async with aclosing(session):
             try:
                 yield {"debugger": _where(target, await session.listen(port))}
-                invocation = self._invoker.invocation(world, call, target)
+                invocation = self._invoker.invocation(tenant, call, target)
                 result = await self._instances.debug(target.image, invocation, session)
             except RuntimeFailure as failure:
                 yield _problem(refusal(failure))

@@ -11,7 +11,7 @@ from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.patterns import SearchTooLong, search
 from emulator.services.fc.model import LATEST, Struct, etag
 
@@ -25,7 +25,7 @@ class Domain:
     """A custom domain. ``config`` is checked and under the API's own names; ``api`` is the version that made it."""
 
     name: str
-    world: World
+    tenant: Tenant
     domain_id: str
     api: str
     config: Struct

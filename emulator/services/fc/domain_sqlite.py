@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.domain_model import Domain
 from emulator.services.fc.store import Slice
 from emulator.storage.database import Database
@@ -31,14 +31,14 @@ class DomainStore:
         row = self._database.read(sql, (name,)).fetchone()
         return _domain(row) if row else None
 
-    def some(self, world: World, part: Slice) -> list[Domain]:
+    def some(self, tenant: Tenant, part: Slice) -> list[Domain]:
         """Return some domains by name, one more than the slice's limit when there are more."""
         sql = (
             f"SELECT {_COLUMNS} FROM fc_domains WHERE account = ? AND region = ? "  # noqa: S608 - constants
             "AND name >= ? AND name < ? ORDER BY name LIMIT ?"
         )
         start = max(part.start, part.prefix)
-        values = (world.account, world.region, start, part.prefix + _ABOVE_ALL_NAMES, part.limit + 1)
+        values = (tenant.account, tenant.region, start, part.prefix + _ABOVE_ALL_NAMES, part.limit + 1)
         return [_domain(row) for row in self._database.read(sql, values)]
 
     def all(self) -> list[Domain]:
@@ -51,7 +51,7 @@ class DomainStore:
         self._database.write(
             f"INSERT OR REPLACE INTO fc_domains ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - constants
             (
-                domain.name, domain.world.account, domain.world.region, domain.domain_id, domain.api,
+                domain.name, domain.tenant.account, domain.tenant.region, domain.domain_id, domain.api,
                 json.dumps(domain.config), domain.created_at, domain.modified_at, domain.revision,
             ),
         )  # fmt: skip
@@ -73,6 +73,6 @@ class DomainStore:
 def _domain(row: Any) -> Domain:
     name, account, region, domain_id, api, config, created_at, modified_at, revision = row
     return Domain(
-        name=name, world=World(AccountId(account), Region(region)), domain_id=domain_id, api=api,
+        name=name, tenant=Tenant(AccountId(account), Region(region)), domain_id=domain_id, api=api,
         config=json.loads(config), created_at=created_at, modified_at=modified_at, revision=revision,
     )  # fmt: skip

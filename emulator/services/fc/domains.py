@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc import checks, limits
@@ -40,7 +40,7 @@ class Domains:
         for domain in self._store.all():
             self._allow(domain)
 
-    def create(self, world: World, body: Mapping[str, Any], api: str, now: Millis) -> Domain:
+    def create(self, tenant: Tenant, body: Mapping[str, Any], api: str, now: Millis) -> Domain:
         """Make a domain from a request body of API version *api*.
 
         Raises: InvalidArgument, DomainNameAlreadyExists.
@@ -50,48 +50,54 @@ class Domains:
             raise DomainNameAlreadyExists(domain=name)
         config = {"protocol": "HTTP", **_read(body, api)}
         domain = Domain(
-            name=name, world=world, domain_id=self._ids.uuid(), api=api, config=config, created_at=now, modified_at=now
+            name=name,
+            tenant=tenant,
+            domain_id=self._ids.uuid(),
+            api=api,
+            config=config,
+            created_at=now,
+            modified_at=now,
         )
         self._put(domain)
         return domain
 
-    def get(self, world: World, name: str) -> Domain:
+    def get(self, tenant: Tenant, name: str) -> Domain:
         """Return a domain.
 
         Raises: DomainNameNotFound.
         """
         domain = self._store.get(name.lower())
-        if domain is None or domain.world != world:
+        if domain is None or domain.tenant != tenant:
             raise DomainNameNotFound(domain=name)
         return domain
 
     def update(
-        self, world: World, name: str, body: Mapping[str, Any], api: str, if_match: str, now: Millis
+        self, tenant: Tenant, name: str, body: Mapping[str, Any], api: str, if_match: str, now: Millis
     ) -> Domain:  # fmt: skip
         """Change what *body* says; each part is replaced as a whole.
 
         Raises: DomainNameNotFound, PreconditionFailed, InvalidArgument.
         """
-        old = self.get(world, name)
+        old = self.get(tenant, name)
         check_if_match(if_match, old.etag)
         config = {**old.config, **_read(body, api)}
         domain = replace(old, config=config, api=api, modified_at=now, revision=old.revision + 1)
         self._put(domain)
         return domain
 
-    def delete(self, world: World, name: str, if_match: str) -> None:
+    def delete(self, tenant: Tenant, name: str, if_match: str) -> None:
         """Remove a domain; its name is no longer answered.
 
         Raises: DomainNameNotFound, PreconditionFailed.
         """
-        domain = self.get(world, name)
+        domain = self.get(tenant, name)
         check_if_match(if_match, domain.etag)
         self._store.delete(domain.name)
         self._after_commit(domain, gone=True)
 
-    def page(self, world: World, part: Slice) -> Page[Domain]:
+    def page(self, tenant: Tenant, part: Slice) -> Page[Domain]:
         """Return domains by name."""
-        return cut(self._store.some(world, part), part.limit, lambda domain: domain.name)
+        return cut(self._store.some(tenant, part), part.limit, lambda domain: domain.name)
 
     def clear(self) -> None:
         """Forget every domain."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from emulator.kernel.clock import SECOND, Clock, Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
@@ -16,9 +16,9 @@ from emulator.storage.database import CommitFailed, Database
 _SWEEP = ("fc", "unused code")
 
 
-def family(world: World, service: str, function: str, version: int) -> str:
+def family(tenant: Tenant, service: str, function: str, version: int) -> str:
     """Return the name under which the instances of a function's version are known."""
-    return f"{world.account}/{world.region}/{service}/{function}/{version or LATEST}"
+    return f"{tenant.account}/{tenant.region}/{service}/{function}/{version or LATEST}"
 
 
 class Effects:

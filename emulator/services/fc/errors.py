@@ -28,8 +28,7 @@ Source: the service's error-code pages and live samples; statuses marked "assume
 
 from typing import ClassVar
 
-from emulator.auth.failures import AuthFailure, Reason
-from emulator.kernel.errors import ServiceError
+from emulator.kernel.errors import AuthFailure, Reason, ServiceError
 
 
 class FcError(ServiceError):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.services.fc.domain_sqlite import DomainStore
@@ -53,7 +53,7 @@ class EventSources:
         endpoint: Callable[[], str],
         host_names: HostNames | None = None,
         topics: TopicSubscriptions | None = None,
-        may_fire: Callable[[World, Trigger], bool] = lambda world, trigger: True,
+        may_fire: Callable[[Tenant, Trigger], bool] = lambda tenant, trigger: True,
     ) -> None:
         self._endpoint = endpoint
         self._enqueue = enqueue
@@ -93,9 +93,9 @@ class EventSources:
         self.triggers.clear()
         self.domains.clear()
 
-    def follow_folder(self, world: World, functions: Iterable[Function], now: Millis) -> None:
+    def follow_folder(self, tenant: Tenant, functions: Iterable[Function], now: Millis) -> None:
         """Make the triggers of the folder's functions be what their files say; versions are passed over."""
-        self.triggers.follow_folder(world, [function for function in functions if not function.version], now)
+        self.triggers.follow_folder(tenant, [function for function in functions if not function.version], now)
 
     # --- addresses -----------------------------------------------------------------------------------------------
 
@@ -103,13 +103,13 @@ class EventSources:
         """Return the address of an HTTP trigger that works from everywhere on this machine, without a final slash."""
         return f"{self._endpoint().rstrip('/')}{trigger_path(trigger)}"
 
-    def host(self, world: World, trigger: Trigger) -> str:
+    def host(self, tenant: Tenant, trigger: Trigger) -> str:
         """Return the host name of an HTTP trigger; ``.localhost`` in place of its domain works too."""
-        return names_of(world, trigger)[0]
+        return names_of(tenant, trigger)[0]
 
     # --- events --------------------------------------------------------------------------------------------------
 
-    def object_changed(self, world: World, change: ObjectChange) -> list[str]:
+    def object_changed(self, tenant: Tenant, change: ObjectChange) -> list[str]:
         """Queue a call for every object trigger that *change* fires, in the transaction of this moment.
 
         Returns the request ids. A trigger whose function cannot be called is logged and does not keep others from
@@ -117,22 +117,22 @@ class EventSources:
         """
         started = []
         for owner, trigger in self._store.of_kind("oss"):
-            if owner != world or bucket_of(trigger.source_arn) != change.bucket:
+            if owner != tenant or bucket_of(trigger.source_arn) != change.bucket:
                 continue
-            if fires(trigger.config, change) and self._may_fire(world, trigger):
-                event = object_event(world, trigger.trigger_id, change)
+            if fires(trigger.config, change) and self._may_fire(tenant, trigger):
+                event = object_event(tenant, trigger.trigger_id, change)
                 key = f"object/{trigger.trigger_id}/{change.request_id}/{change.key}"
                 service = trigger.service or None
                 try:
                     started.append(
-                        self._enqueue(world, service, trigger.function, trigger.qualifier, event, key=key)
+                        self._enqueue(tenant, service, trigger.function, trigger.qualifier, event, key=key)
                     )  # fmt: skip
                 except FcError as error:
                     _log.warning("trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
         return started
 
     async def fire(
-        self, world: World, service: str, function: str, name: str, *, payload: str | None, event: bytes | None
+        self, tenant: Tenant, service: str, function: str, name: str, *, payload: str | None, event: bytes | None
     ) -> "Fired":
         """Call a trigger's function now, as the trigger would, and wait for the result.
 
@@ -141,14 +141,14 @@ class EventSources:
 
         Raises: TriggerNotFound and what a call raises.
         """
-        trigger = self.triggers.get(world, service, function, name)
+        trigger = self.triggers.get(tenant, service, function, name)
         from emulator.services.fc.firing import Firing  # a start need not load what a person asks for now and then
 
         firing = Firing(self._invoker, self.http_invoker, self._clock, self._ids)
-        return await firing.fire(world, trigger, payload=payload, event=event)
+        return await firing.fire(tenant, trigger, payload=payload, event=event)
 
-    def rows(self, world: World) -> list[dict[str, Any]]:
-        """Return what there is to tell about every trigger of *world*, in JSON's terms."""
+    def rows(self, tenant: Tenant) -> list[dict[str, Any]]:
+        """Return what there is to tell about every trigger of *tenant*, in JSON's terms."""
         return [
             {
                 "function": display_name(trigger.service, trigger.function),
@@ -158,12 +158,12 @@ class EventSources:
                 "enabled": trigger.enabled,
                 "config": dict(trigger.config),
                 "sourceArn": trigger.source_arn,
-                "urls": [self.url(trigger), *self._own_urls(world, trigger)] if trigger.label else [],
+                "urls": [self.url(trigger), *self._own_urls(tenant, trigger)] if trigger.label else [],
             }
             for owner, trigger in self.triggers.all()
-            if owner == world
+            if owner == tenant
         ]
 
-    def _own_urls(self, world: World, trigger: Trigger) -> list[str]:
+    def _own_urls(self, tenant: Tenant, trigger: Trigger) -> list[str]:
         port = self._endpoint().rpartition(":")[2].strip("/")
-        return [f"http://{name}:{port}" for name in names_of(world, trigger) if name.endswith(".localhost")]
+        return [f"http://{name}:{port}" for name in names_of(tenant, trigger) if name.endswith(".localhost")]

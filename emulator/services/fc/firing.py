@@ -3,7 +3,7 @@
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Clock
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import Principal, World
+from emulator.kernel.identity import Principal, Tenant
 from emulator.kernel.ids import Ids
 from emulator.services.fc.http_invoke import HttpInvoker
 from emulator.services.fc.http_routing import HttpTarget
@@ -34,25 +34,25 @@ class Firing:
         self._clock = clock
         self._ids = ids
 
-    async def fire(self, world: World, trigger: Trigger, *, payload: str | None, event: bytes | None) -> Fired:
+    async def fire(self, tenant: Tenant, trigger: Trigger, *, payload: str | None, event: bytes | None) -> Fired:
         """Call the trigger's function and wait for the result; see `EventSources.fire`."""
         if trigger.kind == "http" and event is None:
-            return await self._request(world, trigger, payload or "")
+            return await self._request(tenant, trigger, payload or "")
         request_id = self._ids.uuid()
         call = Call(
             service=trigger.service,
             function=trigger.function,
             qualifier=trigger.qualifier,
-            event=event if event is not None else self._event(world, trigger, payload),
+            event=event if event is not None else self._event(tenant, trigger, payload),
             request_id=request_id,
             now=self._clock.now(),
         )
-        result = (await self._invoker.invoke(world, call)).result
+        result = (await self._invoker.invoke(tenant, call)).result
         return Fired(
             request_id=request_id, status=200, error_type=result.error_type or "", body=result.body, log=result.log
         )
 
-    def _event(self, world: World, trigger: Trigger, payload: str | None) -> bytes:
+    def _event(self, tenant: Tenant, trigger: Trigger, payload: str | None) -> bytes:
         now = self._clock.now()
         match trigger.kind:
             case "timer":
@@ -68,9 +68,9 @@ class Firing:
                     tag=trigger.config.get("filterTag") or "",
                     attributes={},
                 )
-                return topic_event(trigger.config["notifyContentFormat"], world, message)
+                return topic_event(trigger.config["notifyContentFormat"], tenant, message)
             case "oss":
-                return object_event(world, trigger.trigger_id, self._change(trigger, payload))
+                return object_event(tenant, trigger.trigger_id, self._change(trigger, payload))
             case _:
                 return (payload or "").encode("utf-8", "replace")
 
@@ -89,17 +89,17 @@ class Firing:
             metadata={},
         )
 
-    async def _request(self, world: World, trigger: Trigger, body: str) -> Fired:
+    async def _request(self, tenant: Tenant, trigger: Trigger, body: str) -> Fired:
         methods = trigger.config.get("methods", ())
         preferred = ("POST", "PUT") if body else ("GET", "POST")
         method = next((name for name in preferred if name in methods), methods[0] if methods else "GET")
         path = trigger_path(trigger) if trigger.service else ""
         request = Request(method, f"{path}/", Headers([("Host", "localhost")]), body.encode("utf-8", "replace"))
         target = HttpTarget(
-            world=world, trigger=trigger, target="/", request_uri=request.target, base_path=path
+            tenant=tenant, trigger=trigger, target="/", request_uri=request.target, base_path=path
         )  # fmt: skip
         request_id = self._ids.uuid()
-        owner = Principal(world.account, "", f"acs:ram::{world.account}:root")
+        owner = Principal(tenant.account, "", f"acs:ram::{tenant.account}:root")
         answer = await self._http.serve(request, target, owner, "localhost", request_id, self._clock.now())
         content = answer.body if isinstance(answer.body, bytes) else b""
         error = answer.header("X-Fc-Error-Type")

@@ -57,7 +57,7 @@ class YamlFiles:
 
 
 def _parse(file: str, stamp: tuple[int, int]) -> YamlFile:
-    from emulator.kernel.yaml_text import UnreadableYaml, read_yaml  # only a folder with a yml file pays for it
+    from emulator.wire.yaml import UnreadableYaml, read_yaml  # only a folder with a yml file pays for it
 
     try:
         content = read_yaml(Path(file).read_bytes())

@@ -3,13 +3,9 @@
 from collections.abc import Awaitable, Iterable
 from typing import Any, Literal
 
-from emulator.auth.failures import AuthFailure
-from emulator.auth.permissions.judge import Demand
-from emulator.dialect.context import Answer, RequestContext
-from emulator.dialect.dates import http_date
 from emulator.http.message import Response
-from emulator.kernel.errors import ServiceError
-from emulator.kernel.identity import World
+from emulator.kernel.errors import AuthFailure, ServiceError
+from emulator.kernel.identity import Demand, Tenant
 from emulator.kernel.ids import Ids
 from emulator.services.fc import limits, rights
 from emulator.services.fc.dialects import v2016, v2021, v2023
@@ -25,6 +21,8 @@ from emulator.services.fc.errors import (
 )
 from emulator.services.fc.http_routing import HttpTarget
 from emulator.services.fc.service import FunctionCompute
+from emulator.wire.dates import http_date
+from emulator.wire.request import Answer, OperationRequest
 
 Version = Literal["2016-08-15", "2021-04-06", "2023-03-30"]
 
@@ -46,20 +44,20 @@ class FcFront:
             "2023-03-30": Routes(v2023.ROUTES),
         }
 
-    def new_request_id(self, context: RequestContext) -> str:
+    def new_request_id(self, context: OperationRequest) -> str:
         """Return a UUID, or ``1-{seconds}-{8 digits}-{12 digits}`` in 2023-03-30."""
         if version_of(context) != "2023-03-30" and not self._service.sources.http_routing.is_third_generation(
-            context.request, context.host
+            context.http, context.host
         ):
             return self._ids.uuid()
         return f"1-{context.now // 1000:08x}-{self._ids.hex(8)}-{self._ids.hex(12)}"
 
-    def handle(self, context: RequestContext) -> Answer:
+    def handle(self, context: OperationRequest) -> Answer:
         """Run the operation the path names.
 
         Raises: FcError.
         """
-        if self._service.sources.http_routing.concerns(context.request, context.host):
+        if self._service.sources.http_routing.concerns(context.http, context.host):
             return self._serve_trigger(context)
         route, segments = self._route(context)
         context.operation = route.operation
@@ -68,58 +66,58 @@ class FcFront:
             return _named(answer, context)
         return _finish(answer, context)
 
-    def allows_anonymous(self, context: RequestContext) -> bool:
+    def allows_anonymous(self, context: OperationRequest) -> bool:
         """Tell whether the request may go on unsigned: it is for an HTTP trigger that asks for no signature."""
-        if not self._service.sources.http_routing.concerns(context.request, context.host):
+        if not self._service.sources.http_routing.concerns(context.http, context.host):
             return False
         try:
             return "function" not in self._target(context).auth
         except FcError:
             return False
 
-    def demands(self, context: RequestContext) -> Iterable[Demand]:
+    def demands(self, context: OperationRequest) -> Iterable[Demand]:
         """Return the rights that the request needs; a signed call of an HTTP trigger needs that to call its function.
 
         Raises: FcError.
         """
-        if not self._service.sources.http_routing.concerns(context.request, context.host):
+        if not self._service.sources.http_routing.concerns(context.http, context.host):
             return rights.demands(*self._route(context), context)
         trigger = self._target(context).trigger
-        return [rights.invocation(context.world, trigger.service or None, trigger.function, trigger.qualifier)]
+        return [rights.invocation(context.tenant, trigger.service or None, trigger.function, trigger.qualifier)]
 
-    def denied(self, demand: Demand, context: RequestContext) -> FcError:
+    def denied(self, demand: Demand, context: OperationRequest) -> FcError:
         """Return the error for a caller without the right."""
         context.operation = demand.action.partition(":")[2]
         return AccessDenied(
             f"the caller is not authorized to perform '{demand.action}' on resource '{demand.resource}'"
         )
 
-    def open_to_web(self, context: RequestContext) -> bool:
+    def open_to_web(self, context: OperationRequest) -> bool:
         """Tell whether web pages of any origin may send the request: what CORS answers say is the function's affair."""
         return self.allows_anonymous(context)
 
-    def auth_error(self, failure: AuthFailure, context: RequestContext) -> FcError:
+    def auth_error(self, failure: AuthFailure, context: OperationRequest) -> FcError:
         """Turn a reason into this service's code and text; a trigger that is not there is told before that."""
-        if self._service.sources.http_routing.concerns(context.request, context.host):
+        if self._service.sources.http_routing.concerns(context.http, context.host):
             try:
                 self._target(context)
             except FcError as error:
                 return error
-        given = any(name in context.request.headers for name in _DATES)
-        told = context.request.headers.get("authorization")
+        given = any(name in context.http.headers for name in _DATES)
+        told = context.http.headers.get("authorization")
         return auth_error(failure, date_given=given, now=http_date(context.now), authorization=told)
 
     def too_large(self, limit: int) -> FcError:
         """Return the error for a body over *limit* bytes."""
         return EntityTooLarge(limit=limit)
 
-    def render_error(self, error: ServiceError, context: RequestContext) -> Response:
+    def render_error(self, error: ServiceError, context: OperationRequest) -> Response:
         """Write *error* as the JSON the clients of the path's version read; always JSON, which they insist on."""
         if not isinstance(error, FcError):
             error = InternalServerError()
         version = version_of(context)
         body: dict[str, Any] = {}
-        for_trigger = self._service.sources.http_routing.concerns(context.request, context.host)
+        for_trigger = self._service.sources.http_routing.concerns(context.http, context.host)
         if version != "2023-03-30":
             body = {"ErrorCode": error.code, "ErrorMessage": error.message}
         if version != "2016-08-15" or for_trigger:
@@ -129,12 +127,12 @@ class FcFront:
             response.headers.append(("X-Fc-Error-Type", "FcCommonError"))
         return _named(response, context)
 
-    def _route(self, context: RequestContext) -> tuple[Route, dict[str, str]]:
+    def _route(self, context: OperationRequest) -> tuple[Route, dict[str, str]]:
         """Find the operation that method and path name.
 
         Raises: PathNotSupported.
         """
-        request = context.request
+        request = context.http
         _, version, rest = (*request.path.split("/", 2), "", "")[:3]
         routes = self._routes.get(version)
         if routes is None:
@@ -143,17 +141,17 @@ class FcFront:
 
     # --- HTTP triggers -------------------------------------------------------------------------------------------
 
-    def _target(self, context: RequestContext) -> HttpTarget:
+    def _target(self, context: OperationRequest) -> HttpTarget:
         account = context.principal.account if context.principal else context.host_account
-        world = World(account or self._service.world.account, context.region)
-        return self._service.sources.http_routing.find(context.request, context.host, world)
+        tenant = Tenant(account or self._service.tenant.account, context.region)
+        return self._service.sources.http_routing.find(context.http, context.host, tenant)
 
-    def _serve_trigger(self, context: RequestContext) -> Awaitable[Response]:
+    def _serve_trigger(self, context: OperationRequest) -> Awaitable[Response]:
         context.operation = "HTTP trigger"
         if context.principal is None:
             raise LookupError("the request has not been authenticated")
         answer = self._service.sources.http_invoker.serve(
-            context.request,
+            context.http,
             self._target(context),
             context.principal,
             context.host,
@@ -163,18 +161,18 @@ class FcFront:
         return _finish(answer, context)
 
 
-def version_of(context: RequestContext) -> Version:
+def version_of(context: OperationRequest) -> Version:
     """Return the API version in the path; without one it is that of the signature scheme's first users."""
-    path = context.request.path
+    path = context.http.path
     if path.startswith("/2023-03-30/"):
         return "2023-03-30"
     return "2021-04-06" if path.startswith("/2021-04-06/") else "2016-08-15"
 
 
-def _named(response: Response, context: RequestContext) -> Response:
+def _named(response: Response, context: OperationRequest) -> Response:
     response.headers.append(("X-Fc-Request-Id", context.request_id))
     return response
 
 
-async def _finish(answer: Awaitable[Response], context: RequestContext) -> Response:
+async def _finish(answer: Awaitable[Response], context: OperationRequest) -> Response:
     return _named(await answer, context)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from emulator.kernel.clock import SECOND, Clock, Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc import checks, limits
@@ -56,16 +56,16 @@ class Functions:
         self._resolver = resolver
         self._objects = objects
         self._downloads: dict[str, tuple[str, Millis]] = {}
-        self.check_layers: Callable[[World, Iterable[str]], None] = lambda world, arns: None
-        self.check_deletable: Callable[[World, str, str], None] = lambda world, service, name: None
-        self.forget: Callable[[World, str, str], None] = lambda world, service, name: None
+        self.check_layers: Callable[[Tenant, Iterable[str]], None] = lambda tenant, arns: None
+        self.check_deletable: Callable[[Tenant, str, str], None] = lambda tenant, service, name: None
+        self.forget: Callable[[Tenant, str, str], None] = lambda tenant, service, name: None
         effects.kept_for_download = self._kept_for_download
 
     # --- create, get, list ---------------------------------------------------------------------------------------
 
     async def create(
         self,
-        world: World,
+        tenant: Tenant,
         service: str,
         name: object,
         values: Mapping[str, Any],
@@ -82,12 +82,12 @@ class Functions:
             raise InvalidArgument("runtime is required")
         config = FunctionConfig(**{"handler": "", **values})
         check_together(config)
-        self.check_layers(world, config.layers)
-        self._check_free(world, service, name)
-        async with self._stored(world, config, source) as code:
+        self.check_layers(tenant, config.layers)
+        self._check_free(tenant, service, name)
+        async with self._stored(tenant, config, source) as code:
             if code is None and config.runtime != CUSTOM_CONTAINER:
                 raise InvalidArgument("code is required")
-            self._check_free(world, service, name)  # storing the code took time
+            self._check_free(tenant, service, name)  # storing the code took time
             function = Function(
                 service=service,
                 name=name,
@@ -97,19 +97,19 @@ class Functions:
                 created_at=now,
                 modified_at=now,
             )
-            self._store.put_function(world, function)
+            self._store.put_function(tenant, function)
             if tags:
-                self._store.put_tags(world, f"functions/{name}", tags)
+                self._store.put_tags(tenant, f"functions/{name}", tags)
         return function
 
-    def get(self, world: World, service: str, name: str, qualifier: str | None = None) -> Function:
+    def get(self, tenant: Tenant, service: str, name: str, qualifier: str | None = None) -> Function:
         """Return a function as *qualifier* has it.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
         """
-        return self._resolver.function(world, service, name, qualifier)
+        return self._resolver.function(tenant, service, name, qualifier)
 
-    def page(self, world: World, service: str, qualifier: str | None, part: Slice) -> Page[Function]:
+    def page(self, tenant: Tenant, service: str, qualifier: str | None, part: Slice) -> Page[Function]:
         """Return functions by name: those of a service as *qualifier* has it, or the 3.0 functions.
 
         Raises: ServiceNotFound, VersionNotFound, AliasNotFound.
@@ -117,19 +117,19 @@ class Functions:
         number = 0
         if service:
             scope = scope_of(service, "")
-            if self._store.service(world, service) is None:
+            if self._store.service(tenant, service) is None:
                 raise ServiceNotFound(service=service)
-            number = self._resolver.number(world, scope, qualifier)
-            if number and self._store.version(world, scope, number) is None:
+            number = self._resolver.number(tenant, scope, qualifier)
+            if number and self._store.version(tenant, scope, number) is None:
                 raise VersionNotFound(version=number, owner=scope)
-        rows = self._store.functions(world, service, number, part)
+        rows = self._store.functions(tenant, service, number, part)
         return cut(rows, part.limit, lambda function: function.name)
 
     # --- update, delete ------------------------------------------------------------------------------------------
 
     async def update(
         self,
-        world: World,
+        tenant: Tenant,
         service: str,
         name: str,
         values: Mapping[str, Any],
@@ -144,11 +144,11 @@ class Functions:
 
         Raises: FunctionNotFound, ServiceNotFound, PreconditionFailed, InvalidArgument.
         """
-        function = self._changeable(world, service, name, if_match, source)
-        self.check_layers(world, set(values.get("layers", ())) - set(function.config.layers))
-        async with self._stored(world, replace(function.config, **values), source) as code:
+        function = self._changeable(tenant, service, name, if_match, source)
+        self.check_layers(tenant, set(values.get("layers", ())) - set(function.config.layers))
+        async with self._stored(tenant, replace(function.config, **values), source) as code:
             # storing the code took time: what is changed is the function as it is now
-            function = self._changeable(world, service, name, if_match, source)
+            function = self._changeable(tenant, service, name, if_match, source)
             config = replace(function.config, **values)
             check_together(config)
             code = code or function.code
@@ -162,14 +162,16 @@ class Functions:
                 modified_at=now,
                 revision=function.revision + 1,
             )
-            self._store.put_function(world, changed)
-        self._effects.retire([family(world, service, name, 0)])
+            self._store.put_function(tenant, changed)
+        self._effects.retire([family(tenant, service, name, 0)])
         if source is not None:
             self._effects.code_dropped()
         return changed
 
-    def _changeable(self, world: World, service: str, name: str, if_match: str, source: CodeSource | None) -> Function:
-        function = self._resolver.function(world, service, name)
+    def _changeable(
+        self, tenant: Tenant, service: str, name: str, if_match: str, source: CodeSource | None
+    ) -> Function:
+        function = self._resolver.function(tenant, service, name)
         check_if_match(if_match, function.etag)
         if function.folder and source is not None:
             raise InvalidArgument(
@@ -177,42 +179,42 @@ class Functions:
             )
         return function
 
-    def delete(self, world: World, service: str, name: str, if_match: str) -> None:
+    def delete(self, tenant: Tenant, service: str, name: str, if_match: str) -> None:
         """Remove a function, and with a 3.0 function its versions and aliases.
 
         Raises: FunctionNotFound, ServiceNotFound, PreconditionFailed, InvalidArgument for one from the folder, what
         ``check_deletable`` raises for one that is still needed.
         Source: what happens to versions and aliases of a 3.0 function is assumed.
         """
-        function = self._resolver.function(world, service, name)
+        function = self._resolver.function(tenant, service, name)
         check_if_match(if_match, function.etag)
         if function.folder:
             raise InvalidArgument(f"function '{name}' is loaded from {function.folder}; remove that folder instead")
-        self.check_deletable(world, service, name)
-        families = [family(world, service, name, 0)]
+        self.check_deletable(tenant, service, name)
+        families = [family(tenant, service, name, 0)]
         if not service:
             scope = function.scope
             everything = 1_000_000
-            for alias in self._store.aliases(world, scope, Slice(limit=everything)):
-                self._store.delete_alias(world, scope, alias.name)
-            for version in self._store.versions(world, scope, start=None, newest_first=True, limit=everything):
-                self._store.delete_version(world, scope, version.number)
-                families.append(family(world, "", name, version.number))
-        self._store.delete_function(world, service, name)
-        self.forget(world, service, name)
+            for alias in self._store.aliases(tenant, scope, Slice(limit=everything)):
+                self._store.delete_alias(tenant, scope, alias.name)
+            for version in self._store.versions(tenant, scope, start=None, newest_first=True, limit=everything):
+                self._store.delete_version(tenant, scope, version.number)
+                families.append(family(tenant, "", name, version.number))
+        self._store.delete_function(tenant, service, name)
+        self.forget(tenant, service, name)
         self._effects.retire(families)
         self._effects.code_dropped()
 
     # --- code ----------------------------------------------------------------------------------------------------
 
-    async def locate_code(self, world: World, service: str, name: str, qualifier: str | None) -> CodeLocation:
+    async def locate_code(self, tenant: Tenant, service: str, name: str, qualifier: str | None) -> CodeLocation:
         """Make the function's package available for download for some minutes.
 
         Code of the folder is packed for it.
 
         Raises: as `get`; InvalidArgument when the function has no code (custom-container).
         """
-        function = self.get(world, service, name, qualifier)
+        function = self.get(tenant, service, name, qualifier)
         if function.code is None:
             raise InvalidArgument(f"function '{name}' runs a container image and has no code package")
         package = await self.packed(function) if function.code.folder else function.code
@@ -256,17 +258,17 @@ class Functions:
 
     @asynccontextmanager
     async def _stored(
-        self, world: World, config: FunctionConfig, source: CodeSource | None
+        self, tenant: Tenant, config: FunctionConfig, source: CodeSource | None
     ) -> AsyncIterator[Code | None]:
         """Store what *source* names while the context lasts; None when there is nothing to store."""
         if source is None or config.runtime == CUSTOM_CONTAINER:
             yield None
             return
-        read = await self.reader(world, source)
+        read = await self.reader(tenant, source)
         async with self._codes.adding(read, source.checksum) as code:
             yield code
 
-    async def reader(self, world: World, source: CodeSource) -> Callable[[], bytes]:
+    async def reader(self, tenant: Tenant, source: CodeSource) -> Callable[[], bytes]:
         """Return what gives the package that *source* names, to be called in the thread of the code store.
 
         Raises: InvalidArgument.
@@ -278,7 +280,7 @@ class Functions:
                 f"code from the bucket '{source.bucket}' cannot be read: this emulator runs without object storage"
             )
         try:
-            package = await self._objects.read(world, source.bucket, source.object_name, limits.CODE_OBJECT_BYTES)
+            package = await self._objects.read(tenant, source.bucket, source.object_name, limits.CODE_OBJECT_BYTES)
         except ObjectTooLarge:
             raise InvalidArgument(
                 f"code package exceeds maximum allowed size ({limits.CODE_OBJECT_BYTES} bytes)"
@@ -287,8 +289,8 @@ class Functions:
             raise InvalidArgument(f"code from the bucket '{source.bucket}' cannot be read: {error}") from None
         return lambda: package
 
-    def _check_free(self, world: World, service: str, name: str) -> None:
-        if service and self._store.service(world, service) is None:
+    def _check_free(self, tenant: Tenant, service: str, name: str) -> None:
+        if service and self._store.service(tenant, service) is None:
             raise ServiceNotFound(service=service)
-        if self._store.function(world, service, name) is not None:
+        if self._store.function(tenant, service, name) is not None:
             raise FunctionAlreadyExists(function=name, service=service)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TypeVar
 from urllib.parse import unquote
 
-from emulator.http.fields import Unsendable, field_name, join_head
+from emulator.http.answer import Unsendable, field_name, join_head
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Principal
@@ -70,14 +70,14 @@ class HttpInvoker:
             stream=True,
             request=request,
         )
-        chosen = self._invoker.check(target.world, call)
+        chosen = self._invoker.check(target.tenant, call)
         as_event = generation == "3.0" and not is_custom(chosen.image.runtime)
         if as_event:
             call = await self._as_event(call, target, host)
         if generation == "3.0" and request.headers.get("x-fc-invocation-type").lower() == "async":
             return self._queued(call, target)
         try:
-            invoked = await self._invoker.run(target.world, call, chosen)
+            invoked = await self._invoker.run(target.tenant, call, chosen)
         except EntityTooLarge as error:  # the request's own size has been checked: this is about the function's answer
             return _too_large(error.message)
         if invoked.result.error_type:
@@ -96,7 +96,7 @@ class HttpInvoker:
         """Queue a call whose caller does not want to wait. Source: web function page of 3.0; the answer is assumed."""
         service = call.service or None
         self._enqueue(
-            target.world,
+            target.tenant,
             service,
             call.function,
             call.qualifier,
@@ -115,7 +115,7 @@ class HttpInvoker:
             target=target.target,
             headers=http.headers,
             body=call.event,
-            account=target.world.account,
+            account=target.tenant.account,
             host=host,
             client_ip=http.client_ip,
             request_id=call.request_id,
@@ -180,7 +180,7 @@ def check_allowed(request: Request, target: HttpTarget, principal: Principal) ->
     trigger = target.trigger
     if trigger.config.get("disableURLInternet") and target.domain is None:
         raise AccessDenied(f"the default address of the trigger '{trigger.name}' is disabled")
-    if "function" in target.auth and principal.account != target.world.account:
+    if "function" in target.auth and principal.account != target.tenant.account:
         raise AccessDenied("The service or function doesn't belong to you")
     if request.method not in trigger.config.get("methods", ()):
         raise AccessDenied(f"the method {request.method[:40]} is not allowed by the trigger '{trigger.name}'")

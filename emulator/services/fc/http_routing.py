@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.cors import Cors
 from emulator.services.fc.domain_model import Domain, place_of
 from emulator.services.fc.domain_sqlite import DomainStore
@@ -31,7 +31,7 @@ class HttpTarget:
     ``domain`` is the custom domain the request came by, None for the default addresses.
     """
 
-    world: World
+    tenant: Tenant
     trigger: Trigger
     target: str
     request_uri: str
@@ -76,8 +76,8 @@ class HttpRouting:
         self._domain_store = domains
         self._resolver = resolver
         self._seen = (-1, -1)
-        self._triggers: dict[tuple[World, str, str, str], Trigger] = {}
-        self._labels: dict[str, tuple[World, Trigger]] = {}
+        self._triggers: dict[tuple[Tenant, str, str, str], Trigger] = {}
+        self._labels: dict[str, tuple[Tenant, Trigger]] = {}
         self._domains: dict[str, Domain] = {}
 
     def concerns(self, request: Request, host: str) -> bool:
@@ -99,8 +99,8 @@ class HttpRouting:
         found = self._by_label(host)
         return found is not None and not found[1].service
 
-    def find(self, request: Request, host: str, world: World) -> HttpTarget:
-        """Return the trigger a request is for; *world* is the one that its path is looked up in.
+    def find(self, request: Request, host: str, tenant: Tenant) -> HttpTarget:
+        """Return the trigger a request is for; *tenant* is the one that its path is looked up in.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, TriggerNotFound, DomainNameNotFound.
         """
@@ -108,34 +108,34 @@ class HttpRouting:
         if (domain := self._domains.get(host)) is not None:
             return self._by_domain(domain, request)
         if (found := self._by_label(host)) is not None and not request.path.startswith(PROXIES):
-            return HttpTarget(world=found[0], trigger=found[1], target=request.target, request_uri=request.target)
+            return HttpTarget(tenant=found[0], trigger=found[1], target=request.target, request_uri=request.target)
         if request.path.startswith(PROXIES):
-            return self._by_path(request, world)
+            return self._by_path(request, tenant)
         raise TriggerNotFound(f"no http trigger has the address '{host[:200]}'")
 
     # --- the three ways ------------------------------------------------------------------------------------------
 
-    def _by_path(self, request: Request, world: World) -> HttpTarget:
+    def _by_path(self, request: Request, tenant: Tenant) -> HttpTarget:
         prefix = next(proxy for proxy in PROXIES if request.path.startswith(proxy))
         place, _, rest = request.path[len(prefix) :].partition("/")
         query = "" if request.query is None else f"?{request.query}"
         if prefix == PROXIES[-1]:
             function, _, qualifier = unquote(place).partition(".")
-            trigger = self._trigger(world, "", function, qualifier or LATEST)
+            trigger = self._trigger(tenant, "", function, qualifier or LATEST)
             target = f"/{rest}{query}"  # this prefix is the emulator's own: the function sees what it would on its host
-            return HttpTarget(world=world, trigger=trigger, target=target, request_uri=target)
+            return HttpTarget(tenant=tenant, trigger=trigger, target=target, request_uri=target)
         named, _, rest = rest.partition("/")
         service, _, qualifier = unquote(place).partition(".")
-        trigger = self._trigger(world, service, unquote(named), qualifier or LATEST)
+        trigger = self._trigger(tenant, service, unquote(named), qualifier or LATEST)
         return HttpTarget(
-            world=world,
+            tenant=tenant,
             trigger=trigger,
             target=f"/{rest}{query}",
             request_uri=request.target,
             base_path=f"{prefix}{place}/{named}",
         )
 
-    def _by_label(self, host: str) -> tuple[World, Trigger] | None:
+    def _by_label(self, host: str) -> tuple[Tenant, Trigger] | None:
         if host.endswith(_LOCAL_SUFFIX) or host.endswith(TRIGGER_SUFFIXES):
             return self._labels.get(host.partition(".")[0])
         return None
@@ -144,15 +144,15 @@ class HttpRouting:
         place = place_of(domain, request.method, request.path, request.query)
         if place is None:
             raise DomainNameNotFound(f"domain name '{domain.name}' has no route for the path '{request.path[:200]}'")
-        trigger = self._trigger(domain.world, place.service, place.function, place.qualifier)
+        trigger = self._trigger(domain.tenant, place.service, place.function, place.qualifier)
         return HttpTarget(
-            world=domain.world, trigger=trigger, target=place.target, request_uri=place.target, domain=domain
+            tenant=domain.tenant, trigger=trigger, target=place.target, request_uri=place.target, domain=domain
         )  # fmt: skip
 
-    def _trigger(self, world: World, service: str, function: str, qualifier: str) -> Trigger:
-        trigger = self._triggers.get((world, service, function, qualifier))
+    def _trigger(self, tenant: Tenant, service: str, function: str, qualifier: str) -> Trigger:
+        trigger = self._triggers.get((tenant, service, function, qualifier))
         if trigger is None:
-            self._resolver.function(world, service, function, qualifier)  # the better answer when that is missing
+            self._resolver.function(tenant, service, function, qualifier)  # the better answer when that is missing
             raise TriggerNotFound(
                 f"function '{function}' has no http trigger for the version or alias '{qualifier}'"
             )  # fmt: skip
@@ -165,7 +165,7 @@ class HttpRouting:
         self._seen = now
         found = self._trigger_store.of_kind("http")
         self._triggers = {
-            (world, trigger.service, trigger.function, trigger.qualifier): trigger for world, trigger in found
+            (tenant, trigger.service, trigger.function, trigger.qualifier): trigger for tenant, trigger in found
         }
-        self._labels = {trigger.label: (world, trigger) for world, trigger in found}
+        self._labels = {trigger.label: (tenant, trigger) for tenant, trigger in found}
         self._domains = {domain.name: domain for domain in self._domain_store.all()}

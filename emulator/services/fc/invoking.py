@@ -11,7 +11,7 @@ from typing import NamedTuple
 from emulator.http.message import Request
 from emulator.kernel.clock import MINUTE, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.services.fc import limits
 from emulator.services.fc.capacity.admission import Admission
@@ -93,7 +93,7 @@ class Invoker:
         self.ended: dict[tuple[str, str], int] = {}
         """Calls that have ended since the start: by result (succeeded, failed, refused) and start (cold, warm)."""
 
-    def check(self, world: World, call: Call) -> Target:
+    def check(self, tenant: Tenant, call: Call) -> Target:
         """Find what *call* would run, without running it; the choice between an alias's versions happens here.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EntityTooLarge, InvalidArgument.
@@ -101,26 +101,26 @@ class Invoker:
         if len(call.event) > limits.SYNC_PAYLOAD_BYTES:
             raise EntityTooLarge(limit=limits.SYNC_PAYLOAD_BYTES)
         return self._resolver.target(
-            world, call.service, call.function, call.qualifier, self._ids.fraction(), call.request
+            tenant, call.service, call.function, call.qualifier, self._ids.fraction(), call.request
         )
 
-    def check_callable(self, world: World, service: str, function: str, qualifier: str | None) -> None:
+    def check_callable(self, tenant: Tenant, service: str, function: str, qualifier: str | None) -> None:
         """Make sure that there is something to call and that it may be called, now or later.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, InvocationDisabled.
         """
-        self._resolver.target(world, service, function, qualifier, 1.0)
-        self._admission.check_enabled(world, service, function)
+        self._resolver.target(tenant, service, function, qualifier, 1.0)
+        self._admission.check_enabled(tenant, service, function)
 
-    async def invoke(self, world: World, call: Call) -> Invoked:
+    async def invoke(self, tenant: Tenant, call: Call) -> Invoked:
         """Make *call*. A function that fails is a result with ``error_type``, not an exception.
 
         Raises: as `check`; InvocationDisabled, InvocationAborted, ResourceExhausted, ResourceThrottled, CAExited,
         CAFileNotFound, EntityTooLarge for an oversized result.
         """
-        return await self.run(world, call, self.check(world, call))
+        return await self.run(tenant, call, self.check(tenant, call))
 
-    async def run(self, world: World, call: Call, target: Target) -> Invoked:
+    async def run(self, tenant: Tenant, call: Call, target: Target) -> Invoked:
         """Make *call* on what `check` has found for it.
 
         Raises: CAExited, CAFileNotFound, ResourceExhausted, EntityTooLarge for an oversized result.
@@ -131,9 +131,9 @@ class Invoker:
         if function.problem:
             result = _broken(function.problem, call.request_id)
             return Invoked(result=result, version=target.version, checksum=checksum)
-        invocation = self.invocation(world, call, target)
+        invocation = self.invocation(tenant, call, target)
         admission = self._admission
-        ticket = admission.enter(world, call.service, call.function, call.qualifier, function.config)
+        ticket = admission.enter(tenant, call.service, call.function, call.qualifier, function.config)
         stream = None
         try:
             result = await self._instances.invoke(target.image, invocation)
@@ -147,7 +147,7 @@ class Invoker:
                 raise
             raise aborted from None
         finally:
-            leave = partial(admission.leave, world, call.service, call.function, ticket)
+            leave = partial(admission.leave, tenant, call.service, call.function, ticket)
             if stream is None:
                 leave()
             else:
@@ -156,14 +156,14 @@ class Invoker:
         self._note_end(call, "failed" if result.error_type else "succeeded", started, result.duration_ms)
         return Invoked(result=result, version=target.version, checksum=checksum)
 
-    def invocation(self, world: World, call: Call, target: Target) -> Invocation:
+    def invocation(self, tenant: Tenant, call: Call, target: Target) -> Invocation:
         """Return *call* as an instance of *target* gets it."""
         return Invocation(
             request_id=call.request_id,
             event=call.event,
             qualifier=call.qualifier or LATEST,
             retry_count=call.retry_count,
-            credentials=self.credentials(world, target, call.now),
+            credentials=self.credentials(tenant, target, call.now),
             tracing=call.tracing,
             http=call.http,
             stream=call.stream,
@@ -180,14 +180,14 @@ class Invoker:
             },
         )  # fmt: skip
 
-    def credentials(self, world: World, target: Target, now: Millis) -> Credentials | None:
+    def credentials(self, tenant: Tenant, target: Target, now: Millis) -> Credentials | None:
         """Return temporary keys of the role *target* has, None when it gets none."""
         if self._issuer is None or target.function.config.inject_credentials == "All":
             return None
-        known = (world.account, target.role)
+        known = (tenant.account, target.role)
         kept = self._keys.get(known)
         if kept is None or kept[1] <= now:
-            keys = self._issuer.for_role(world.account, target.role, "fc")
+            keys = self._issuer.for_role(tenant.account, target.role, "fc")
             kept = self._keys[known] = (keys, Millis(now + KEYS_SHARED_MS))
         return kept[0]
 

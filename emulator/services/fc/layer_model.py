@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import AccountId, World
+from emulator.kernel.identity import AccountId, Tenant
 from emulator.services.fc.model import Code
 
 OFFICIAL = "official"
@@ -37,9 +37,9 @@ class LayerName(NamedTuple):
     number: int
 
 
-def layer_arn(world: World, name: str, number: int) -> str:
+def layer_arn(tenant: Tenant, name: str, number: int) -> str:
     """Return the resource name of a layer's version."""
-    return f"acs:fc:{world.region}:{world.account}:layers/{name}/versions/{number}"
+    return f"acs:fc:{tenant.region}:{tenant.account}:layers/{name}/versions/{number}"
 
 
 def parse_layer_arn(arn: str) -> LayerName | None:

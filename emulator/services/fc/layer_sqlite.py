@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.layer_model import LayerVersion
 from emulator.services.fc.model import Code
 from emulator.services.fc.store import Slice
@@ -24,22 +24,22 @@ class LayerStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def version(self, world: World, name: str, number: int) -> LayerVersion | None:
+    def version(self, tenant: Tenant, name: str, number: int) -> LayerVersion | None:
         """Return a version, also a deleted one."""
         sql = f"SELECT {_COLUMNS} FROM {_FROM} WHERE {_OWN} AND v.name = ? AND v.version = ?"  # noqa: S608 - constants
-        row = self._database.read(sql, (world.account, world.region, name, number)).fetchone()
+        row = self._database.read(sql, (tenant.account, tenant.region, name, number)).fetchone()
         return _version(row) if row else None
 
-    def versions(self, world: World, name: str, start: int, limit: int) -> list[LayerVersion]:
+    def versions(self, tenant: Tenant, name: str, start: int, limit: int) -> list[LayerVersion]:
         """Return some versions by number, one more than *limit* when there are more."""
         sql = (
             f"SELECT {_COLUMNS} FROM {_FROM} WHERE {_OWN} AND v.name = ? "  # noqa: S608 - constants
             "AND v.version >= ? AND NOT v.deleted ORDER BY v.version LIMIT ?"
         )
-        rows = self._database.read(sql, (world.account, world.region, name, start, limit + 1))
+        rows = self._database.read(sql, (tenant.account, tenant.region, name, start, limit + 1))
         return [_version(row) for row in rows]
 
-    def newest(self, world: World, part: Slice, *, public: bool) -> list[tuple[World, LayerVersion]]:
+    def newest(self, tenant: Tenant, part: Slice, *, public: bool) -> list[tuple[Tenant, LayerVersion]]:
         """Return the newest version of some layers by name: the caller's, or the public ones of every account."""
         whose = "l.public AND v.region = ?" if public else _OWN
         sql = (
@@ -49,40 +49,40 @@ class LayerStore:
             "AND NOT o.deleted) ORDER BY v.name LIMIT ?"
         )
         start = max(part.start, part.prefix)
-        owner = (world.region,) if public else (world.account, world.region)
+        owner = (tenant.region,) if public else (tenant.account, tenant.region)
         rows = self._database.read(sql, (*owner, start, part.prefix + _ABOVE_ALL_NAMES, part.limit + 1))
-        return [(World(AccountId(row[0]), Region(row[1])), _version(row[2:])) for row in rows]
+        return [(Tenant(AccountId(row[0]), Region(row[1])), _version(row[2:])) for row in rows]
 
-    def last_number(self, world: World, name: str) -> int:
+    def last_number(self, tenant: Tenant, name: str) -> int:
         """Return the highest number ever given to a version of the layer, 0 when there is no such layer."""
         sql = "SELECT last_version FROM fc_layers WHERE account = ? AND region = ? AND name = ?"
-        row = self._database.read(sql, (world.account, world.region, name)).fetchone()
+        row = self._database.read(sql, (tenant.account, tenant.region, name)).fetchone()
         return int(row[0]) if row else 0
 
-    def add(self, world: World, version: LayerVersion) -> None:
+    def add(self, tenant: Tenant, version: LayerVersion) -> None:
         """Write a new version, and its layer when that is new."""
         self._database.write(
             "INSERT INTO fc_layers (account, region, name, last_version, public) VALUES (?, ?, ?, ?, 0) "
             "ON CONFLICT DO UPDATE SET last_version = excluded.last_version",
-            (world.account, world.region, version.name, version.number),
+            (tenant.account, tenant.region, version.name, version.number),
         )
         self._database.write(
             "INSERT INTO fc_layer_versions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
             (
-                world.account, world.region, version.name, version.number, version.description, version.license,
+                tenant.account, tenant.region, version.name, version.number, version.description, version.license,
                 json.dumps(version.runtimes), version.code.digest, version.code.checksum, version.code.size,
                 version.created_at,
             ),
         )  # fmt: skip
 
-    def set_public(self, world: World, name: str, *, public: bool) -> None:
+    def set_public(self, tenant: Tenant, name: str, *, public: bool) -> None:
         """Open a layer to other accounts, or close it."""
         sql = "UPDATE fc_layers SET public = ? WHERE account = ? AND region = ? AND name = ?"
-        self._database.write(sql, (public, world.account, world.region, name))
+        self._database.write(sql, (public, tenant.account, tenant.region, name))
 
-    def remove(self, world: World, version: LayerVersion, *, keep_code: bool) -> None:
+    def remove(self, tenant: Tenant, version: LayerVersion, *, keep_code: bool) -> None:
         """Remove a version; with *keep_code* it stays for those who use it and is seen by nobody else."""
-        where = (world.account, world.region, version.name, version.number)
+        where = (tenant.account, tenant.region, version.name, version.number)
         own = "WHERE account = ? AND region = ? AND name = ? AND version = ?"
         if keep_code:
             self._database.write(f"UPDATE fc_layer_versions SET deleted = 1 {own}", where)  # noqa: S608 - constants

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc import checks, limits
 from emulator.services.fc.checks import items, one_of, text
@@ -41,7 +41,7 @@ class Layers:
     # --- the operations ------------------------------------------------------------------------------------------
 
     async def publish(
-        self, world: World, name: str, body: Mapping[str, Any], source: CodeSource | None, now: Millis
+        self, tenant: Tenant, name: str, body: Mapping[str, Any], source: CodeSource | None, now: Millis
     ) -> LayerVersion:
         """Make the next version of a layer, and the layer itself with the first one.
 
@@ -53,75 +53,75 @@ class Layers:
             raise InvalidArgument("compatibleRuntime is required")
         if source is None:
             raise InvalidArgument("code is required")
-        package = await self._functions.reader(world, source)
+        package = await self._functions.reader(tenant, source)
         async with self._codes.adding(package, source.checksum) as code:
             version = LayerVersion(
                 name=name,
-                number=self._store.last_number(world, name) + 1,
+                number=self._store.last_number(tenant, name) + 1,
                 description=values.get("description", ""),
                 license=values.get("license", ""),
                 runtimes=tuple(values["runtimes"]),
                 code=code,
                 created_at=now,
             )
-            self._store.add(world, version)
+            self._store.add(tenant, version)
         return version
 
-    def get(self, world: World, name: str, number: str) -> LayerVersion:
+    def get(self, tenant: Tenant, name: str, number: str) -> LayerVersion:
         """Return a version.
 
         Raises: LayerNotFound, LayerVersionNotFound, InvalidArgument.
         """
-        version = self._store.version(world, name, int(checks.version_id(number, "version")))
+        version = self._store.version(tenant, name, int(checks.version_id(number, "version")))
         if version is None or version.deleted:
-            if not self._store.versions(world, name, 0, 1):
+            if not self._store.versions(tenant, name, 0, 1):
                 raise LayerNotFound(layer=name)
             raise LayerVersionNotFound(layer=name, version=number)
         return version
 
-    def by_arn(self, world: World, arn: str) -> tuple[World, LayerVersion]:
+    def by_arn(self, tenant: Tenant, arn: str) -> tuple[Tenant, LayerVersion]:
         """Return the version a resource name names, of the caller's account or a public one, and whose it is.
 
         Raises: InvalidArgument, LayerVersionNotFound.
         """
-        owner, version = self._find(world, arn)
-        if version is None or version.deleted or (owner != world and not version.public):
+        owner, version = self._find(tenant, arn)
+        if version is None or version.deleted or (owner != tenant and not version.public):
             named = parse_layer_arn(arn)
             raise LayerVersionNotFound(layer=named.name if named else arn, version=named.number if named else "")
         return owner, version
 
-    def page_versions(self, world: World, name: str, start: int, limit: int) -> Page[LayerVersion]:
+    def page_versions(self, tenant: Tenant, name: str, start: int, limit: int) -> Page[LayerVersion]:
         """Return a layer's versions by number. Source: that the oldest comes first is assumed.
 
         Raises: LayerNotFound.
         """
-        rows = self._store.versions(world, name, start, limit)
-        if not rows and not self._store.versions(world, name, 0, 1):
+        rows = self._store.versions(tenant, name, start, limit)
+        if not rows and not self._store.versions(tenant, name, 0, 1):
             raise LayerNotFound(layer=name)
         return cut(rows, limit, lambda version: str(version.number))
 
-    def page(self, world: World, part: Slice, *, public: bool) -> Page[tuple[World, LayerVersion]]:
+    def page(self, tenant: Tenant, part: Slice, *, public: bool) -> Page[tuple[Tenant, LayerVersion]]:
         """Return the newest version of layers by name, with their owners."""
-        return cut(self._store.newest(world, part, public=public), part.limit, lambda row: row[1].name)
+        return cut(self._store.newest(tenant, part, public=public), part.limit, lambda row: row[1].name)
 
-    def delete(self, world: World, name: str, number: str) -> None:
+    def delete(self, tenant: Tenant, name: str, number: str) -> None:
         """Remove a version; functions that use it keep it.
 
         Raises: LayerNotFound, LayerVersionNotFound, InvalidArgument.
         """
-        version = self.get(world, name, number)
-        used = self._store.is_used(layer_arn(world, name, version.number))
-        self._store.remove(world, version, keep_code=used)
+        version = self.get(tenant, name, number)
+        used = self._store.is_used(layer_arn(tenant, name, version.number))
+        self._store.remove(tenant, version, keep_code=used)
         self._effects.code_dropped()
 
-    def set_public(self, world: World, name: str, *, public: bool) -> None:
+    def set_public(self, tenant: Tenant, name: str, *, public: bool) -> None:
         """Open a layer to other accounts, or close it.
 
         Raises: LayerNotFound.
         """
-        if not self._store.versions(world, name, 0, 1):
+        if not self._store.versions(tenant, name, 0, 1):
             raise LayerNotFound(layer=name)
-        self._store.set_public(world, name, public=public)
+        self._store.set_public(tenant, name, public=public)
 
     def clear(self) -> None:
         """Forget every layer."""
@@ -129,7 +129,7 @@ class Layers:
 
     # --- for functions -------------------------------------------------------------------------------------------
 
-    def check(self, world: World, arns: Iterable[str]) -> None:
+    def check(self, tenant: Tenant, arns: Iterable[str]) -> None:
         """See that a function can have the layers *arns* name. Those of the cloud itself pass; they are not here.
 
         Raises: InvalidArgument, LayerVersionNotFound.
@@ -137,14 +137,14 @@ class Layers:
         for arn in arns:
             named = parse_layer_arn(arn)
             if named is None or named.account != OFFICIAL:
-                self.by_arn(world, arn)
+                self.by_arn(tenant, arn)
 
-    def folders(self, world: World, arns: Iterable[str]) -> tuple[Path, ...]:
+    def folders(self, tenant: Tenant, arns: Iterable[str]) -> tuple[Path, ...]:
         """Return the unpacked folders of layers, in the given order; what is not here is left out with a warning."""
         found = []
         for arn in arns:
             try:
-                version = self._find(world, arn)[1]
+                version = self._find(tenant, arn)[1]
             except InvalidArgument:
                 version = None
             if version is not None:
@@ -154,15 +154,15 @@ class Layers:
                 _log.warning("the layer %s is not here; functions that use it run without it", arn)
         return tuple(found)
 
-    def size(self, world: World, arn: str) -> int:
+    def size(self, tenant: Tenant, arn: str) -> int:
         """Return the size of a layer's package in bytes, 0 for one that is not here."""
         named = parse_layer_arn(arn)
-        version = self._find(world, arn)[1] if named is not None else None
+        version = self._find(tenant, arn)[1] if named is not None else None
         return version.code.size if version is not None else 0
 
-    def _find(self, world: World, arn: str) -> tuple[World, LayerVersion | None]:
+    def _find(self, tenant: Tenant, arn: str) -> tuple[Tenant, LayerVersion | None]:
         named = parse_layer_arn(arn)
         if named is None:
             raise InvalidArgument(f"'{arn[:200]}' is not the resource name of a layer version")
-        owner = World(named.account or world.account, world.region)
+        owner = Tenant(named.account or tenant.account, tenant.region)
         return owner, self._store.version(owner, named.name, named.number)

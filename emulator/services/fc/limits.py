@@ -7,7 +7,7 @@ Source: the vendor's limits page and parameter tables; SDK model comments.
 """
 
 from emulator.kernel.clock import DAY, HOUR, SECOND
-from emulator.kernel.limits import Range
+from emulator.kernel.paging import Range
 
 KIB = 1024
 MIB = 1024 * KIB

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.services.fc.effects import Effects, family
 from emulator.services.fc.folder import FileAlias, FileFunction, FileService, Snapshot
@@ -37,13 +37,13 @@ _ONE = Slice(limit=1)
 
 
 class Loader:
-    """Applies snapshots of one functions folder to one world."""
+    """Applies snapshots of one functions folder to one tenant."""
 
-    def __init__(self, store: Store, ids: Ids, effects: Effects, world: World) -> None:
+    def __init__(self, store: Store, ids: Ids, effects: Effects, tenant: Tenant) -> None:
         self._store = store
         self._ids = ids
         self._effects = effects
-        self._world = world
+        self._tenant = tenant
         self._warned: frozenset[str] = frozenset()
 
     def apply(self, snapshot: Snapshot, now: Millis) -> None:
@@ -52,7 +52,7 @@ class Loader:
             if warning not in self._warned:
                 _log.warning("functions folder: %s", warning)
         self._warned = frozenset(snapshot.warnings)
-        step = _Step(self._store, self._ids, self._world, self._store.loaded(self._world), now)
+        step = _Step(self._store, self._ids, self._tenant, self._store.loaded(self._tenant), now)
         for service in snapshot.services:
             step.service(service)
         for function in snapshot.functions:
@@ -71,10 +71,10 @@ class Loader:
 class _Step:
     """One application of a snapshot. What it has not come across at the end is gone from the folder."""
 
-    def __init__(self, store: Store, ids: Ids, world: World, loaded: Loaded, now: Millis) -> None:
+    def __init__(self, store: Store, ids: Ids, tenant: Tenant, loaded: Loaded, now: Millis) -> None:
         self._store = store
         self._ids = ids
-        self._world = world
+        self._tenant = tenant
         self._now = now
         self._services = dict(loaded.services)
         self._functions = dict(loaded.functions)
@@ -85,7 +85,7 @@ class _Step:
     # --- services ------------------------------------------------------------------------------------------------
 
     def service(self, found: FileService) -> None:
-        old = self._services.pop(found.name, None) or self._store.service(self._world, found.name)
+        old = self._services.pop(found.name, None) or self._store.service(self._tenant, found.name)
         if old is None:
             new = Service(
                 name=found.name,
@@ -105,9 +105,9 @@ class _Step:
             return
         if old is not None:
             new = replace(new, revision=old.revision + 1, modified_at=self._now)
-            heads = self._store.functions(self._world, found.name, 0, Slice(limit=1_000_000))
-            self.retired.update(family(self._world, found.name, function.name, 0) for function in heads)
-        self._store.put_service(self._world, new)
+            heads = self._store.functions(self._tenant, found.name, 0, Slice(limit=1_000_000))
+            self.retired.update(family(self._tenant, found.name, function.name, 0) for function in heads)
+        self._store.put_service(self._tenant, new)
 
     # --- functions -----------------------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class _Step:
         key = (found.service, found.name, found.version)
         old = self._functions.pop(key, None)
         if old is None:
-            old = self._store.function(self._world, found.service, found.name, found.version)
+            old = self._store.function(self._tenant, found.service, found.name, found.version)
             if old is not None and found.version:
                 _log.warning("functions folder: %s is left out: the API has published that version", found.folder)
                 return
@@ -141,11 +141,11 @@ class _Step:
             return
         if old is not None:
             new = replace(new, revision=old.revision + 1, modified_at=self._now)
-            self.retired.add(family(self._world, found.service, found.name, found.version))
-        self._store.put_function(self._world, new)
+            self.retired.add(family(self._tenant, found.service, found.name, found.version))
+        self._store.put_function(self._tenant, new)
 
     def _functions_id(self, found: FileFunction) -> str:
-        head = self._store.function(self._world, found.service, found.name) if found.version else None
+        head = self._store.function(self._tenant, found.service, found.name) if found.version else None
         return head.function_id if head else self._ids.uuid()
 
     def _counted(self, function: Function) -> Function:
@@ -153,9 +153,9 @@ class _Step:
         if function.version:
             scope = Scope(function=function.name)
             self._version(scope, function.version, None, [function], function.folder)
-            head = self._store.function(self._world, "", function.name)
+            head = self._store.function(self._tenant, "", function.name)
             if head is not None and head.last_version < function.version:
-                self._store.put_function(self._world, replace(head, last_version=function.version))
+                self._store.put_function(self._tenant, replace(head, last_version=function.version))
         return function
 
     # --- versions and aliases ------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ class _Step:
         scope = Scope(service=service.name)
         for number in service.versions:
             names = [row.name for row in functions if row.version == number]
-            frozen = [self._store.function(self._world, service.name, name, number) for name in sorted(names)]
+            frozen = [self._store.function(self._tenant, service.name, name, number) for name in sorted(names)]
             rows = [row for row in frozen if row is not None]
             self._version(scope, number, service.config, rows, f"{service.folder}/versions/{number}")
 
@@ -172,7 +172,7 @@ class _Step:
         self, scope: Scope, number: int, config: ServiceConfig | None, rows: list[Function], folder: str
     ) -> None:
         old = self._versions.pop((scope, number), None)
-        if old is None and self._store.version(self._world, scope, number) is not None:
+        if old is None and self._store.version(self._tenant, scope, number) is not None:
             return
         content = content_of(config, rows)
         if old is None:
@@ -183,14 +183,14 @@ class _Step:
         else:
             new = replace(old, config=config, content=content, folder=folder)
         if new != old:
-            self._store.put_version(self._world, replace(new, modified_at=self._now))
+            self._store.put_version(self._tenant, replace(new, modified_at=self._now))
 
     def aliases(self, scope: Scope, found: tuple[FileAlias, ...]) -> None:
         for entry in found:
             for version_id in (entry.version_id, *entry.weights):
-                if version_id != LATEST and self._store.version(self._world, scope, int(version_id)) is None:
+                if version_id != LATEST and self._store.version(self._tenant, scope, int(version_id)) is None:
                     _log.warning("%s: alias %s names version %s, there is none", entry.file, entry.name, version_id)
-            old = self._aliases.pop((scope, entry.name), None) or self._store.alias(self._world, scope, entry.name)
+            old = self._aliases.pop((scope, entry.name), None) or self._store.alias(self._tenant, scope, entry.name)
             if old is None:
                 new = Alias(
                     scope=scope, name=entry.name, alias_id=self._ids.uuid(), version_id=entry.version_id,
@@ -205,39 +205,39 @@ class _Step:
             if new != old:
                 if old is not None:
                     new = replace(new, revision=old.revision + 1, modified_at=self._now)
-                self._store.put_alias(self._world, new)
+                self._store.put_alias(self._tenant, new)
 
     # --- what is gone --------------------------------------------------------------------------------------------
 
     def remove_the_rest(self) -> None:
         for scope, name in self._aliases:
-            self._store.delete_alias(self._world, scope, name)
+            self._store.delete_alias(self._tenant, scope, name)
         for scope, number in self._versions:
-            self._store.delete_version(self._world, scope, number)
+            self._store.delete_version(self._tenant, scope, number)
         for service, name, version in self._functions:
-            self._store.delete_function(self._world, service, name, version)
-            self.retired.add(family(self._world, service, name, version))
+            self._store.delete_function(self._tenant, service, name, version)
+            self.retired.add(family(self._tenant, service, name, version))
             if not service and not version:
                 self._remove_children(scope_of(service, name))
         for name, old in self._services.items():
             if self._has_children(name):  # something made by the API lives on in it
-                self._store.put_service(self._world, replace(old, folder="", base=None, changed={}))
+                self._store.put_service(self._tenant, replace(old, folder="", base=None, changed={}))
             else:
-                self._store.delete_service(self._world, name)
+                self._store.delete_service(self._tenant, name)
 
     def _remove_children(self, scope: Scope) -> None:
         everything = 1_000_000
-        for alias in self._store.aliases(self._world, scope, Slice(limit=everything)):
-            self._store.delete_alias(self._world, scope, alias.name)
-        for version in self._store.versions(self._world, scope, start=None, newest_first=True, limit=everything):
-            self._store.delete_version(self._world, scope, version.number)
+        for alias in self._store.aliases(self._tenant, scope, Slice(limit=everything)):
+            self._store.delete_alias(self._tenant, scope, alias.name)
+        for version in self._store.versions(self._tenant, scope, start=None, newest_first=True, limit=everything):
+            self._store.delete_version(self._tenant, scope, version.number)
 
     def _has_children(self, service: str) -> bool:
         scope = Scope(service=service)
         return bool(
-            self._store.functions(self._world, service, 0, _ONE)
-            or self._store.aliases(self._world, scope, _ONE)
-            or self._store.versions(self._world, scope, start=None, newest_first=True, limit=1)
+            self._store.functions(self._tenant, service, 0, _ONE)
+            or self._store.aliases(self._tenant, scope, _ONE)
+            or self._store.versions(self._tenant, scope, start=None, newest_first=True, limit=1)
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 
 LATEST = "LATEST"
 Struct = Mapping[str, Any]
@@ -258,18 +258,18 @@ def listen_port(config: FunctionConfig) -> int:
     return config.ca_port or 9000
 
 
-def service_arn(world: World, service: str) -> str:
+def service_arn(tenant: Tenant, service: str) -> str:
     """Return the resource name of a service."""
-    return f"acs:fc:{world.region}:{world.account}:services/{service}"
+    return f"acs:fc:{tenant.region}:{tenant.account}:services/{service}"
 
 
-def function_arn(world: World, service: str, function: str, qualifier: str = "") -> str:
+def function_arn(tenant: Tenant, service: str, function: str, qualifier: str = "") -> str:
     """Return the resource name of a function, in a service or outside any."""
     if service:
         place = f"services/{service}.{qualifier}" if qualifier else f"services/{service}"
-        return f"acs:fc:{world.region}:{world.account}:{place}/functions/{function}"
+        return f"acs:fc:{tenant.region}:{tenant.account}:{place}/functions/{function}"
     tail = f"/{qualifier}" if qualifier else ""
-    return f"acs:fc:{world.region}:{world.account}:functions/{function}{tail}"
+    return f"acs:fc:{tenant.region}:{tenant.account}:functions/{function}{tail}"
 
 
 def display_name(service: str, function: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from emulator.kernel.identity import AccountId, World
+from emulator.kernel.identity import AccountId, Tenant
 from emulator.services.fc.arns import FunctionName, MessageTarget
 from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.instance import (
@@ -82,7 +82,7 @@ class Instances(Protocol):
 class RoleGuard(Protocol):
     """Knows what the roles of functions and triggers may do; there is one only where rights are enforced."""
 
-    def refusal(self, world: World, role_arn: str, service: str, target: FunctionName | MessageTarget) -> str | None:
+    def refusal(self, tenant: Tenant, role_arn: str, service: str, target: FunctionName | MessageTarget) -> str | None:
         """Return why the cloud *service* may not call or send to *target* in the name of a role; None when it may."""
         ...
 
@@ -94,7 +94,7 @@ class DestinationRefused(Exception):
 class DestinationQueue(Protocol):
     """Takes results of asynchronous calls into message queues, in the transaction of the caller."""
 
-    def send(self, world: World, queue: str, body: str, *, key: str) -> None:
+    def send(self, tenant: Tenant, queue: str, body: str, *, key: str) -> None:
         """Send *body*; *key* is the same when the same result is sent again.
 
         Raises: DestinationRefused.
@@ -105,7 +105,7 @@ class DestinationQueue(Protocol):
 class DestinationTopic(Protocol):
     """Takes results of asynchronous calls into topics, in the transaction of the caller."""
 
-    def publish(self, world: World, topic: str, body: str, *, key: str) -> None:
+    def publish(self, tenant: Tenant, topic: str, body: str, *, key: str) -> None:
         """Publish *body*; *key* is the same when the same result is published again.
 
         Raises: DestinationRefused.
@@ -136,7 +136,7 @@ class ObjectsUnavailable(Exception):
 class ObjectReader(Protocol):
     """Reads code packages out of object storage."""
 
-    async def read(self, world: World, bucket: str, name: str, limit: int) -> bytes:
+    async def read(self, tenant: Tenant, bucket: str, name: str, limit: int) -> bytes:
         """Return the content of an object of at most *limit* bytes.
 
         Raises: ObjectMissing, ObjectTooLarge, ObjectsUnavailable.
@@ -161,7 +161,7 @@ class Enqueue(Protocol):
 
     def __call__(
         self,
-        world: World,
+        tenant: Tenant,
         service: str | None,
         function: str,
         qualifier: str | None,
@@ -189,7 +189,7 @@ class TopicSubscriptions(Protocol):
 
     def subscribe(
         self,
-        world: World,
+        tenant: Tenant,
         topic: str,
         name: str,
         function_arn: str,
@@ -206,6 +206,6 @@ class TopicSubscriptions(Protocol):
         """
         ...
 
-    def unsubscribe(self, world: World, topic: str, name: str) -> None:
+    def unsubscribe(self, tenant: Tenant, topic: str, name: str) -> None:
         """Remove the subscription; does nothing when topic or subscription are gone."""
         ...

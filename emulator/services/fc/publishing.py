@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc import checks
@@ -43,28 +43,28 @@ class Publishing:
         self._functions = functions
         self._effects = effects
         self._resolver = resolver
-        self.check_deletable: Callable[[World, Scope, str], None] = lambda world, scope, qualifier: None
-        self.forget: Callable[[World, Scope, str], None] = lambda world, scope, qualifier: None
+        self.check_deletable: Callable[[Tenant, Scope, str], None] = lambda tenant, scope, qualifier: None
+        self.forget: Callable[[Tenant, Scope, str], None] = lambda tenant, scope, qualifier: None
 
     # --- versions ------------------------------------------------------------------------------------------------
 
-    async def publish(self, world: World, scope: Scope, description: str, if_match: str, now: Millis) -> Version:
+    async def publish(self, tenant: Tenant, scope: Scope, description: str, if_match: str, now: Millis) -> Version:
         """Freeze all functions of the scope, their code and configuration, as the next version.
 
         Code that is used in place is copied, so that later edits leave the version alone.
 
         Raises: ServiceNotFound, FunctionNotFound, PreconditionFailed, VersionPublishError, ConcurrentUpdateError.
         """
-        owner = self._owner(world, scope)
+        owner = self._owner(tenant, scope)
         check_if_match(if_match, owner.etag)
-        heads = self._heads(world, scope)
+        heads = self._heads(tenant, scope)
         content = content_of(owner.config if isinstance(owner, Service) else None, heads)
-        newest = self._store.versions(world, scope, start=None, newest_first=True, limit=1)[:1]
+        newest = self._store.versions(tenant, scope, start=None, newest_first=True, limit=1)[:1]
         if newest and newest[0].content == content:
             raise VersionPublishError(owner=f"{scope}")
         async with AsyncExitStack() as held:
             frozen = [await self._frozen(head, held) for head in heads]
-            if self._owner(world, scope) != owner or self._heads(world, scope) != heads:
+            if self._owner(tenant, scope) != owner or self._heads(tenant, scope) != heads:
                 raise ConcurrentUpdateError
             number = max([owner.last_version, *(version.number for version in newest)]) + 1
             version = Version(
@@ -76,44 +76,44 @@ class Publishing:
                 created_at=now,
                 modified_at=now,
             )
-            self._store.put_version(world, version)
+            self._store.put_version(tenant, version)
             for function in frozen:
-                self._store.put_function(world, replace(function, version=number, created_at=now, modified_at=now))
-            self._count(world, owner, number)
+                self._store.put_function(tenant, replace(function, version=number, created_at=now, modified_at=now))
+            self._count(tenant, owner, number)
         return version
 
     def page_versions(
-        self, world: World, scope: Scope, *, start: int | None, newest_first: bool, limit: int
+        self, tenant: Tenant, scope: Scope, *, start: int | None, newest_first: bool, limit: int
     ) -> Page[Version]:
         """Return published versions in the given direction.
 
         Raises: ServiceNotFound, FunctionNotFound.
         """
-        self._owner(world, scope)
-        rows = self._store.versions(world, scope, start=start, newest_first=newest_first, limit=limit)
+        self._owner(tenant, scope)
+        rows = self._store.versions(tenant, scope, start=start, newest_first=newest_first, limit=limit)
         return cut(rows, limit, lambda version: str(version.number))
 
-    def delete_version(self, world: World, scope: Scope, version_id: str) -> None:
+    def delete_version(self, tenant: Tenant, scope: Scope, version_id: str) -> None:
         """Remove a version no alias points to.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, VersionInUse, InvalidArgument, what
         ``check_deletable`` raises.
         """
-        self._owner(world, scope)
+        self._owner(tenant, scope)
         number = int(checks.version_id(version_id, "versionId"))
-        version = self._resolver.version(world, scope, number)
+        version = self._resolver.version(tenant, scope, number)
         if version.folder:
             raise InvalidArgument(f"version {number} is loaded from {version.folder}; remove that folder instead")
-        for alias in self._store.aliases(world, scope, _ALL):
+        for alias in self._store.aliases(tenant, scope, _ALL):
             if str(number) in {alias.version_id, *alias.weights}:
                 raise VersionInUse(version=number, owner=scope, alias=alias.name)
-        self.check_deletable(world, scope, str(number))
+        self.check_deletable(tenant, scope, str(number))
         names = [scope.function]
         if scope.service:
-            names = [function.name for function in self._store.functions(world, scope.service, number, _ALL)]
-        self._store.delete_version(world, scope, number)
-        self.forget(world, scope, str(number))
-        self._effects.retire(family(world, scope.service, name, number) for name in names)
+            names = [function.name for function in self._store.functions(tenant, scope.service, number, _ALL)]
+        self._store.delete_version(tenant, scope, number)
+        self.forget(tenant, scope, str(number))
+        self._effects.retire(family(tenant, scope.service, name, number) for name in names)
         self._effects.code_dropped()
 
     async def _frozen(self, head: Function, held: AsyncExitStack) -> Function:
@@ -126,99 +126,99 @@ class Publishing:
             code = await held.enter_async_context(self._codes.adding(lambda: content))
         return replace(head, code=code, revision=1, folder="", base=None, changed={}, triggers=())
 
-    def _owner(self, world: World, scope: Scope) -> Service | Function:
+    def _owner(self, tenant: Tenant, scope: Scope) -> Service | Function:
         if scope.service:
-            service = self._store.service(world, scope.service)
+            service = self._store.service(tenant, scope.service)
             if service is None:
                 raise ServiceNotFound(service=scope.service)
             return service
-        function = self._store.function(world, "", scope.function)
+        function = self._store.function(tenant, "", scope.function)
         if function is None:
             raise FunctionNotFound(function=scope.function)
         return function
 
-    def _heads(self, world: World, scope: Scope) -> list[Function]:
+    def _heads(self, tenant: Tenant, scope: Scope) -> list[Function]:
         if scope.service:
-            return self._store.functions(world, scope.service, 0, _ALL)
-        head = self._store.function(world, "", scope.function)
+            return self._store.functions(tenant, scope.service, 0, _ALL)
+        head = self._store.function(tenant, "", scope.function)
         return [head] if head else []
 
-    def _count(self, world: World, owner: Service | Function, number: int) -> None:
+    def _count(self, tenant: Tenant, owner: Service | Function, number: int) -> None:
         """Remember the number, so that it is never given out again. The owner's ETag stays: it has not changed."""
         if isinstance(owner, Service):
-            self._store.put_service(world, replace(owner, last_version=number))
+            self._store.put_service(tenant, replace(owner, last_version=number))
         else:
-            self._store.put_function(world, replace(owner, last_version=number))
+            self._store.put_function(tenant, replace(owner, last_version=number))
 
     # --- aliases -------------------------------------------------------------------------------------------------
 
-    def create_alias(self, world: World, scope: Scope, name: object, values: Mapping[str, Any], now: Millis) -> Alias:
+    def create_alias(self, tenant: Tenant, scope: Scope, name: object, values: Mapping[str, Any], now: Millis) -> Alias:
         """Make an alias from checked attribute *values* (``version_id``, ``weights``, ``description`` ...).
 
         Raises: InvalidArgument, ServiceNotFound, FunctionNotFound, VersionNotFound, AliasAlreadyExists.
         """
         name = checks.alias_name(name, "aliasName")
-        self._owner(world, scope)
-        if self._store.alias(world, scope, name) is not None:
+        self._owner(tenant, scope)
+        if self._store.alias(tenant, scope, name) is not None:
             raise AliasAlreadyExists(alias=name, owner=scope)
         if "version_id" not in values:
             raise InvalidArgument("versionId is required")
         alias = Alias(scope=scope, name=name, alias_id=self._ids.uuid(), created_at=now, modified_at=now, **values)
-        self._check_targets(world, alias)
-        self._store.put_alias(world, alias)
+        self._check_targets(tenant, alias)
+        self._store.put_alias(tenant, alias)
         return alias
 
-    def alias(self, world: World, scope: Scope, name: str) -> Alias:
+    def alias(self, tenant: Tenant, scope: Scope, name: str) -> Alias:
         """Return an alias.
 
         Raises: ServiceNotFound, FunctionNotFound, AliasNotFound.
         """
-        self._owner(world, scope)
-        alias = self._store.alias(world, scope, name)
+        self._owner(tenant, scope)
+        alias = self._store.alias(tenant, scope, name)
         if alias is None:
             raise AliasNotFound(alias=name, owner=scope)
         return alias
 
     def update_alias(
-        self, world: World, scope: Scope, name: str, values: Mapping[str, Any], if_match: str, now: Millis
+        self, tenant: Tenant, scope: Scope, name: str, values: Mapping[str, Any], if_match: str, now: Millis
     ) -> Alias:
         """Change the attributes in *values*; the others stay. The next call already goes by it.
 
         Raises: as `alias`; PreconditionFailed, VersionNotFound, InvalidArgument for one named in a file.
         """
-        alias = self.alias(world, scope, name)
+        alias = self.alias(tenant, scope, name)
         check_if_match(if_match, alias.etag)
         self._check_own(alias)
         alias = replace(alias, **values, modified_at=now, revision=alias.revision + 1)
-        self._check_targets(world, alias)
-        self._store.put_alias(world, alias)
+        self._check_targets(tenant, alias)
+        self._store.put_alias(tenant, alias)
         return alias
 
-    def delete_alias(self, world: World, scope: Scope, name: str, if_match: str) -> None:
+    def delete_alias(self, tenant: Tenant, scope: Scope, name: str, if_match: str) -> None:
         """Remove an alias.
 
         Raises: as `alias`; PreconditionFailed, InvalidArgument for one named in a file, what ``check_deletable``
         raises.
         """
-        alias = self.alias(world, scope, name)
+        alias = self.alias(tenant, scope, name)
         check_if_match(if_match, alias.etag)
         self._check_own(alias)
-        self.check_deletable(world, scope, name)
-        self._store.delete_alias(world, scope, name)
-        self.forget(world, scope, name)
+        self.check_deletable(tenant, scope, name)
+        self._store.delete_alias(tenant, scope, name)
+        self.forget(tenant, scope, name)
 
-    def page_aliases(self, world: World, scope: Scope, part: Slice) -> Page[Alias]:
+    def page_aliases(self, tenant: Tenant, scope: Scope, part: Slice) -> Page[Alias]:
         """Return aliases by name.
 
         Raises: ServiceNotFound, FunctionNotFound.
         """
-        self._owner(world, scope)
-        return cut(self._store.aliases(world, scope, part), part.limit, lambda alias: alias.name)
+        self._owner(tenant, scope)
+        return cut(self._store.aliases(tenant, scope, part), part.limit, lambda alias: alias.name)
 
-    def _check_targets(self, world: World, alias: Alias) -> None:
+    def _check_targets(self, tenant: Tenant, alias: Alias) -> None:
         for version_id in (alias.version_id, *alias.weights):
             if version_id != LATEST:
-                self._resolver.version(world, alias.scope, int(version_id))
+                self._resolver.version(tenant, alias.scope, int(version_id))
         if alias.version_id in alias.weights:
             raise InvalidArgument("additionalVersionWeight must name another version than versionId")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from emulator.http.message import Request
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.code import CodeStore
 from emulator.services.fc.effects import family
 from emulator.services.fc.errors import (
@@ -50,14 +50,14 @@ class Resolver:
     def __init__(self, store: Store, codes: CodeStore) -> None:
         self._store = store
         self._codes = codes
-        self._targets: dict[tuple[World, str, str, int], Target] = {}
+        self._targets: dict[tuple[Tenant, str, str, int], Target] = {}
         self._seen = -1
-        self.layer_folders: Callable[[World, Iterable[str]], tuple[Path, ...]] = lambda world, arns: ()
+        self.layer_folders: Callable[[Tenant, Iterable[str]], tuple[Path, ...]] = lambda tenant, arns: ()
         self.unusable: dict[tuple[str, str], str] = {}
         """(service, function) of folders that cannot be functions -> why."""
 
     def number(
-        self, world: World, scope: Scope, qualifier: str | None, draw: float = 1.0, request: Request | None = None
+        self, tenant: Tenant, scope: Scope, qualifier: str | None, draw: float = 1.0, request: Request | None = None
     ) -> int:
         """Return the version number *qualifier* means, 0 for the head.
 
@@ -70,32 +70,32 @@ class Resolver:
             return 0
         if is_version(qualifier):
             return int(qualifier) if len(qualifier) <= 18 else -1
-        alias = self._store.alias(world, scope, qualifier)
+        alias = self._store.alias(tenant, scope, qualifier)
         if alias is None:
             raise AliasNotFound(alias=qualifier, owner=scope)
         chosen = pick(alias, draw, request)
         return 0 if chosen == LATEST else int(chosen)
 
-    def version(self, world: World, scope: Scope, number: int) -> Version:
+    def version(self, tenant: Tenant, scope: Scope, number: int) -> Version:
         """Return a published version.
 
         Raises: VersionNotFound.
         """
-        version = self._store.version(world, scope, number)
+        version = self._store.version(tenant, scope, number)
         if version is None:
             raise VersionNotFound(version=number, owner=scope)
         return version
 
-    def function(self, world: World, service: str, name: str, qualifier: str | None = None) -> Function:
+    def function(self, tenant: Tenant, service: str, name: str, qualifier: str | None = None) -> Function:
         """Return a function as *qualifier* has it; *service* is empty for a 3.0 function.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
         """
-        return self._function(world, service, name, self.number(world, scope_of(service, name), qualifier))
+        return self._function(tenant, service, name, self.number(tenant, scope_of(service, name), qualifier))
 
     def target(
         self,
-        world: World,
+        tenant: Tenant,
         service: str,
         name: str,
         qualifier: str | None,
@@ -109,43 +109,43 @@ class Resolver:
         if self._seen != self._store.generation:
             self._targets.clear()
             self._seen = self._store.generation
-        number = 0 if not qualifier else self.number(world, scope_of(service, name), qualifier, draw, request)
-        key = (world, service, name, number)
+        number = 0 if not qualifier else self.number(tenant, scope_of(service, name), qualifier, draw, request)
+        key = (tenant, service, name, number)
         target = self._targets.get(key)
         if target is None:
-            target = self._targets[key] = self._build(world, service, name, number)
+            target = self._targets[key] = self._build(tenant, service, name, number)
         return target
 
-    def _function(self, world: World, service: str, name: str, number: int) -> Function:
-        function = self._store.function(world, service, name, number)
+    def _function(self, tenant: Tenant, service: str, name: str, number: int) -> Function:
+        function = self._store.function(tenant, service, name, number)
         if function is not None:
             return function
-        if service and self._store.service(world, service) is None:
+        if service and self._store.service(tenant, service) is None:
             raise ServiceNotFound(service=service)
-        if number and (service or self._store.function(world, "", name) is not None):
-            self.version(world, scope_of(service, name), number)
+        if number and (service or self._store.function(tenant, "", name) is not None):
+            self.version(tenant, scope_of(service, name), number)
         if (reason := self.unusable.get((service, name))) is not None:
             raise InvalidArgument(reason)
         raise FunctionNotFound(function=name, service=service)
 
-    def _build(self, world: World, service: str, name: str, number: int) -> Target:
-        function = self._function(world, service, name, number)
+    def _build(self, tenant: Tenant, service: str, name: str, number: int) -> Target:
+        function = self._function(tenant, service, name, number)
         state = function.etag
         surroundings = None
         if service:
-            surroundings, more = self._surroundings(world, service, number)
+            surroundings, more = self._surroundings(tenant, service, number)
             state += more
         config = function.config
         around = surroundings or config
         log = around.log_config or {}
         initializer, freeze, stop = initializer_of(config), hook_of(config, "preFreeze"), hook_of(config, "preStop")
-        kin = family(world, service, name, number)
+        kin = family(tenant, service, name, number)
         image = FunctionImage(
             key=f"{kin}#{state}",
             family=kin,
             generation="2.0" if service else "3.0",
-            account=world.account,
-            region=world.region,
+            account=tenant.account,
+            region=tenant.region,
             service=service or None,
             function=name,
             version=str(number) if number else LATEST,
@@ -162,7 +162,7 @@ class Resolver:
             pre_stop_timeout_s=stop.timeout_s if stop else 3,
             environment=config.environment,
             instance_concurrency=config.instance_concurrency,
-            layers=self.layer_folders(world, config.layers) if config.layers else (),
+            layers=self.layer_folders(tenant, config.layers) if config.layers else (),
             log_project=log.get("project", ""),
             log_store=log.get("logstore", ""),
             role=around.role,
@@ -175,12 +175,12 @@ class Resolver:
         )
         return Target(function=function, version=image.version, image=image, role=around.role)
 
-    def _surroundings(self, world: World, service: str, number: int) -> tuple[ServiceConfig, str]:
+    def _surroundings(self, tenant: Tenant, service: str, number: int) -> tuple[ServiceConfig, str]:
         """Return the service's configuration, current or frozen, and a text that changes with it."""
         if number:
-            version = self.version(world, Scope(service=service), number)
+            version = self.version(tenant, Scope(service=service), number)
             return version.config or ServiceConfig(), version.content
-        found = self._store.service(world, service)
+        found = self._store.service(tenant, service)
         if found is None:
             raise ServiceNotFound(service=service)
         return found.config, found.etag

@@ -11,11 +11,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from emulator.auth.permissions.judge import Demand, pass_role
-from emulator.dialect.context import RequestContext
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Demand, Tenant, pass_role
 from emulator.services.fc.dialects.routing import Route
 from emulator.services.fc.model import LATEST
+from emulator.wire.request import OperationRequest
 
 SERVICE = "fc.aliyuncs.com"
 """How trust policies and ``acs:Service`` name Function Compute."""
@@ -48,28 +47,28 @@ _GIVING_ROLES = {
 }
 
 
-def demands(route: Route, segments: Mapping[str, str], context: RequestContext) -> Iterator[Demand]:
+def demands(route: Route, segments: Mapping[str, str], context: OperationRequest) -> Iterator[Demand]:
     """Yield what a request for the operation of *route* needs; *segments* are the values of its path."""
     operation = route.operation
     body = _body(context) if operation in _NAMED_IN_BODY or operation in _GIVING_ROLES else {}
     name = body.get(_NAMED_IN_BODY.get(operation, ""))
     path = _path(route, segments, name if isinstance(name, str) and name else "*")
-    qualifier = dict(context.request.query_pairs).get("qualifier", "")
+    qualifier = dict(context.http.query_pairs).get("qualifier", "")
     if qualifier and route.path.count("{") and path.rpartition("/")[0].endswith("functions"):
         path = _qualified(path, qualifier)
-    world = context.world
-    general = (_arn(world, path.rpartition("/")[0] + "/*"),) if name and operation.startswith("Create") else ()
-    yield Demand(f"fc:{_ACTIONS.get(operation, operation)}", _arn(world, path), general)
+    tenant = context.tenant
+    general = (_arn(tenant, path.rpartition("/")[0] + "/*"),) if name and operation.startswith("Create") else ()
+    yield Demand(f"fc:{_ACTIONS.get(operation, operation)}", _arn(tenant, path), general)
     role = body.get(_GIVING_ROLES.get(operation, ""))
     if isinstance(role, str) and role:
-        yield pass_role(world.account, role, SERVICE)
+        yield pass_role(tenant.account, role, SERVICE)
 
 
-def invocation(world: World, service: str | None, function: str, qualifier: str | None) -> Demand:
+def invocation(tenant: Tenant, service: str | None, function: str, qualifier: str | None) -> Demand:
     """Return the right to call a function."""
     qualifier = "" if qualifier in {None, LATEST} else str(qualifier)
     path = f"services/{service}/functions/{function}" if service else f"functions/{function}"
-    return Demand("fc:InvokeFunction", _arn(world, _qualified(path, qualifier)))
+    return Demand("fc:InvokeFunction", _arn(tenant, _qualified(path, qualifier)))
 
 
 def _path(route: Route, segments: Mapping[str, str], name: str) -> str:
@@ -98,13 +97,13 @@ def _qualified(path: str, qualifier: str) -> str:
     return path if "." in service else "/".join([kind, f"{service}.{qualifier}", *rest])
 
 
-def _arn(world: World, path: str) -> str:
-    return f"acs:fc:{world.region}:{world.account}:{path}"
+def _arn(tenant: Tenant, path: str) -> str:
+    return f"acs:fc:{tenant.region}:{tenant.account}:{path}"
 
 
-def _body(context: RequestContext) -> dict[str, Any]:
+def _body(context: OperationRequest) -> dict[str, Any]:
     try:
-        body = json.loads(context.request.body or b"{}")
+        body = json.loads(context.http.body or b"{}")
     except (ValueError, RecursionError):
         return {}  # the operation itself tells what is wrong with it
     return body if isinstance(body, dict) else {}

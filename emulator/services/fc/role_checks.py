@@ -2,7 +2,7 @@
 
 import logging
 
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.arns import FunctionName, MessageTarget
 from emulator.services.fc.asynchronous.model import Lane
 from emulator.services.fc.ports import DestinationRefused, RoleGuard
@@ -32,12 +32,12 @@ class RoleChecks:
         """
         if self._guard is None:
             return
-        role = self._resolver.target(lane.world, lane.service, lane.function, lane.qualifier, 0.0).role
-        reason = self._guard.refusal(lane.world, role, SERVICE, target)
+        role = self._resolver.target(lane.tenant, lane.service, lane.function, lane.qualifier, 0.0).role
+        reason = self._guard.refusal(lane.tenant, role, SERVICE, target)
         if reason is not None:
             raise DestinationRefused(reason)
 
-    def may_fire(self, world: World, trigger: Trigger) -> bool:
+    def may_fire(self, tenant: Tenant, trigger: Trigger) -> bool:
         """Tell whether the role that a trigger's source calls with, if any, may call the function.
 
         The log says why it may not.
@@ -46,18 +46,18 @@ class RoleChecks:
         if self._guard is None or caller is None or not trigger.role:
             return True
         function = FunctionName(trigger.service, trigger.function, trigger.qualifier)
-        reason = self._guard.refusal(world, trigger.role, caller, function)
+        reason = self._guard.refusal(tenant, trigger.role, caller, function)
         if reason is not None:
             _log.warning("trigger %s of %s may not fire: %s", trigger.name, trigger.function, reason)
         return reason is None
 
-    def topics_may_call(self, world: World, name: FunctionName) -> bool:
+    def topics_may_call(self, tenant: Tenant, name: FunctionName) -> bool:
         """Tell whether topics may call a function: one of its topic triggers may fire, or it has none."""
         if self._guard is None:
             return True
         own = [
             trigger
             for owner, trigger in self._triggers.of_kind("mns_topic")
-            if owner == world and (trigger.service, trigger.function) == (name.service, name.function)
+            if owner == tenant and (trigger.service, trigger.function) == (name.service, name.function)
         ]
-        return not own or any(self.may_fire(world, trigger) for trigger in own)
+        return not own or any(self.may_fire(tenant, trigger) for trigger in own)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.kernel.clock import Clock
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
@@ -73,7 +73,7 @@ class FunctionCompute:
     """The service. One object per emulator; everything on the loop's thread.
 
     *code_folder* holds unpacked packages, *logbook* the functions' logs (its `LogBook.on_log` is the listener of the
-    instance pool). *account* and *region* are the world the functions folder belongs to. *endpoint* returns the
+    instance pool). *account* and *region* are the tenant the functions folder belongs to. *endpoint* returns the
     emulator's own address (``http://127.0.0.1:8868``). Without *credentials* functions get no keys; without *objects*
     code cannot come from a bucket, and without *queue_destinations* and *topic_destinations* results of asynchronous
     calls go to functions only. Without *host_names* HTTP triggers are reached by their paths only, without *topics*
@@ -108,7 +108,7 @@ class FunctionCompute:
         self._ids = ids
         self._endpoint = endpoint
         self._instances = instances
-        self.world = World(account, region)
+        self.tenant = Tenant(account, region)
         self.logbook = logbook
         self.codes = CodeStore(code_folder)
         self.store = SqliteStore(database)
@@ -178,27 +178,27 @@ class FunctionCompute:
         self.functions.check_layers = self.layers.check
         self.resolver.layer_folders = self.layers.folders
         self._join()
-        self._loader = Loader(self.store, ids, self._effects, self.world)
+        self._loader = Loader(self.store, ids, self._effects, self.tenant)
         self._snapshot = Snapshot()
         self._watcher: Watcher | None = None
 
     def _join(self) -> None:
         """Let what is deleted take along what hangs on it, unless that forbids it."""
 
-        def check_function(world: World, service: str, name: str) -> None:
-            self.sources.triggers.check_none(world, service, name)
-            self.capacity.check_deletable(world, service, name)
+        def check_function(tenant: Tenant, service: str, name: str) -> None:
+            self.sources.triggers.check_none(tenant, service, name)
+            self.capacity.check_deletable(tenant, service, name)
 
-        def forget_function(world: World, service: str, name: str) -> None:
-            self.async_queue.forget_function(world, service, name)
-            self.capacity.forget_function(world, service, name)
+        def forget_function(tenant: Tenant, service: str, name: str) -> None:
+            self.async_queue.forget_function(tenant, service, name)
+            self.capacity.forget_function(tenant, service, name)
 
-        def check_qualifier(world: World, scope: Scope, qualifier: str) -> None:
-            self.capacity.check_qualifier_deletable(world, scope.service, scope.function, qualifier)
+        def check_qualifier(tenant: Tenant, scope: Scope, qualifier: str) -> None:
+            self.capacity.check_qualifier_deletable(tenant, scope.service, scope.function, qualifier)
 
-        def forget_qualifier(world: World, scope: Scope, qualifier: str) -> None:
-            self.async_queue.forget_qualifier(world, scope.service, scope.function or None, qualifier)
-            self.capacity.forget_qualifier(world, scope.service, scope.function, qualifier)
+        def forget_qualifier(tenant: Tenant, scope: Scope, qualifier: str) -> None:
+            self.async_queue.forget_qualifier(tenant, scope.service, scope.function or None, qualifier)
+            self.capacity.forget_qualifier(tenant, scope.service, scope.function, qualifier)
 
         self.functions.check_deletable = check_function
         self.functions.forget = forget_function
@@ -261,14 +261,14 @@ class FunctionCompute:
         self.resolver.unusable = dict(snapshot.unusable)
         now = self._clock.now()
         self._loader.apply(snapshot, now)
-        loaded = self.store.loaded(self.world).functions.values()
-        self.sources.follow_folder(self.world, loaded, now)
+        loaded = self.store.loaded(self.tenant).functions.values()
+        self.sources.follow_folder(self.tenant, loaded, now)
 
     # --- calls from inside the emulator --------------------------------------------------------------------------
 
     async def invoke(
         self,
-        world: World,
+        tenant: Tenant,
         service: str | None,
         function: str,
         qualifier: str | None,
@@ -294,14 +294,14 @@ class FunctionCompute:
             retry_count=retry_count,
             tracing=tracing or {},
         )
-        return await self.invoker.invoke(world, call)
+        return await self.invoker.invoke(tenant, call)
 
     def shell(self, instance_id: str, order: ShellOrder) -> Start:
         """Return what starts a command beside an instance."""
         return partial(self._instances.shell, instance_id, order)
 
     def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
-        """Call ``[service[.qualifier]/]function`` of the installation's world with a debugger in it; `Debugging.steps`.
+        """Call ``[service[.qualifier]/]function`` of the installation's tenant under a debugger; `Debugging.steps`.
 
         Raises: FcError.
         """
@@ -316,11 +316,11 @@ class FunctionCompute:
             request_id=self._ids.uuid(),
             now=now,
         )
-        return self.debugging.steps(self.world, call, wait=wait, port=port)
+        return self.debugging.steps(self.tenant, call, wait=wait, port=port)
 
     def enqueue(
         self,
-        world: World,
+        tenant: Tenant,
         service: str | None,
         function: str,
         qualifier: str | None,
@@ -351,11 +351,11 @@ class FunctionCompute:
             key=key,
             http=http,
         )
-        return self.async_queue.accept(world, order).request_id
+        return self.async_queue.accept(tenant, order).request_id
 
     async def invoke_async(
         self,
-        world: World,
+        tenant: Tenant,
         service: str | None,
         function: str,
         qualifier: str | None,
@@ -370,12 +370,12 @@ class FunctionCompute:
         Raises: FcError; CommitFailed.
         """
         queued = self.enqueue(
-            world, service, function, qualifier, event, key=key, task_id=task_id, request_id=request_id
+            tenant, service, function, qualifier, event, key=key, task_id=task_id, request_id=request_id
         )
         await self._database.committed()
         return queued
 
-    async def completion(self, world: World, request_id: str) -> AsyncOutcome:
+    async def completion(self, tenant: Tenant, request_id: str) -> AsyncOutcome:
         """Wait for the end of an asynchronous call, through all its retries, and return how it ended.
 
         The wait itself ends with the emulator. After a restart: `invoke_async` with the same key gives the same
@@ -383,14 +383,14 @@ class FunctionCompute:
 
         Raises: LookupError for a call that is not known (any more).
         """
-        return await self.async_queue.completion(world, request_id)
+        return await self.async_queue.completion(tenant, request_id)
 
-    def find(self, world: World, service: str | None, function: str, qualifier: str | None = None) -> Function:
+    def find(self, tenant: Tenant, service: str | None, function: str, qualifier: str | None = None) -> Function:
         """Return a function as *qualifier* has it.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
         """
-        return self.resolver.function(world, service or "", function, qualifier)
+        return self.resolver.function(tenant, service or "", function, qualifier)
 
     # --- what the gateway serves beside the API ------------------------------------------------------------------
 
@@ -412,7 +412,7 @@ class FunctionCompute:
         if not function:
             return self.logbook.read_all(lines, follow=follow)
         service, _, name = function.rpartition("/")
-        known = self.store.function(self.world, service, name) is not None or (service, name) in self.logbook.names()
+        known = self.store.function(self.tenant, service, name) is not None or (service, name) in self.logbook.names()
         if not known:
             raise FunctionNotFound(function=name, service=service)
         return self.logbook.read(service, name, lines, follow=follow)

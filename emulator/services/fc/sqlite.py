@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.model import Alias, Code, Function, FunctionConfig, Scope, Service, ServiceConfig, Version
 from emulator.services.fc.records import changes_json, config_json, parse_changes, parse_config
 from emulator.services.fc.store import Loaded, Slice
@@ -60,53 +60,53 @@ class SqliteStore:
 
     # --- services ------------------------------------------------------------------------------------------------
 
-    def service(self, world: World, name: str) -> Service | None:
+    def service(self, tenant: Tenant, name: str) -> Service | None:
         """Return a service."""
-        row = self._database.read(_ONE_SERVICE, (world.account, world.region, name)).fetchone()
+        row = self._database.read(_ONE_SERVICE, (tenant.account, tenant.region, name)).fetchone()
         return _service(row) if row else None
 
-    def services(self, world: World, part: Slice) -> list[Service]:
+    def services(self, tenant: Tenant, part: Slice) -> list[Service]:
         """Return some services."""
         sql = f"SELECT {_SERVICE} FROM fc_services WHERE account = ? AND region = ?"  # noqa: S608 - constants
-        return [_service(row) for row in self._named(sql, (world.account, world.region), part, world, "services/")]
+        return [_service(row) for row in self._named(sql, (tenant.account, tenant.region), part, tenant, "services/")]
 
-    def put_service(self, world: World, service: Service) -> None:
+    def put_service(self, tenant: Tenant, service: Service) -> None:
         """Write a service, new or not."""
         values = (
-            world.account, world.region, service.name, service.service_id, config_json(service.config),
+            tenant.account, tenant.region, service.name, service.service_id, config_json(service.config),
             service.created_at, service.modified_at, service.revision, service.last_version, service.folder,
             None if service.base is None else config_json(service.base), changes_json(service.changed),
         )  # fmt: skip
         self._write(_PUT_SERVICE, values)
 
-    def delete_service(self, world: World, name: str) -> None:
+    def delete_service(self, tenant: Tenant, name: str) -> None:
         """Remove a service and its tags."""
-        where = (world.account, world.region, name)
+        where = (tenant.account, tenant.region, name)
         self._write("DELETE FROM fc_services WHERE account = ? AND region = ? AND name = ?", where)
-        self.delete_tags(world, f"services/{name}", None)
+        self.delete_tags(tenant, f"services/{name}", None)
 
     # --- functions -----------------------------------------------------------------------------------------------
 
-    def function(self, world: World, service: str, name: str, version: int = 0) -> Function | None:
+    def function(self, tenant: Tenant, service: str, name: str, version: int = 0) -> Function | None:
         """Return a function as it is in *version*."""
-        where = (world.account, world.region, service, version, name)
+        where = (tenant.account, tenant.region, service, version, name)
         row = self._database.read(_ONE_FUNCTION, where).fetchone()
         return _function(row) if row else None
 
-    def functions(self, world: World, service: str, version: int, part: Slice) -> list[Function]:
+    def functions(self, tenant: Tenant, service: str, version: int, part: Slice) -> list[Function]:
         """Return some functions of a service in *version*, or the 3.0 functions when *service* is empty."""
         sql = (
             f"SELECT {_FUNCTION} FROM fc_functions "  # noqa: S608 - constants
             "WHERE account = ? AND region = ? AND service = ? AND version = ?"
         )
-        where = (world.account, world.region, service, version)
-        return [_function(row) for row in self._named(sql, where, part, world, "functions/")]
+        where = (tenant.account, tenant.region, service, version)
+        return [_function(row) for row in self._named(sql, where, part, tenant, "functions/")]
 
-    def put_function(self, world: World, function: Function) -> None:
+    def put_function(self, tenant: Tenant, function: Function) -> None:
         """Write a function, new or not."""
         code = function.code
         values = (
-            world.account, world.region, function.service, function.version, function.name, function.function_id,
+            tenant.account, tenant.region, function.service, function.version, function.name, function.function_id,
             config_json(function.config), code and code.digest, code and code.folder, code and code.checksum,
             code and code.size, function.created_at, function.modified_at, function.revision, function.last_version,
             function.folder, None if function.base is None else config_json(function.base),
@@ -114,25 +114,25 @@ class SqliteStore:
         )  # fmt: skip
         self._write(_PUT_FUNCTION, values)
 
-    def delete_function(self, world: World, service: str, name: str, version: int = 0) -> None:
+    def delete_function(self, tenant: Tenant, service: str, name: str, version: int = 0) -> None:
         """Remove a function of one version; the head takes its tags with it."""
         self._write(
             "DELETE FROM fc_functions WHERE account = ? AND region = ? AND service = ? AND version = ? AND name = ?",
-            (world.account, world.region, service, version, name),
+            (tenant.account, tenant.region, service, version, name),
         )
         if not service and not version:
-            self.delete_tags(world, f"functions/{name}", None)
+            self.delete_tags(tenant, f"functions/{name}", None)
 
     # --- versions ------------------------------------------------------------------------------------------------
 
-    def version(self, world: World, scope: Scope, number: int) -> Version | None:
+    def version(self, tenant: Tenant, scope: Scope, number: int) -> Version | None:
         """Return a published version."""
         sql = f"SELECT {_VERSION} FROM fc_versions WHERE {_IN_SCOPE} AND number = ?"  # noqa: S608 - constants
-        row = self._database.read(sql, (*_scoped(world, scope), number)).fetchone()
+        row = self._database.read(sql, (*_scoped(tenant, scope), number)).fetchone()
         return _version(row) if row else None
 
     def versions(
-        self, world: World, scope: Scope, *, start: int | None, newest_first: bool, limit: int
+        self, tenant: Tenant, scope: Scope, *, start: int | None, newest_first: bool, limit: int
     ) -> list[Version]:
         """Return some versions, from number *start* on in the given direction."""
         bound = "number <= ?" if newest_first else "number >= ?"
@@ -140,93 +140,93 @@ class SqliteStore:
         if start is None:
             start = 2**62 if newest_first else 0
         sql = f"SELECT {_VERSION} FROM fc_versions WHERE {_IN_SCOPE} AND {bound} ORDER BY number {order} LIMIT ?"  # noqa: S608 - constants
-        rows = self._database.read(sql, (*_scoped(world, scope), start, limit + 1))
+        rows = self._database.read(sql, (*_scoped(tenant, scope), start, limit + 1))
         return [_version(row) for row in rows]
 
-    def put_version(self, world: World, version: Version) -> None:
+    def put_version(self, tenant: Tenant, version: Version) -> None:
         """Write a version."""
         values = (
-            *_scoped(world, version.scope), version.number, version.description,
+            *_scoped(tenant, version.scope), version.number, version.description,
             None if version.config is None else config_json(version.config), version.content, version.created_at,
             version.modified_at, version.folder,
         )  # fmt: skip
         self._write(_PUT_VERSION, values)
 
-    def delete_version(self, world: World, scope: Scope, number: int) -> None:
+    def delete_version(self, tenant: Tenant, scope: Scope, number: int) -> None:
         """Remove a version and its frozen functions."""
-        where = (*_scoped(world, scope), number)
+        where = (*_scoped(tenant, scope), number)
         self._write(f"DELETE FROM fc_versions WHERE {_IN_SCOPE} AND number = ?", where)  # noqa: S608 - constants
         sql = "DELETE FROM fc_functions WHERE account = ? AND region = ? AND service = ? AND version = ?"
         if scope.service:
-            self._write(sql, (world.account, world.region, scope.service, number))
+            self._write(sql, (tenant.account, tenant.region, scope.service, number))
         else:
-            self._write(sql + " AND name = ?", (world.account, world.region, "", number, scope.function))
+            self._write(sql + " AND name = ?", (tenant.account, tenant.region, "", number, scope.function))
 
     # --- aliases -------------------------------------------------------------------------------------------------
 
-    def alias(self, world: World, scope: Scope, name: str) -> Alias | None:
+    def alias(self, tenant: Tenant, scope: Scope, name: str) -> Alias | None:
         """Return an alias."""
         sql = f"SELECT {_ALIAS} FROM fc_aliases WHERE {_IN_SCOPE} AND name = ?"  # noqa: S608 - constants
-        row = self._database.read(sql, (*_scoped(world, scope), name)).fetchone()
+        row = self._database.read(sql, (*_scoped(tenant, scope), name)).fetchone()
         return _alias(row) if row else None
 
-    def aliases(self, world: World, scope: Scope, part: Slice) -> list[Alias]:
+    def aliases(self, tenant: Tenant, scope: Scope, part: Slice) -> list[Alias]:
         """Return some aliases."""
         sql = f"SELECT {_ALIAS} FROM fc_aliases WHERE {_IN_SCOPE}"  # noqa: S608 - constants
-        return [_alias(row) for row in self._named(sql, _scoped(world, scope), part)]
+        return [_alias(row) for row in self._named(sql, _scoped(tenant, scope), part)]
 
-    def put_alias(self, world: World, alias: Alias) -> None:
+    def put_alias(self, tenant: Tenant, alias: Alias) -> None:
         """Write an alias, new or not."""
         values = (
-            *_scoped(world, alias.scope), alias.name, alias.alias_id, alias.version_id, alias.description,
+            *_scoped(tenant, alias.scope), alias.name, alias.alias_id, alias.version_id, alias.description,
             json.dumps(dict(alias.weights)), alias.resolve_policy,
             None if alias.route_policy is None else json.dumps(alias.route_policy), alias.created_at,
             alias.modified_at, alias.revision, alias.folder,
         )  # fmt: skip
         self._write(_PUT_ALIAS, values)
 
-    def delete_alias(self, world: World, scope: Scope, name: str) -> None:
+    def delete_alias(self, tenant: Tenant, scope: Scope, name: str) -> None:
         """Remove an alias."""
         sql = f"DELETE FROM fc_aliases WHERE {_IN_SCOPE} AND name = ?"  # noqa: S608 - constants
-        self._write(sql, (*_scoped(world, scope), name))
+        self._write(sql, (*_scoped(tenant, scope), name))
 
     # --- tags ----------------------------------------------------------------------------------------------------
 
-    def tags(self, world: World, resource: str) -> dict[str, str]:
+    def tags(self, tenant: Tenant, resource: str) -> dict[str, str]:
         """Return the tags of ``services/x`` or ``functions/x``."""
         sql = "SELECT key, value FROM fc_tags WHERE account = ? AND region = ? AND resource = ? ORDER BY key"
-        return dict(self._database.read(sql, (world.account, world.region, resource)).fetchall())
+        return dict(self._database.read(sql, (tenant.account, tenant.region, resource)).fetchall())
 
-    def put_tags(self, world: World, resource: str, tags: Mapping[str, str]) -> None:
+    def put_tags(self, tenant: Tenant, resource: str, tags: Mapping[str, str]) -> None:
         """Set some tags; others stay."""
-        rows = [(world.account, world.region, resource, key, value) for key, value in tags.items()]
+        rows = [(tenant.account, tenant.region, resource, key, value) for key, value in tags.items()]
         self._write_many("INSERT OR REPLACE INTO fc_tags VALUES (?, ?, ?, ?, ?)", rows)
 
-    def delete_tags(self, world: World, resource: str, keys: list[str] | None) -> None:
+    def delete_tags(self, tenant: Tenant, resource: str, keys: list[str] | None) -> None:
         """Remove some tags, or all of them."""
         sql = "DELETE FROM fc_tags WHERE account = ? AND region = ? AND resource = ?"
         if keys is None:
-            self._write(sql, (world.account, world.region, resource))
+            self._write(sql, (tenant.account, tenant.region, resource))
         else:
-            rows = [(world.account, world.region, resource, key) for key in keys]
+            rows = [(tenant.account, tenant.region, resource, key) for key in keys]
             self._write_many(sql + " AND key = ?", rows)
 
-    def tagged(self, world: World, kind: str, part: Slice) -> list[str]:
+    def tagged(self, tenant: Tenant, kind: str, part: Slice) -> list[str]:
         """Return the resources (``services/x``) of *kind* (``services/``) that carry any tag."""
         start = max(kind, kind + part.start)
         rows = self._database.read(
             "SELECT DISTINCT resource FROM fc_tags WHERE account = ? AND region = ? AND resource >= ? AND resource < ? "
             "ORDER BY resource LIMIT ?",
-            (world.account, world.region, start, kind + _ABOVE_ALL_NAMES, part.limit + 1),
+            (tenant.account, tenant.region, start, kind + _ABOVE_ALL_NAMES, part.limit + 1),
         )
         return [row[0] for row in rows]
 
     # --- everything ----------------------------------------------------------------------------------------------
 
-    def loaded(self, world: World) -> Loaded:
+    def loaded(self, tenant: Tenant) -> Loaded:
         """Return everything that was loaded from the functions folder."""
         where = "WHERE account = ? AND region = ? AND folder <> ''"
-        mine = (world.account, world.region)
+        mine = (tenant.account, tenant.region)
 
         def rows(columns: str, table: str) -> list[Any]:
             return self._database.read(f"SELECT {columns} FROM {table} {where}", mine).fetchall()  # noqa: S608 - constants
@@ -242,19 +242,19 @@ class SqliteStore:
             aliases={(alias.scope, alias.name): alias for alias in aliases},
         )
 
-    def keys(self) -> list[tuple[World, str, str, int]]:
-        """Return (world, service, name, version) of every function."""
+    def keys(self) -> list[tuple[Tenant, str, str, int]]:
+        """Return (tenant, service, name, version) of every function."""
         rows = self._database.read("SELECT account, region, service, name, version FROM fc_functions")
-        return [(World(account, region), service, name, version) for account, region, service, name, version in rows]
+        return [(Tenant(account, region), service, name, version) for account, region, service, name, version in rows]
 
     def counts(self) -> dict[str, int]:
-        """Return how many services and functions there are in all worlds."""
+        """Return how many services and functions there are in all tenants."""
         (services,) = self._database.read("SELECT count(*) FROM fc_services").fetchone()
         (functions,) = self._database.read("SELECT count(*) FROM fc_functions WHERE version = 0").fetchone()
         return {"services": services, "functions": functions}
 
     def digests(self) -> set[str]:
-        """Return the code packages any function or layer of any world refers to."""
+        """Return the code packages any function or layer of any tenant refers to."""
         rows = self._database.read(
             "SELECT code_digest FROM fc_functions WHERE code_digest <> '' "
             "UNION SELECT code_digest FROM fc_layer_versions"
@@ -280,23 +280,23 @@ class SqliteStore:
         self._generation += 1
 
     def _named(
-        self, sql: str, where: tuple[Any, ...], part: Slice, world: World | None = None, kind: str = ""
+        self, sql: str, where: tuple[Any, ...], part: Slice, tenant: Tenant | None = None, kind: str = ""
     ) -> list[Any]:
         """Run a list by name; *kind* is the resource prefix tags are kept under."""
         sql += " AND name >= ? AND name < ?"
         values = [*where, max(part.start, part.prefix), part.prefix + _ABOVE_ALL_NAMES]
         for key, value in part.tags.items():
-            if world is not None:
+            if tenant is not None:
                 sql += (
                     " AND EXISTS (SELECT 1 FROM fc_tags WHERE account = ? AND region = ? AND resource = ? || name "
                     "AND key = ? AND value = ?)"
                 )
-                values += [world.account, world.region, kind, key, value]
+                values += [tenant.account, tenant.region, kind, key, value]
         return self._database.read(sql + " ORDER BY name LIMIT ?", (*values, part.limit + 1)).fetchall()
 
 
-def _scoped(world: World, scope: Scope) -> tuple[str, str, str, str]:
-    return (world.account, world.region, scope.service, scope.function)
+def _scoped(tenant: Tenant, scope: Scope) -> tuple[str, str, str, str]:
+    return (tenant.account, tenant.region, scope.service, scope.function)
 
 
 def _service(row: Any) -> Service:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
 from emulator.services.fc.errors import FunctionNotFound, InvalidArgument, ServiceNotFound
@@ -15,7 +15,7 @@ class Tagging:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def resource(self, world: World, arn: str, kind: str) -> str:
+    def resource(self, tenant: Tenant, arn: str, kind: str) -> str:
         """Return the resource an ARN, a part of one, or (for functions) a bare name means; it must exist.
 
         *kind* is ``services`` or ``functions``.
@@ -28,20 +28,20 @@ class Tagging:
         found_kind, _, name = tail.partition("/")
         if found_kind != kind or not name or "/" in name:
             raise InvalidArgument(f"resourceArn '{arn[:200]}' does not name one of the {kind}")
-        if kind == "services" and self._store.service(world, name) is None:
+        if kind == "services" and self._store.service(tenant, name) is None:
             raise ServiceNotFound(service=name)
-        if kind == "functions" and self._store.function(world, "", name) is None:
+        if kind == "functions" and self._store.function(tenant, "", name) is None:
             raise FunctionNotFound(function=name)
         return tail
 
-    def tag(self, world: World, resource: str, tags: object) -> None:
+    def tag(self, tenant: Tenant, resource: str, tags: object) -> None:
         """Set tags on *resource*; other tags stay.
 
         Raises: InvalidArgument.
         """
-        self._store.put_tags(world, resource, check_tags(tags))
+        self._store.put_tags(tenant, resource, check_tags(tags))
 
-    def untag(self, world: World, resource: str, keys: list[str], *, everything: bool) -> None:
+    def untag(self, tenant: Tenant, resource: str, keys: list[str], *, everything: bool) -> None:
         """Remove tags by key, or all; keys that are not there are no error.
 
         Raises: InvalidArgument when neither is asked for.
@@ -51,24 +51,24 @@ class Tagging:
                 raise InvalidArgument("tagKeys is required")
             if len(keys) > limits.TAGS_PER_CALL.high:
                 raise InvalidArgument(f"tagKeys must not have more than {limits.TAGS_PER_CALL.high} items")
-        self._store.delete_tags(world, resource, None if everything else keys)
+        self._store.delete_tags(tenant, resource, None if everything else keys)
 
-    def tags(self, world: World, resource: str) -> dict[str, str]:
+    def tags(self, tenant: Tenant, resource: str) -> dict[str, str]:
         """Return the tags of *resource*."""
-        return self._store.tags(world, resource)
+        return self._store.tags(tenant, resource)
 
-    def page(self, world: World, kind: str, part: Slice) -> Page[tuple[str, dict[str, str]]]:
+    def page(self, tenant: Tenant, kind: str, part: Slice) -> Page[tuple[str, dict[str, str]]]:
         """Return the tagged resources of *kind* with their tags."""
-        names = self._store.tagged(world, f"{kind}/", part)
-        rows = [(resource, self._store.tags(world, resource)) for resource in names]
+        names = self._store.tagged(tenant, f"{kind}/", part)
+        rows = [(resource, self._store.tags(tenant, resource)) for resource in names]
         return cut(rows, part.limit, lambda row: row[0].partition("/")[2])
 
-    def every(self, world: World, kind: str) -> list[tuple[str, dict[str, str]]]:
+    def every(self, tenant: Tenant, kind: str) -> list[tuple[str, dict[str, str]]]:
         """Return all tagged resources of *kind* with their tags."""
         found: list[tuple[str, dict[str, str]]] = []
         marker = ""
         while True:
-            page = self.page(world, kind, Slice(limit=limits.LIST.high, start=marker))
+            page = self.page(tenant, kind, Slice(limit=limits.LIST.high, start=marker))
             found += page.items
             if page.next_marker is None:
                 return found

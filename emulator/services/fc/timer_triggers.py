@@ -11,7 +11,7 @@ from functools import partial
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.cron import LENIENT, Cron, Schedule, parse_schedule
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.services.fc.errors import FcError
@@ -22,7 +22,7 @@ from emulator.services.fc.trigger_sqlite import TriggerStore
 
 _log = logging.getLogger(__name__)
 
-_Key = tuple[str, World, str, str, str]
+_Key = tuple[str, Tenant, str, str, str]
 
 
 class TimerTriggers:
@@ -41,8 +41,8 @@ class TimerTriggers:
 
     def start(self) -> None:
         """Arm the timers of an earlier run's triggers."""
-        for world, trigger in self._store.of_kind("timer"):
-            self.changed(world, trigger)
+        for tenant, trigger in self._store.of_kind("timer"):
+            self.changed(tenant, trigger)
 
     async def close(self) -> None:
         """Disarm every timer."""
@@ -53,24 +53,24 @@ class TimerTriggers:
 
     # --- TriggerWatcher ------------------------------------------------------------------------------------------
 
-    def joining(self, world: World, trigger: Trigger) -> None:
+    def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Object to nothing: the schedule has been checked."""
 
-    def leaving(self, world: World, trigger: Trigger) -> None:
+    def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
         """Object to nothing."""
 
-    def changed(self, world: World, trigger: Trigger) -> None:
+    def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Arm the timer of a trigger that is switched on."""
         if trigger.kind != "timer":
             return
-        self.removed(world, trigger)
+        self.removed(tenant, trigger)
         if trigger.enabled:
-            self._armed[_key(world, trigger)] = trigger
-            self._arm(world, trigger, self._clock.now())
+            self._armed[_key(tenant, trigger)] = trigger
+            self._arm(tenant, trigger, self._clock.now())
 
-    def removed(self, world: World, trigger: Trigger) -> None:
+    def removed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Disarm a trigger's timer."""
-        key = _key(world, trigger)
+        key = _key(tenant, trigger)
         if self._armed.pop(key, None) is not None:
             self._timers.cancel(key)
 
@@ -82,28 +82,28 @@ class TimerTriggers:
 
     # --- firing --------------------------------------------------------------------------------------------------
 
-    def _arm(self, world: World, trigger: Trigger, after: Millis) -> None:
+    def _arm(self, tenant: Tenant, trigger: Trigger, after: Millis) -> None:
         schedule = parse_schedule(str(trigger.config["cronExpression"]), LENIENT)
         if isinstance(schedule, Cron) and "apscheduler.triggers.cron" not in sys.modules:
             # the first cron expression loads the library for it, which takes too long for the loop
-            self._tasks.spawn(self._arm_later(world, trigger, schedule, after), "first schedule")
+            self._tasks.spawn(self._arm_later(tenant, trigger, schedule, after), "first schedule")
         else:
-            self._set(world, trigger, schedule.next_after(after, min(trigger.modified_at, after)))
+            self._set(tenant, trigger, schedule.next_after(after, min(trigger.modified_at, after)))
 
-    async def _arm_later(self, world: World, trigger: Trigger, schedule: Schedule, after: Millis) -> None:
+    async def _arm_later(self, tenant: Tenant, trigger: Trigger, schedule: Schedule, after: Millis) -> None:
         instant = await asyncio.to_thread(schedule.next_after, after, min(trigger.modified_at, after))
-        if self._armed.get(_key(world, trigger)) is trigger:
-            self._set(world, trigger, instant)
+        if self._armed.get(_key(tenant, trigger)) is trigger:
+            self._set(tenant, trigger, instant)
 
-    def _set(self, world: World, trigger: Trigger, instant: Millis | None) -> None:
+    def _set(self, tenant: Tenant, trigger: Trigger, instant: Millis | None) -> None:
         if instant is not None:
-            self._timers.call_at(instant, _key(world, trigger), partial(self._fire, world, trigger, instant))
+            self._timers.call_at(instant, _key(tenant, trigger), partial(self._fire, tenant, trigger, instant))
 
-    def _fire(self, world: World, trigger: Trigger, instant: Millis) -> None:
+    def _fire(self, tenant: Tenant, trigger: Trigger, instant: Millis) -> None:
         event = timer_event(trigger.name, str(trigger.config.get("payload", "")), instant)
         try:
             self._enqueue(
-                world,
+                tenant,
                 trigger.service or None,
                 trigger.function,
                 trigger.qualifier,
@@ -114,8 +114,8 @@ class TimerTriggers:
             _log.warning("timer trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
         finally:
             # of instants missed while the machine slept only the last one counts
-            self._arm(world, trigger, max(instant, self._clock.now()))
+            self._arm(tenant, trigger, max(instant, self._clock.now()))
 
 
-def _key(world: World, trigger: Trigger) -> _Key:
-    return ("fc timer", world, trigger.service, trigger.function, trigger.name)
+def _key(tenant: Tenant, trigger: Trigger) -> _Key:
+    return ("fc timer", tenant, trigger.service, trigger.function, trigger.name)

@@ -1,6 +1,6 @@
 """Topic triggers: each has a subscription on its topic, by which messages reach the function."""
 
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import function_arn
 from emulator.services.fc.ports import TopicMissing, TopicSubscriptions
@@ -14,7 +14,7 @@ class TopicTriggers:
     def __init__(self, subscriptions: TopicSubscriptions) -> None:
         self._subscriptions = subscriptions
 
-    def joining(self, world: World, trigger: Trigger) -> None:
+    def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Subscribe the function to the topic, or change its subscription.
 
         Raises: InvalidArgument when there is no such topic.
@@ -24,10 +24,10 @@ class TopicTriggers:
         topic = topic_of(trigger.source_arn)
         try:
             self._subscriptions.subscribe(
-                world,
+                tenant,
                 topic,
                 subscription_name(trigger),
-                function_arn(world, trigger.service, trigger.function, _named(trigger)),
+                function_arn(tenant, trigger.service, trigger.function, _named(trigger)),
                 filter_tag=trigger.config.get("filterTag") or None,
                 content_format=trigger.config["notifyContentFormat"],
                 strategy=trigger.config["notifyStrategy"],
@@ -35,15 +35,15 @@ class TopicTriggers:
         except TopicMissing:
             raise InvalidArgument(f"sourceArn is invalid: the topic '{topic}' does not exist") from None
 
-    def leaving(self, world: World, trigger: Trigger) -> None:
+    def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
         """Remove the trigger's subscription."""
         if trigger.kind == "mns_topic":
-            self._subscriptions.unsubscribe(world, topic_of(trigger.source_arn), subscription_name(trigger))
+            self._subscriptions.unsubscribe(tenant, topic_of(trigger.source_arn), subscription_name(trigger))
 
-    def changed(self, world: World, trigger: Trigger) -> None:
+    def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Do nothing more: the subscription is made in the same transaction."""
 
-    def removed(self, world: World, trigger: Trigger) -> None:
+    def removed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Do nothing more: the subscription is removed in the same transaction."""
 
 

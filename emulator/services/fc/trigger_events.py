@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from hashlib import md5
 from typing import Any
 
-from emulator.dialect.dates import iso_seconds
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.model import Struct
+from emulator.wire.dates import iso_seconds
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -38,7 +38,7 @@ class TopicMessage:
     attributes: Mapping[str, str]
 
 
-def topic_event(content_format: str, world: World, message: TopicMessage) -> bytes:
+def topic_event(content_format: str, tenant: Tenant, message: TopicMessage) -> bytes:
     """Return the event of a topic trigger in the format ``STREAM`` or ``JSON``.
 
     STREAM is the bare body, or body and attributes together when there are any; in JSON attributes are further keys
@@ -49,9 +49,9 @@ def topic_event(content_format: str, world: World, message: TopicMessage) -> byt
             return message.body.encode("utf-8", "replace")
         return _bytes({"body": message.body, "attrs": dict(message.attributes)})
     members: dict[str, Any] = {
-        "TopicOwner": world.account,
+        "TopicOwner": tenant.account,
         "TopicName": message.topic,
-        "Subscriber": world.account,
+        "Subscriber": tenant.account,
         "SubscriptionName": message.subscription,
         "MessageId": message.message_id,
         "MessageMD5": md5(message.body.encode("utf-8", "replace"), usedforsecurity=False).hexdigest().upper(),
@@ -99,7 +99,7 @@ def _event_matches(pattern: str, event: str) -> bool:
     return event == wanted or (wanted.endswith("*") and event.startswith(wanted[:-1]))
 
 
-def object_event(world: World, rule_id: str, change: ObjectChange) -> bytes:
+def object_event(tenant: Tenant, rule_id: str, change: ObjectChange) -> bytes:
     """Return the event of an object trigger; *rule_id* names the trigger."""
     return _bytes(
         {
@@ -111,9 +111,9 @@ def object_event(world: World, rule_id: str, change: ObjectChange) -> bytes:
                     "eventVersion": "1.0",
                     "oss": {
                         "bucket": {
-                            "arn": f"acs:oss:{world.region}:{world.account}:{change.bucket}",
+                            "arn": f"acs:oss:{tenant.region}:{tenant.account}:{change.bucket}",
                             "name": change.bucket,
-                            "ownerIdentity": world.account,
+                            "ownerIdentity": tenant.account,
                         },
                         "object": {
                             "deltaSize": change.size - change.size_before,
@@ -125,10 +125,10 @@ def object_event(world: World, rule_id: str, change: ObjectChange) -> bytes:
                         "ossSchemaVersion": "1.0",
                         "ruleId": rule_id,
                     },
-                    "region": world.region,
+                    "region": tenant.region,
                     "requestParameters": {"sourceIPAddress": change.source_ip},
                     "responseElements": {"requestId": change.request_id},
-                    "userIdentity": {"principalId": change.principal or world.account},
+                    "userIdentity": {"principalId": change.principal or tenant.account},
                 }
             ]
         }

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.store import Slice
 from emulator.services.fc.trigger_model import Trigger, TriggerKind
 from emulator.storage.database import Database
@@ -29,52 +29,60 @@ class TriggerStore:
         """A number that grows with every change."""
         return self._generation
 
-    def get(self, world: World, service: str, function: str, name: str) -> Trigger | None:
+    def get(self, tenant: Tenant, service: str, function: str, name: str) -> Trigger | None:
         """Return a trigger."""
         sql = f"SELECT {_COLUMNS} FROM fc_triggers WHERE {_OWN} AND name = ?"  # noqa: S608 - constants
-        row = self._database.read(sql, (world.account, world.region, service, function, name)).fetchone()
+        row = self._database.read(sql, (tenant.account, tenant.region, service, function, name)).fetchone()
         return _trigger(row) if row else None
 
-    def some(self, world: World, service: str, function: str, part: Slice) -> list[Trigger]:
+    def some(self, tenant: Tenant, service: str, function: str, part: Slice) -> list[Trigger]:
         """Return some triggers of a function by name, one more than the slice's limit when there are more."""
         sql = (
             f"SELECT {_COLUMNS} FROM fc_triggers WHERE {_OWN} "  # noqa: S608 - constants
             "AND name >= ? AND name < ? ORDER BY name LIMIT ?"
         )
         start = max(part.start, part.prefix)
-        values = (world.account, world.region, service, function, start, part.prefix + _ABOVE_ALL_NAMES, part.limit + 1)
+        values = (
+            tenant.account,
+            tenant.region,
+            service,
+            function,
+            start,
+            part.prefix + _ABOVE_ALL_NAMES,
+            part.limit + 1,
+        )
         return [_trigger(row) for row in self._database.read(sql, values)]
 
-    def of_kind(self, kind: TriggerKind) -> list[tuple[World, Trigger]]:
-        """Return all triggers of a kind, of every world."""
+    def of_kind(self, kind: TriggerKind) -> list[tuple[Tenant, Trigger]]:
+        """Return all triggers of a kind, of every tenant."""
         sql = f"SELECT account, region, {_COLUMNS} FROM fc_triggers WHERE kind = ?"  # noqa: S608 - constants
-        return [(_world(row), _trigger(row[2:])) for row in self._database.read(sql, (kind,))]
+        return [(_tenant(row), _trigger(row[2:])) for row in self._database.read(sql, (kind,))]
 
-    def all(self) -> list[tuple[World, Trigger]]:
+    def all(self) -> list[tuple[Tenant, Trigger]]:
         """Return every trigger."""
         sql = f"SELECT account, region, {_COLUMNS} FROM fc_triggers ORDER BY service, function, name"  # noqa: S608 - constants
-        return [(_world(row), _trigger(row[2:])) for row in self._database.read(sql)]
+        return [(_tenant(row), _trigger(row[2:])) for row in self._database.read(sql)]
 
-    def put(self, world: World, trigger: Trigger) -> None:
+    def put(self, tenant: Tenant, trigger: Trigger) -> None:
         """Write a trigger, new or not."""
         self._changed()
         self._database.write(
             f"INSERT OR REPLACE INTO fc_triggers (account, region, {_COLUMNS}) "  # noqa: S608 - constants
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                world.account, world.region, trigger.service, trigger.function, trigger.name, trigger.trigger_id,
+                tenant.account, tenant.region, trigger.service, trigger.function, trigger.name, trigger.trigger_id,
                 trigger.kind, json.dumps(trigger.config), trigger.source_arn, trigger.role, trigger.qualifier,
                 trigger.description, trigger.label, trigger.created_at, trigger.modified_at, trigger.revision,
                 trigger.folder,
             ),
         )  # fmt: skip
 
-    def delete(self, world: World, trigger: Trigger) -> None:
+    def delete(self, tenant: Tenant, trigger: Trigger) -> None:
         """Remove a trigger."""
         self._changed()
         self._database.write(
             f"DELETE FROM fc_triggers WHERE {_OWN} AND name = ?",  # noqa: S608 - constants
-            (world.account, world.region, trigger.service, trigger.function, trigger.name),
+            (tenant.account, tenant.region, trigger.service, trigger.function, trigger.name),
         )
 
     def clear(self) -> None:
@@ -86,8 +94,8 @@ class TriggerStore:
         self._generation += 1
 
 
-def _world(row: Any) -> World:
-    return World(AccountId(row[0]), Region(row[1]))
+def _tenant(row: Any) -> Tenant:
+    return Tenant(AccountId(row[0]), Region(row[1]))
 
 
 def _trigger(row: Any) -> Trigger:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc import checks, limits
@@ -36,22 +36,22 @@ _ALL = Slice(limit=1_000_000)
 class TriggerWatcher(Protocol):
     """Somebody who acts on triggers: arms timers, subscribes to topics."""
 
-    def joining(self, world: World, trigger: Trigger) -> None:
+    def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in making or changing *trigger*, within the same transaction.
 
         Raises: FcError when it cannot be.
         """
         ...
 
-    def leaving(self, world: World, trigger: Trigger) -> None:
+    def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in removing *trigger*, within the same transaction."""
         ...
 
-    def changed(self, world: World, trigger: Trigger) -> None:
+    def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take note of a trigger that is new or has changed; called after the commit."""
         ...
 
-    def removed(self, world: World, trigger: Trigger) -> None:
+    def removed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take note of a trigger that is gone; called after the commit."""
         ...
 
@@ -69,42 +69,49 @@ class Triggers:
 
     # --- the operations ------------------------------------------------------------------------------------------
 
-    def create(self, world: World, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
+    def create(self, tenant: Tenant, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
         """Make a trigger from a request body.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument,
         TriggerAlreadyExists, LimitExceeded for a bucket that has enough triggers.
         """
-        self._resolver.function(world, service, function)
+        self._resolver.function(tenant, service, function)
         trigger = self._read(service, function, body, now)
-        if self._store.get(world, service, function, trigger.name) is not None:
+        if self._store.get(tenant, service, function, trigger.name) is not None:
             raise TriggerAlreadyExists(trigger=trigger.name, function=function)
         check_source(trigger.kind, trigger.source_arn, trigger.role)
-        self._check_place(world, trigger)
+        self._check_place(tenant, trigger)
         if trigger.kind == "oss":
-            self._check_bucket(world, bucket_of(trigger.source_arn))
-        self._put(world, trigger)
+            self._check_bucket(tenant, bucket_of(trigger.source_arn))
+        self._put(tenant, trigger)
         return trigger
 
-    def get(self, world: World, service: str, function: str, name: str) -> Trigger:
+    def get(self, tenant: Tenant, service: str, function: str, name: str) -> Trigger:
         """Return a trigger.
 
         Raises: ServiceNotFound, FunctionNotFound, TriggerNotFound.
         """
-        trigger = self._store.get(world, service, function, name)
+        trigger = self._store.get(tenant, service, function, name)
         if trigger is None:
-            self._resolver.function(world, service, function)
+            self._resolver.function(tenant, service, function)
             raise TriggerNotFound(trigger=name, function=function)
         return trigger
 
     def update(
-        self, world: World, service: str, function: str, name: str, body: Mapping[str, Any], if_match: str, now: Millis
+        self,
+        tenant: Tenant,
+        service: str,
+        function: str,
+        name: str,
+        body: Mapping[str, Any],
+        if_match: str,
+        now: Millis,
     ) -> Trigger:
         """Change what *body* says; a configuration is replaced as a whole.
 
         Raises: as `get`; PreconditionFailed, InvalidArgument, VersionNotFound, AliasNotFound, TriggerAlreadyExists.
         """
-        old = self.get(world, service, function, name)
+        old = self.get(tenant, service, function, name)
         check_if_match(if_match, old.etag)
         _check_own(old)
         values = _given(body)
@@ -118,48 +125,48 @@ class Triggers:
         if values.get("qualifier"):
             changes["qualifier"] = values["qualifier"]
         trigger = replace(old, **_checked(changes), modified_at=now, revision=old.revision + 1)
-        self._check_place(world, trigger)
-        self._put(world, trigger)
+        self._check_place(tenant, trigger)
+        self._put(tenant, trigger)
         return trigger
 
-    def delete(self, world: World, service: str, function: str, name: str, if_match: str) -> None:
+    def delete(self, tenant: Tenant, service: str, function: str, name: str, if_match: str) -> None:
         """Remove a trigger.
 
         Raises: as `get`; PreconditionFailed, InvalidArgument for one named in a file.
         """
-        trigger = self.get(world, service, function, name)
+        trigger = self.get(tenant, service, function, name)
         check_if_match(if_match, trigger.etag)
         _check_own(trigger)
-        self._delete(world, trigger)
+        self._delete(tenant, trigger)
 
-    def page(self, world: World, service: str, function: str, part: Slice) -> Page[Trigger]:
+    def page(self, tenant: Tenant, service: str, function: str, part: Slice) -> Page[Trigger]:
         """Return a function's triggers by name.
 
         Raises: ServiceNotFound, FunctionNotFound.
         """
-        self._resolver.function(world, service, function)
-        return cut(self._store.some(world, service, function, part), part.limit, lambda trigger: trigger.name)
+        self._resolver.function(tenant, service, function)
+        return cut(self._store.some(tenant, service, function, part), part.limit, lambda trigger: trigger.name)
 
-    def check_none(self, world: World, service: str, function: str) -> None:
+    def check_none(self, tenant: Tenant, service: str, function: str) -> None:
         """Keep a function with triggers from being deleted.
 
         Raises: FunctionNotEmpty.
         """
-        if self._store.some(world, service, function, Slice(limit=1)):
+        if self._store.some(tenant, service, function, Slice(limit=1)):
             raise FunctionNotEmpty(function=function)
 
     def clear(self) -> None:
         """Forget every trigger."""
-        for world, trigger in self._store.all():
-            self._delete(world, trigger)
+        for tenant, trigger in self._store.all():
+            self._delete(tenant, trigger)
 
-    def all(self) -> list[tuple[World, Trigger]]:
-        """Return every trigger of every world."""
+    def all(self) -> list[tuple[Tenant, Trigger]]:
+        """Return every trigger of every tenant."""
         return self._store.all()
 
     # --- the functions folder ------------------------------------------------------------------------------------
 
-    def follow_folder(self, world: World, functions: Iterable[Function], now: Millis) -> None:
+    def follow_folder(self, tenant: Tenant, functions: Iterable[Function], now: Millis) -> None:
         """Make the triggers of the folder's functions be what their files say.
 
         *functions* are those of the folder, current versions only. What cannot be used is logged once and left out.
@@ -168,7 +175,7 @@ class Triggers:
         gone = {
             (trigger.service, trigger.function, trigger.name): trigger
             for owner, trigger in self._store.all()
-            if owner == world and (trigger.folder or not self._has_function(world, trigger))
+            if owner == tenant and (trigger.folder or not self._has_function(tenant, trigger))
         }
         warnings = []
         for function in functions:
@@ -176,23 +183,23 @@ class Triggers:
                 try:
                     trigger = self._read(function.service, function.name, _as_api(described), now)
                     check_source(trigger.kind, trigger.source_arn, trigger.role, role_needed=False)
-                    self._follow(world, replace(trigger, folder=function.folder), now)
+                    self._follow(tenant, replace(trigger, folder=function.folder), now)
                 except FcError as error:
                     warnings.append(f"{function.folder}: a trigger is left out: {error.message}")
                 else:
                     gone.pop((function.service, function.name, trigger.name), None)
         for trigger in gone.values():
-            self._delete(world, trigger)
+            self._delete(tenant, trigger)
         for warning in warnings:
             if warning not in self._warned:
                 _log.warning("%s", warning)
         self._warned = frozenset(warnings)
 
-    def _follow(self, world: World, found: Trigger, now: Millis) -> None:
-        old = self._store.get(world, found.service, found.function, found.name)
+    def _follow(self, tenant: Tenant, found: Trigger, now: Millis) -> None:
+        old = self._store.get(tenant, found.service, found.function, found.name)
         if old is None:
-            self._check_place(world, found)
-            self._put(world, found)
+            self._check_place(tenant, found)
+            self._put(tenant, found)
             return
         new = replace(
             found,
@@ -204,12 +211,12 @@ class Triggers:
         )
         if new != old:
             new = replace(new, modified_at=now, revision=old.revision + 1)
-            self._check_place(world, new)
-            self._put(world, new)
+            self._check_place(tenant, new)
+            self._put(tenant, new)
 
-    def _has_function(self, world: World, trigger: Trigger) -> bool:
+    def _has_function(self, tenant: Tenant, trigger: Trigger) -> bool:
         try:
-            self._resolver.function(world, trigger.service, trigger.function)
+            self._resolver.function(tenant, trigger.service, trigger.function)
         except FcError:
             return False
         return True
@@ -239,35 +246,35 @@ class Triggers:
             **_checked(texts),
         )
 
-    def _check_place(self, world: World, trigger: Trigger) -> None:
+    def _check_place(self, tenant: Tenant, trigger: Trigger) -> None:
         """See that the qualifier is there and has no other HTTP trigger; let the watchers do their part."""
-        self._resolver.function(world, trigger.service, trigger.function, trigger.qualifier)
+        self._resolver.function(tenant, trigger.service, trigger.function, trigger.qualifier)
         if trigger.kind == "http":
-            for other in self._store.some(world, trigger.service, trigger.function, _ALL):
+            for other in self._store.some(tenant, trigger.service, trigger.function, _ALL):
                 if other.kind == "http" and other.name != trigger.name and other.qualifier == trigger.qualifier:
                     raise TriggerAlreadyExists(
                         f"function '{trigger.function}' already has an http trigger for the version or alias "
                         f"'{trigger.qualifier}'"
                     )
         for watcher in self.watchers:
-            watcher.joining(world, trigger)
+            watcher.joining(tenant, trigger)
 
-    def _check_bucket(self, world: World, bucket: str) -> None:
+    def _check_bucket(self, tenant: Tenant, bucket: str) -> None:
         others = sum(
-            owner == world and bucket_of(other.source_arn) == bucket for owner, other in self._store.of_kind("oss")
+            owner == tenant and bucket_of(other.source_arn) == bucket for owner, other in self._store.of_kind("oss")
         )
         if others >= limits.TRIGGERS_PER_BUCKET:
             raise LimitExceeded(f"the bucket '{bucket}' has {others} triggers already, and cannot have more")
 
-    def _put(self, world: World, trigger: Trigger) -> None:
-        self._store.put(world, trigger)
-        self._tell(lambda watcher: watcher.changed(world, trigger))
+    def _put(self, tenant: Tenant, trigger: Trigger) -> None:
+        self._store.put(tenant, trigger)
+        self._tell(lambda watcher: watcher.changed(tenant, trigger))
 
-    def _delete(self, world: World, trigger: Trigger) -> None:
+    def _delete(self, tenant: Tenant, trigger: Trigger) -> None:
         for watcher in self.watchers:
-            watcher.leaving(world, trigger)
-        self._store.delete(world, trigger)
-        self._tell(lambda watcher: watcher.removed(world, trigger))
+            watcher.leaving(tenant, trigger)
+        self._store.delete(tenant, trigger)
+        self._tell(lambda watcher: watcher.removed(tenant, trigger))
 
     def _tell(self, news: Callable[[TriggerWatcher], None]) -> None:
         def committed(failure: CommitFailed | None) -> None:

@@ -1,10 +1,8 @@
 """The message service as the gateway sees it: versions, URLs, errors, and the table of operations."""
 
-from emulator.auth.failures import AuthFailure
-from emulator.auth.permissions.judge import Demand
-from emulator.dialect.context import Answer, RequestContext
 from emulator.http.message import Response
-from emulator.kernel.errors import ServiceError
+from emulator.kernel.errors import AuthFailure, ServiceError
+from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
 from emulator.services.mns.call import Call, Handler
 from emulator.services.mns.errors import (
@@ -24,6 +22,7 @@ from emulator.services.mns.service import MessageService
 from emulator.services.mns.topic_api import TopicApi
 from emulator.services.mns.topic_service import TopicService
 from emulator.services.mns.wire import VERSION, Query, check_digest, read_query, render_error
+from emulator.wire.request import Answer, OperationRequest
 
 
 class MnsFront:
@@ -40,16 +39,16 @@ class MnsFront:
             **(TopicApi(topics).operations if topics is not None else {}),
         }
 
-    def new_request_id(self, context: RequestContext) -> str:
+    def new_request_id(self, context: OperationRequest) -> str:
         """Return 24 upper-case hexadecimal digits, the first eight the second of the request."""
         return f"{context.now // 1000:08X}{self._ids.hex(16).upper()}"
 
-    def allows_anonymous(self, context: RequestContext) -> bool:
+    def allows_anonymous(self, context: OperationRequest) -> bool:
         """Nothing here is open to callers without a key."""
         del context
         return False
 
-    def auth_error(self, failure: AuthFailure, context: RequestContext) -> ServiceError:
+    def auth_error(self, failure: AuthFailure, context: OperationRequest) -> ServiceError:
         """Turn a reason into this service's code; a wrong URL or version is complained about first."""
         try:
             _head(context)
@@ -61,20 +60,20 @@ class MnsFront:
         """Return the error for a body over *limit* bytes."""
         return InvalidArgument(name="Content-Length", low=0, high=limit, unit=" bytes")
 
-    def demands(self, context: RequestContext) -> list[Demand]:
+    def demands(self, context: OperationRequest) -> list[Demand]:
         """Return the right that the request needs.
 
         Raises: MnsError.
         """
         found, query = _head(context)
-        return [demand(context.world, found, peek=query.get("peekonly", "").lower() == "true")]
+        return [demand(context.tenant, found, peek=query.get("peekonly", "").lower() == "true")]
 
-    def denied(self, demand: Demand, context: RequestContext) -> ServiceError:
+    def denied(self, demand: Demand, context: OperationRequest) -> ServiceError:
         """Return the error for a caller without the right."""
         context.operation = demand.action.partition(":")[2]
         return AccessDenied.to(demand)
 
-    def handle(self, context: RequestContext) -> Answer:
+    def handle(self, context: OperationRequest) -> Answer:
         """Run the operation the request names; a long poll is answered with a future.
 
         Raises: MissingVersionHeader, InvalidVersionHeader, InvalidRequestURL, InvalidDegist, ActionNotSupported, and
@@ -85,20 +84,20 @@ class MnsFront:
         handler = self._operations.get(found.operation)
         if handler is None:
             raise ActionNotSupported(operation=found.operation)
-        check_digest(context.request)
+        check_digest(context.http)
         return handler(Call(context, query, found.name, found.subscription))
 
-    def render_error(self, error: ServiceError, context: RequestContext) -> Response:
+    def render_error(self, error: ServiceError, context: OperationRequest) -> Response:
         """Write *error* as the service's XML."""
-        return render_error(error, context.request, context.request_id)
+        return render_error(error, context.http, context.request_id)
 
 
-def _head(context: RequestContext) -> tuple[Route, Query]:
+def _head(context: OperationRequest) -> tuple[Route, Query]:
     """Read the URL and the version header.
 
     Raises: InvalidRequestURL, MissingVersionHeader, InvalidVersionHeader.
     """
-    request = context.request
+    request = context.http
     query = read_query(request.query)
     found = route(request.method, request.path, query)
     version = request.headers.get("x-mns-version")

@@ -2,21 +2,21 @@
 
 from collections.abc import Callable
 
-from emulator.dialect.context import Answer, RequestContext
 from emulator.http.message import Response
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.mns.wire import Query, base_url, common_headers
+from emulator.wire.request import Answer, OperationRequest
 
 
 class Call:
     """A routed request. ``name`` is the queue or topic, ``query`` has its items by lower-case name."""
 
-    __slots__ = ("context", "name", "query", "request", "subscription", "world")
+    __slots__ = ("context", "name", "query", "request", "subscription", "tenant")
 
-    def __init__(self, context: RequestContext, query: Query, name: str, subscription: str) -> None:
+    def __init__(self, context: OperationRequest, query: Query, name: str, subscription: str) -> None:
         self.context = context
-        self.request = context.request
-        self.world: World = context.world
+        self.request = context.http
+        self.tenant: Tenant = context.tenant
         self.query = query
         self.name = name
         self.subscription = subscription

@@ -71,11 +71,11 @@ class Carrier:
         policy = subscription.settings.dead_letters
         if policy is None or not policy.enabled:
             return None
-        world = subscription.world
+        tenant = subscription.tenant
         path = f"/topics/{subscription.topic_name}/subscriptions/{subscription.name}"
         origin = (
             Property("DLQMessageType", "SUBSCRIPTION", "STRING"),
-            Property("DLQSourceArn", f"acs:mns:{world.region}:{world.account}:{path}", "STRING"),
+            Property("DLQSourceArn", f"acs:mns:{tenant.region}:{tenant.account}:{path}", "STRING"),
             Property("DLQOriginMessageId", publication.message_id, "STRING"),
         )
         return self._send(subscription, publication, policy.target, publication.user_properties, origin)
@@ -91,7 +91,7 @@ class Carrier:
             system_properties=system,
         )
         try:
-            receipt = self._queues.messages.send(self._queues.find(subscription.world, queue), draft)
+            receipt = self._queues.messages.send(self._queues.find(subscription.tenant, queue), draft)
         except MnsError as error:
             return Outcome(delivered=False, detail=str(error))
         except NotStored as error:
@@ -104,7 +104,7 @@ class Carrier:
         event = function_event(subscription, publication)
         key = f"{publication.message_id}/{subscription.subscription_id}"
         try:
-            await self._functions.invoke_async(subscription.world, arn, event, key)
+            await self._functions.invoke_async(subscription.tenant, arn, event, key)
         except FunctionRefused as error:
             return Outcome(delivered=False, detail=str(error))
         return Outcome(delivered=True, detail="accepted by the function")

@@ -74,7 +74,7 @@ class DeadLetters:
         if policy is None:
             return False
         try:
-            target = self._registry.find(live.queue.world, policy.target)
+            target = self._registry.find(live.queue.tenant, policy.target)
         except QueueNotExist:
             return False
         trace = Trace(

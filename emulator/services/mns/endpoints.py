@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import assert_never
 from urllib.parse import urlsplit
 
-from emulator.http.fields import Unsendable
-from emulator.http.outgoing import split_url
+from emulator.http.answer import Unsendable
+from emulator.http.client_connection import split_url
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.mns.topic_errors import EndpointInvalid
 from emulator.services.mns.topic_limits import ENDPOINT_LENGTH
 from emulator.services.mns.topic_model import OutboxKind
@@ -105,9 +105,9 @@ def kind_of(text: str) -> str:
             assert_never(never)
 
 
-def queue_endpoint(world: World, queue: str) -> str:
+def queue_endpoint(tenant: Tenant, queue: str) -> str:
     """Return the endpoint that names a queue."""
-    return f"acs:mns:{world.region}:{world.account}:queues/{queue}"
+    return f"acs:mns:{tenant.region}:{tenant.account}:queues/{queue}"
 
 
 def _push_url(text: str) -> str:

@@ -17,9 +17,8 @@
 Source: MNS "Error codes"; texts marked "assumed" are ours.
 """
 
-from emulator.auth.failures import AuthFailure, Reason
-from emulator.auth.permissions.judge import Demand
-from emulator.kernel.errors import ServiceError
+from emulator.kernel.errors import AuthFailure, Reason, ServiceError
+from emulator.kernel.identity import Demand
 
 
 class MnsError(ServiceError):

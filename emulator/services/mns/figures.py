@@ -32,7 +32,7 @@ def _depths(live: list[LiveQueue], now: Millis) -> Family:
     samples = []
     for each in nlargest(MOST_QUEUES, live, key=lambda each: each.tally.total):
         counters = each.tally.counters(now)
-        labels = {"queue": each.queue.name, "region": str(each.queue.world.region)}
+        labels = {"queue": each.queue.name, "region": str(each.queue.tenant.region)}
         samples += [
             Sample({**labels, "state": "active"}, counters.active),
             Sample({**labels, "state": "inactive"}, counters.inactive),

@@ -4,7 +4,7 @@ Source: MNS limits page, parameter tables of the API reference; what is marked "
 """
 
 from emulator.kernel.frozen import frozen
-from emulator.kernel.limits import Range
+from emulator.kernel.paging import Range
 
 # --- queues ------------------------------------------------------------------------------------------------------
 

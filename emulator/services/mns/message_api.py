@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from emulator.dialect.context import Answer
 from emulator.http.message import Response
 from emulator.services.mns.call import Call, Handler
 from emulator.services.mns.errors import MissingReceiptHandle, MissingVisibilityTimeout
@@ -20,6 +19,7 @@ from emulator.services.mns.model import Message, Refused
 from emulator.services.mns.registry import LiveQueue
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.wire import read_query_int
+from emulator.wire.request import Answer
 
 
 class MessageApi:
@@ -36,7 +36,7 @@ class MessageApi:
         }
 
     def _send(self, call: Call) -> Answer:
-        queue = self._service.find(call.world, call.name)
+        queue = self._service.find(call.tenant, call.name)
         drafts = read_drafts(call.request.body)
         if not isinstance(drafts, list):
             receipt = self._messages.send(queue, drafts)
@@ -50,7 +50,7 @@ class MessageApi:
         return call.answer(500 if failed else 201, render_batch(entries))
 
     def _receive(self, call: Call) -> Answer:
-        queue = self._service.find(call.world, call.name)
+        queue = self._service.find(call.tenant, call.name)
         number = call.query.get("numofmessages")
         count = 1 if number is None else read_query_int(number, "numOfMessages")
         if call.query.get("peekonly", "").lower() == "true":
@@ -76,7 +76,7 @@ class MessageApi:
         return call.answer(200, render_message(messages[0], peeked=True))
 
     def _delete(self, call: Call) -> Answer:
-        queue = self._service.find(call.world, call.name)
+        queue = self._service.find(call.tenant, call.name)
         handle = call.query.get("receipthandle")
         if handle is not None:
             if not handle:
@@ -88,7 +88,7 @@ class MessageApi:
         return call.answer(404, render_refused_handles(refused)) if refused else call.answer(204)
 
     def _change_visibility(self, call: Call) -> Answer:
-        queue = self._service.find(call.world, call.name)
+        queue = self._service.find(call.tenant, call.name)
         handle, timeout = call.query.get("receipthandle"), call.query.get("visibilitytimeout")
         if not handle:
             raise MissingReceiptHandle

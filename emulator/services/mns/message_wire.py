@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from emulator.dialect.xml import Element
 from emulator.services.mns.errors import MissingReceiptHandle, SchemaViolation
 from emulator.services.mns.messages import ChangedVisibility
 from emulator.services.mns.model import BatchEntry, Draft, Message, MessageReceipt, Properties, Property, Refused
 from emulator.services.mns.properties import restored
 from emulator.services.mns.receipts import write_handle
 from emulator.services.mns.wire import document, leaf, read_document, read_int
+from emulator.wire.xml import Element
 
 # --- requests ----------------------------------------------------------------------------------------------------
 

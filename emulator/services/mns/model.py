@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, NewType, TypedDict
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.mns import limits
 
 QueueId = NewType("QueueId", int)
@@ -83,7 +83,7 @@ class Queue:
     """A queue as it is stored."""
 
     queue_id: QueueId
-    world: World
+    tenant: Tenant
     name: str
     settings: QueueSettings
     created_at: Millis

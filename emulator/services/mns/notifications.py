@@ -9,11 +9,11 @@ from base64 import b64encode
 from hashlib import md5
 from typing import Any, assert_never
 
-from emulator.dialect.dates import http_date
-from emulator.dialect.xml import Element, render
 from emulator.kernel.clock import Millis
 from emulator.services.mns.topic_model import ContentFormat, Publication, Subscription
 from emulator.services.mns.wire import VERSION
+from emulator.wire.dates import http_date
+from emulator.wire.xml import Element, render
 
 PUSH_NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
 USER_AGENT = "Aliyun Notification Service Agent"
@@ -58,9 +58,9 @@ def function_event(subscription: Subscription, publication: Publication) -> byte
     attributes = publication.attributes
     if subscription.settings.content_format is ContentFormat.JSON:
         members: dict[str, Any] = {
-            "TopicOwner": subscription.world.account,
+            "TopicOwner": subscription.tenant.account,
             "TopicName": subscription.topic_name,
-            "Subscriber": subscription.world.account,
+            "Subscriber": subscription.tenant.account,
             "SubscriptionName": subscription.name,
             "MessageId": publication.message_id,
             "MessageMD5": publication.body_md5,
@@ -77,9 +77,9 @@ def function_event(subscription: Subscription, publication: Publication) -> byte
 
 def _xml(subscription: Subscription, publication: Publication) -> str:
     values = [
-        ("TopicOwner", subscription.world.account),
+        ("TopicOwner", subscription.tenant.account),
         ("TopicName", subscription.topic_name),
-        ("Subscriber", subscription.world.account),
+        ("Subscriber", subscription.tenant.account),
         ("SubscriptionName", subscription.name),
         ("MessageId", publication.message_id),
         ("Message", publication.body),
@@ -93,9 +93,9 @@ def _xml(subscription: Subscription, publication: Publication) -> str:
 
 def _json(subscription: Subscription, publication: Publication) -> str:
     members = {
-        "TopicOwner": subscription.world.account,
+        "TopicOwner": subscription.tenant.account,
         "Message": publication.body,
-        "Subscriber": subscription.world.account,
+        "Subscriber": subscription.tenant.account,
         "PublishTime": str(publication.published_at),
         "SubscriptionName": subscription.name,
         "MessageMD5": publication.body_md5,
@@ -135,9 +135,9 @@ def push_headers(
     if bare:
         headers += [
             ("x-mns-message-id", publication.message_id),
-            ("x-mns-topic-owner", subscription.world.account),
+            ("x-mns-topic-owner", subscription.tenant.account),
             ("x-mns-topic-name", subscription.topic_name),
-            ("x-mns-subscriber", subscription.world.account),
+            ("x-mns-subscriber", subscription.tenant.account),
             ("x-mns-subscription-name", subscription.name),
             ("x-mns-publish-time", str(publication.published_at)),
         ]

@@ -4,10 +4,8 @@ It works on the queues, topics and subscriptions of the XML API and adds what th
 answered with the XML API's codes and statuses; the API's own description names none (assumed).
 """
 
-from emulator.auth.permissions.judge import Demand
-from emulator.dialect.context import RequestContext
-from emulator.dialect.rpc import Parameters, RpcFront
 from emulator.kernel.errors import ServiceError
+from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
 from emulator.services.mns.errors import AccessDenied
 from emulator.services.mns.open_account import OpenAccount
@@ -18,6 +16,8 @@ from emulator.services.mns.rights import demand
 from emulator.services.mns.routing import Route
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topic_service import TopicService
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Parameters, RpcFront
 
 VERSION = "2022-01-19"
 
@@ -34,12 +34,12 @@ class MnsOpenFront(RpcFront):
         }
         super().__init__("mns-open", VERSION, operations, ids, upper_case_ids=True)
 
-    def rights(self, operation: str, parameters: Parameters, context: RequestContext) -> list[Demand]:
+    def rights(self, operation: str, parameters: Parameters, context: OperationRequest) -> list[Demand]:
         """Return the right that the XML API asks for the same operation."""
         name = parameters.get("QueueName" if "Queue" in operation else "TopicName", "")
-        return [demand(context.world, Route(operation, name, parameters.get("SubscriptionName", "")))]
+        return [demand(context.tenant, Route(operation, name, parameters.get("SubscriptionName", "")))]
 
-    def denied(self, demand: Demand, context: RequestContext) -> ServiceError:
+    def denied(self, demand: Demand, context: OperationRequest) -> ServiceError:
         """Return the XML API's error for a caller without the right."""
         del context
         return AccessDenied.to(demand)

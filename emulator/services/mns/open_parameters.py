@@ -8,11 +8,11 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from emulator.dialect.pop_errors import InvalidParameter, MissingParameter
-from emulator.dialect.rpc import Parameters
 from emulator.services.mns import limits
 from emulator.services.mns.model import DeadLetterPolicy, Encryption, RateLimit, SettingsChange
 from emulator.services.mns.topic_model import SubscriptionDeadLetters, TopicChange
+from emulator.wire.pop_errors import InvalidParameter, MissingParameter
+from emulator.wire.rpc import Parameters
 
 _TAG = re.compile(r"Tag\.(\d{1,4})\.(Key|Value)")
 _KINDS = {"normal": False, "fifo": True}

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from emulator.dialect.rpc import Reply
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.mns.model import DeadLetterPolicy, Encryption, QueueView, RateLimit
 from emulator.services.mns.topic_limits import RETENTION_S
 from emulator.services.mns.topic_model import Subscription, TopicView
+from emulator.wire.rpc import Reply
 
 Object = dict[str, Any]
 
@@ -74,8 +74,8 @@ def topic_object(view: TopicView) -> Object:
     return {
         "TopicName": topic.name,
         "TopicType": _kind(fifo=settings.fifo),
-        "TopicUrl": _topic_url(topic.world, topic.name, ""),
-        "TopicInnerUrl": _topic_url(topic.world, topic.name, "-internal"),
+        "TopicUrl": _topic_url(topic.tenant, topic.name, ""),
+        "TopicInnerUrl": _topic_url(topic.tenant, topic.name, "-internal"),
         "CreateTime": topic.created_at // 1000,
         "LastModifyTime": topic.modified_at // 1000,
         "MaxMessageSize": settings.maximum_message_size,
@@ -92,7 +92,7 @@ def subscription_object(subscription: Subscription, *, listed: bool = False) -> 
     settings = subscription.settings
     policy = settings.dead_letters
     members: Object = {
-        "TopicOwner": subscription.world.account,
+        "TopicOwner": subscription.tenant.account,
         "TopicName": subscription.topic_name,
         "SubscriptionName": subscription.name,
         "Endpoint": settings.endpoint,
@@ -114,8 +114,8 @@ def _kind(*, fifo: bool) -> str:
     return "fifo" if fifo else "normal"
 
 
-def _topic_url(world: World, name: str, network: str) -> str:
-    return f"http://{world.account}.mns.{world.region}{network}.aliyuncs.com/topics/{name}"
+def _topic_url(tenant: Tenant, name: str, network: str) -> str:
+    return f"http://{tenant.account}.mns.{tenant.region}{network}.aliyuncs.com/topics/{name}"
 
 
 def _encryption(encryption: Encryption) -> Object:

@@ -6,16 +6,16 @@ Rules are kept and shown. Events themselves come from other products, none of wh
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from emulator.dialect.context import RequestContext
-from emulator.dialect.pop_errors import InvalidParameter, MissingParameter
-from emulator.dialect.rpc import Operation, Parameters, Reply
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.mns.endpoints import QueueEndpoint, read_endpoint
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.open_parameters import read_json, read_number, read_page, required
 from emulator.services.mns.open_replies import Object, page, success
 from emulator.services.mns.topic_errors import TopicNotExist
 from emulator.services.mns.topic_service import TopicService
+from emulator.wire.pop_errors import InvalidParameter, MissingParameter
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Operation, Parameters, Reply
 
 _RULE = "rule/"
 _SUBSCRIPTIONS_SHOWN = 20
@@ -51,28 +51,28 @@ class OpenRules:
             "ListEventRules": self._list,
         }
 
-    def _create(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _create(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """Store a rule; the answer is its name. Creating the same again changes nothing."""
         rule = _read_rule(parameters)
         name = _key(rule["ProductName"], rule["RuleName"])
-        existing = self._store.open_setting(context.world, name)
+        existing = self._store.open_setting(context.tenant, name)
         if existing is not None and existing != rule:
             raise EventRuleAlreadyExist
-        self._store.put_open_setting(context.world, name, rule)
+        self._store.put_open_setting(context.tenant, name, rule)
         return success(rule["RuleName"])
 
-    def _get(self, context: RequestContext, parameters: Parameters) -> Reply:
-        rule = self._store.open_setting(context.world, _key_of(parameters))
+    def _get(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        rule = self._store.open_setting(context.tenant, _key_of(parameters))
         if not isinstance(rule, dict):
             raise EventRuleNotExist
-        return success(self._object(context.world, rule))
+        return success(self._object(context.tenant, rule))
 
-    def _delete(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _delete(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """Remove a rule; one that is not there is as good as removed. Source: assumed, as for queues."""
-        self._store.put_open_setting(context.world, _key_of(parameters), None)
+        self._store.put_open_setting(context.tenant, _key_of(parameters), None)
         return success()
 
-    def _list(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _list(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """Return a page of rules; every filter that is given has to agree.
 
         The older way of paging, MaxResults and NextToken, is answered with an empty NextToken.
@@ -81,8 +81,8 @@ class OpenRules:
         most = read_number(parameters, "MaxResults")
         subscription = read_json(parameters, "Subscription", dict)
         found = [
-            self._object(context.world, rule)
-            for rule in self._store.open_settings(context.world, _RULE)
+            self._object(context.tenant, rule)
+            for rule in self._store.open_settings(context.tenant, _RULE)
             if isinstance(rule, dict) and _fits(rule, parameters)
         ]
         if subscription:
@@ -90,7 +90,7 @@ class OpenRules:
         part = page(found, number, size)
         return success({**part, "NextToken": "", "MaxResults": size if most is None else most})
 
-    def _object(self, world: World, rule: dict[str, Any]) -> Object:
+    def _object(self, tenant: Tenant, rule: dict[str, Any]) -> Object:
         endpoint: Object = rule["Endpoint"]
         topic = endpoint["EndpointValue"] if endpoint["EndpointType"] == "topic" else ""
         return {
@@ -99,13 +99,13 @@ class OpenRules:
             "Endpoint": endpoint,
             "EventTypes": rule["EventTypes"],
             "MatchRules": rule["MatchRules"],
-            "Subscriptions": rule["Endpoints"] or self._subscribers(world, topic),
+            "Subscriptions": rule["Endpoints"] or self._subscribers(tenant, topic),
             "TopicName": topic,
         }
 
-    def _subscribers(self, world: World, topic: str) -> list[Object]:
+    def _subscribers(self, tenant: Tenant, topic: str) -> list[Object]:
         try:
-            found = self._topics.subscriptions.all(world, topic) if topic else []
+            found = self._topics.subscriptions.all(tenant, topic) if topic else []
         except TopicNotExist:
             return []
         return [_subscriber(item.settings.endpoint) for item in found[:_SUBSCRIPTIONS_SHOWN]]

@@ -2,10 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from emulator.dialect.context import RequestContext
-from emulator.dialect.pop_errors import InvalidParameter
-from emulator.dialect.rpc import Operation, Parameters, Reply
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.mns.endpoints import (
     FunctionEndpoint,
     HttpEndpoint,
@@ -37,19 +34,22 @@ from emulator.services.mns.topic_model import (
 )
 from emulator.services.mns.topic_service import TopicService
 from emulator.services.mns.topic_wire import read_format, read_strategy
+from emulator.wire.pop_errors import InvalidParameter
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Operation, Parameters, Reply
 
 _EXTRAS = ("DmAttributes", "DysmsAttributes", "KafkaAttributes")
-_FORMS: Mapping[str, Callable[[World, str], str]] = {
-    "http": lambda world, text: text,
-    "queue": lambda world, text: queue_endpoint(world, text) if ":" not in text else text,
-    "dm": lambda world, text: f"mail:directmail:{text}" if ":" not in text else text,
-    "email": lambda world, text: f"mail:directmail:{text}" if ":" not in text else text,
-    "dysms": lambda world, text: f"sms:directsms:{text}" if ":" not in text else text,
-    "alisms": lambda world, text: f"sms:directsms:{text}" if ":" not in text else text,
-    "mpush": lambda world, text: f"push:{text}" if ":" not in text else text,
-    "fc": lambda world, text: text,
-    "eventbus": lambda world, text: text,
-    "kafka": lambda world, text: text if text.startswith("kafka:") else f"kafka:{text}",
+_FORMS: Mapping[str, Callable[[Tenant, str], str]] = {
+    "http": lambda tenant, text: text,
+    "queue": lambda tenant, text: queue_endpoint(tenant, text) if ":" not in text else text,
+    "dm": lambda tenant, text: f"mail:directmail:{text}" if ":" not in text else text,
+    "email": lambda tenant, text: f"mail:directmail:{text}" if ":" not in text else text,
+    "dysms": lambda tenant, text: f"sms:directsms:{text}" if ":" not in text else text,
+    "alisms": lambda tenant, text: f"sms:directsms:{text}" if ":" not in text else text,
+    "mpush": lambda tenant, text: f"push:{text}" if ":" not in text else text,
+    "fc": lambda tenant, text: text,
+    "eventbus": lambda tenant, text: text,
+    "kafka": lambda tenant, text: text if text.startswith("kafka:") else f"kafka:{text}",
 }
 """How each push type's endpoint is written where the XML API shows it; names and addresses may also come bare."""
 
@@ -88,30 +88,30 @@ class OpenTopics:
 
     # --- topics --------------------------------------------------------------------------------------------------
 
-    def _create(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _create(self, context: OperationRequest, parameters: Parameters) -> Reply:
         name = required(parameters, "TopicName")
         change = read_topic(parameters, Encryption())
         if (fifo := read_fifo(parameters, "TopicType")) is not None:
             change["fifo"] = fifo
         if tags := read_tags(parameters):
             change["tags"] = tags
-        self._topics.create(context.world, name, change)
+        self._topics.create(context.tenant, name, change)
         return done()
 
-    def _set(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _set(self, context: OperationRequest, parameters: Parameters) -> Reply:
         name = required(parameters, "TopicName")
-        before = self._topics.view(context.world, name).topic.settings.encryption
-        self._topics.change(context.world, name, read_topic(parameters, before))
+        before = self._topics.view(context.tenant, name).topic.settings.encryption
+        self._topics.change(context.tenant, name, read_topic(parameters, before))
         return done()
 
-    def _get(self, context: RequestContext, parameters: Parameters) -> Reply:
-        return success(topic_object(self._topics.view(context.world, required(parameters, "TopicName"))))
+    def _get(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        return success(topic_object(self._topics.view(context.tenant, required(parameters, "TopicName"))))
 
-    def _delete(self, context: RequestContext, parameters: Parameters) -> Reply:
-        self._topics.delete(context.world, required(parameters, "TopicName"))
+    def _delete(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        self._topics.delete(context.tenant, required(parameters, "TopicName"))
         return done()
 
-    def _list(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _list(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """Return a page of the topics whose names start with TopicName, of the type and with all the tags asked for.
 
         This list alone tells neither how many pages there are nor how long this one is.
@@ -120,25 +120,25 @@ class OpenTopics:
         fifo, tags = read_fifo(parameters, "TopicType"), set(read_tags(parameters))
         found = [
             topic_object(view)
-            for view in self._all(context.world, parameters.get("TopicName", ""))
+            for view in self._all(context.tenant, parameters.get("TopicName", ""))
             if fifo in {None, view.topic.settings.fifo} and tags <= set(view.topic.settings.tags)
         ]
         part = page(found, number, size)
         return success({name: part[name] for name in ("PageData", "PageNum", "PageSize", "Total")})
 
-    def _all(self, world: World, prefix: str) -> Iterator[TopicView]:
+    def _all(self, tenant: Tenant, prefix: str) -> Iterator[TopicView]:
         start: str | None = ""
         while start is not None:
-            part = self._topics.page(world, prefix=prefix, start=start)
+            part = self._topics.page(tenant, prefix=prefix, start=start)
             yield from part.items
             start = part.next_marker
 
     # --- subscriptions -------------------------------------------------------------------------------------------
 
-    def _subscribe(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _subscribe(self, context: OperationRequest, parameters: Parameters) -> Reply:
         topic, name = required(parameters, "TopicName"), required(parameters, "SubscriptionName")
-        self._topics.view(context.world, topic)
-        endpoint = _endpoint(context.world, required(parameters, "PushType"), required(parameters, "Endpoint"))
+        self._topics.view(context.tenant, topic)
+        endpoint = _endpoint(context.tenant, required(parameters, "PushType"), required(parameters, "Endpoint"))
         strategy, content_format = parameters.get("NotifyStrategy"), parameters.get("NotifyContentFormat")
         settings = SubscriptionSettings(
             endpoint=endpoint,
@@ -149,12 +149,12 @@ class OpenTopics:
             rate_limit=read_rate_limit(parameters),
             extras=_extras(parameters),
         )
-        self._subscriptions.create(context.world, topic, name, settings)
+        self._subscriptions.create(context.tenant, topic, name, settings)
         return success(name)
 
-    def _set_subscription(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _set_subscription(self, context: OperationRequest, parameters: Parameters) -> Reply:
         topic, name = required(parameters, "TopicName"), required(parameters, "SubscriptionName")
-        before = self._subscriptions.get(context.world, topic, name)
+        before = self._subscriptions.get(context.tenant, topic, name)
         change: SubscriptionChange = {}
         if strategy := parameters.get("NotifyStrategy"):
             change["strategy"] = read_strategy(strategy)
@@ -164,31 +164,31 @@ class OpenTopics:
             change["rate_limit"] = rate_limit
         if extras := _extras(parameters):
             change["extras"] = before.settings.extras | extras
-        self._subscriptions.change(context.world, topic, name, change)
+        self._subscriptions.change(context.tenant, topic, name, change)
         return done()
 
-    def _get_subscription(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _get_subscription(self, context: OperationRequest, parameters: Parameters) -> Reply:
         topic, name = required(parameters, "TopicName"), required(parameters, "SubscriptionName")
-        return success(subscription_object(self._subscriptions.get(context.world, topic, name)))
+        return success(subscription_object(self._subscriptions.get(context.tenant, topic, name)))
 
-    def _unsubscribe(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _unsubscribe(self, context: OperationRequest, parameters: Parameters) -> Reply:
         topic, name = required(parameters, "TopicName"), required(parameters, "SubscriptionName")
-        self._subscriptions.delete(context.world, topic, name)
+        self._subscriptions.delete(context.tenant, topic, name)
         return done()
 
-    def _list_subscriptions(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _list_subscriptions(self, context: OperationRequest, parameters: Parameters) -> Reply:
         number, size = read_page(parameters)
         prefix = parameters.get("SubscriptionName", "")
         kind, value = parameters.get("EndpointType", ""), parameters.get("EndpointValue", "")
         found = [
             subscription_object(item, listed=True)
-            for item in self._subscriptions.all(context.world, required(parameters, "TopicName"))
+            for item in self._subscriptions.all(context.tenant, required(parameters, "TopicName"))
             if item.name.startswith(prefix) and _leads_to(item, kind, value)
         ]
         return success(page(found, number, size))
 
 
-def _endpoint(world: World, push_type: str, text: str) -> str:
+def _endpoint(tenant: Tenant, push_type: str, text: str) -> str:
     """Return an endpoint in the form of the XML API.
 
     Raises: InvalidParameter for an unknown push type; EndpointInvalid for an endpoint of another type.
@@ -196,7 +196,7 @@ def _endpoint(world: World, push_type: str, text: str) -> str:
     form = _FORMS.get(push_type.lower())
     if form is None:
         raise InvalidParameter(name="PushType")
-    endpoint = form(world, text)
+    endpoint = form(tenant, text)
     if not _is_of_kind(endpoint, push_type):
         raise EndpointInvalid
     return endpoint

@@ -4,7 +4,7 @@ import json
 import logging
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.mns.endpoints import OutboxEndpoint
 from emulator.services.mns.topic_limits import OUTBOX
 from emulator.services.mns.topic_model import Attributes, OutboxEntry, Outcome, Publication, Subscription
@@ -47,16 +47,16 @@ class Outbox:
             details=details,
             recorded_at=now,
         )
-        self._store.add_outbox(subscription.world, entry, OUTBOX)
+        self._store.add_outbox(subscription.tenant, entry, OUTBOX)
         _log.info(
             "%s for %s, from topic %s, subscription %s, is in the outbox: %r",
             endpoint.kind, address, entry.topic_name, entry.subscription_name, publication.body[:200],
         )  # fmt: skip
         return Outcome(delivered=True, detail=f"{endpoint.kind} for {address} is in the outbox")
 
-    def entries(self, world: World, limit: int = 100) -> list[OutboxEntry]:
+    def entries(self, tenant: Tenant, limit: int = 100) -> list[OutboxEntry]:
         """Return the newest entries, newest first."""
-        return self._store.outbox(world, limit)
+        return self._store.outbox(tenant, limit)
 
 
 def _details(kind: str, extras: dict[str, str], attributes: Attributes) -> dict[str, object]:

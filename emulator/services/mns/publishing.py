@@ -3,7 +3,7 @@
 from hashlib import md5
 
 from emulator.kernel.clock import Clock
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.tracing import trace
 from emulator.services.mns import limits
@@ -29,14 +29,14 @@ class Publishing:
         self._ids = ids
         self._profile = profile
 
-    def publish(self, world: World, topic: str, draft: PublishDraft) -> MessageReceipt:
+    def publish(self, tenant: Tenant, topic: str, draft: PublishDraft) -> MessageReceipt:
         """Publish a message; without anybody who subscribes to it, it is accepted and gone.
 
         Queues have it when the answer is out, everybody else soon after.
 
         Raises: TopicNotExist, InvalidArgument, SchemaViolation, FifoMissingMessageGroupId.
         """
-        live = self._registry.find(world, topic)
+        live = self._registry.find(tenant, topic)
         _check(draft, live.topic.settings, self._profile)
         now = self._clock.now()
         tag = (draft.tag or "").strip() or None

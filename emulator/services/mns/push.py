@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from emulator.auth.push import SigningFailed, string_to_sign
-from emulator.http.client import ClientError, HttpClient
-from emulator.http.fields import Unsendable
-from emulator.http.outgoing import Origin, split_url
+from emulator.http.answer import Unsendable
+from emulator.http.client import HttpClient
+from emulator.http.client_connection import Origin, split_url
+from emulator.http.client_errors import ClientError
 from emulator.kernel.clock import Clock
 from emulator.kernel.ids import Ids
 from emulator.services.mns.notifications import notification, push_headers

@@ -73,7 +73,7 @@ def dead_letter_properties(source: Queue, message: Message) -> tuple[Property, .
 
     Source: names from the SDKs, values assumed.
     """
-    arn = f"acs:mns:{source.world.region}:{source.world.account}:/queues/{source.name}"
+    arn = f"acs:mns:{source.tenant.region}:{source.tenant.account}:/queues/{source.name}"
     return (
         Property("DLQMessageType", "QUEUE", "STRING"),
         Property("DLQSourceArn", arn, "STRING"),

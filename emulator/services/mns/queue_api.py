@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from emulator.dialect.context import Answer
 from emulator.services.mns.call import Call, Handler
 from emulator.services.mns.queue_wire import (
     read_account,
@@ -15,6 +14,7 @@ from emulator.services.mns.queue_wire import (
 )
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.wire import document, leaf, read_query_int
+from emulator.wire.request import Answer
 
 
 class QueueApi:
@@ -35,35 +35,35 @@ class QueueApi:
         }
 
     def _get_account_attributes(self, call: Call) -> Answer:
-        return call.answer(200, render_account(self._service.account(call.world)))
+        return call.answer(200, render_account(self._service.account(call.tenant)))
 
     def _set_account_attributes(self, call: Call) -> Answer:
-        before = self._service.account(call.world)
-        self._service.set_account(call.world, read_account(call.request.body, before))
+        before = self._service.account(call.tenant)
+        self._service.set_account(call.tenant, read_account(call.request.body, before))
         return call.answer(204)
 
     def _get_account(self, call: Call) -> Answer:
-        return call.answer(200, document("Account", leaf("AccountId", call.world.account)))
+        return call.answer(200, document("Account", leaf("AccountId", call.tenant.account)))
 
     def _open_service(self, call: Call) -> Answer:
         # nothing to order here: the number is the request's
         return call.answer(200, document("OpenService", leaf("OrderId", call.context.request_id)))
 
     def _create(self, call: Call) -> Answer:
-        is_new = self._service.queues.create(call.world, call.name, read_settings(call.request.body))
+        is_new = self._service.queues.create(call.tenant, call.name, read_settings(call.request.body))
         # with both statuses: the Python client needs the address of a queue that was there already
         return call.answer(201 if is_new else 204, location=f"{call.base}/queues/{call.name}")
 
     def _set_attributes(self, call: Call) -> Answer:
-        self._service.find(call.world, call.name)  # a missing queue is complained about before the body
-        self._service.queues.change(call.world, call.name, read_settings(call.request.body))
+        self._service.find(call.tenant, call.name)  # a missing queue is complained about before the body
+        self._service.queues.change(call.tenant, call.name, read_settings(call.request.body))
         return call.answer(204)
 
     def _get_attributes(self, call: Call) -> Answer:
-        return call.answer(200, render_queue(self._service.queues.view(call.world, call.name)))
+        return call.answer(200, render_queue(self._service.queues.view(call.tenant, call.name)))
 
     def _delete(self, call: Call) -> Answer:
-        self._service.queues.delete(call.world, call.name)
+        self._service.queues.delete(call.tenant, call.name)
         return call.answer(204)
 
     def _list(self, call: Call) -> Answer:
@@ -71,7 +71,7 @@ class QueueApi:
         prefix, start = call.header("x-mns-prefix"), read_marker(call.header("x-mns-marker"))
         limit = read_query_int(number, "x-mns-ret-number") if number else None
         if call.header("x-mns-with-meta").lower() == "true":
-            views = self._service.queues.page(call.world, prefix=prefix, start=start, limit=limit)
+            views = self._service.queues.page(call.tenant, prefix=prefix, start=start, limit=limit)
             return call.answer(200, render_queues_with_meta(views, base=call.base))
-        names = self._service.queues.names(call.world, prefix=prefix, start=start, limit=limit)
+        names = self._service.queues.names(call.tenant, prefix=prefix, start=start, limit=limit)
         return call.answer(200, render_queues(names, base=call.base))

@@ -3,11 +3,11 @@
 from base64 import b64decode, b64encode
 from dataclasses import replace
 
-from emulator.dialect.xml import Element
 from emulator.kernel.paging import Page
 from emulator.services.mns.errors import InvalidArgument
 from emulator.services.mns.model import AccountAttributes, QueueView, SettingsChange
 from emulator.services.mns.wire import document, leaf, read_bool, read_document, read_int
+from emulator.wire.xml import Element
 
 # --- queues ------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.mns import limits
 from emulator.services.mns.dead_letters import DeadLetters
@@ -18,7 +18,7 @@ from emulator.services.mns.waiting import Lobby
 
 
 class Queues:
-    """The queues of every world."""
+    """The queues of every tenant."""
 
     def __init__(
         self,
@@ -38,56 +38,56 @@ class Queues:
         self._clock = clock
         self._profile = profile
 
-    def view(self, world: World, name: str) -> QueueView:
+    def view(self, tenant: Tenant, name: str) -> QueueView:
         """Return a queue and its counters.
 
         Raises: QueueNotExist.
         """
-        return self._view(self._registry.find(world, name), self._clock.now())
+        return self._view(self._registry.find(tenant, name), self._clock.now())
 
-    def page(self, world: World, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[QueueView]:
+    def page(self, tenant: Tenant, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[QueueView]:
         """Return queues by name, from the name *start* on; the page's marker is the name to go on with.
 
         Raises: InvalidArgument for a limit outside 1..1000. Source: order and refusal assumed.
         """
         now = self._clock.now()
-        part = self.names(world, prefix=prefix, start=start, limit=limit)
-        return Page([self._view(self._registry.find(world, name), now) for name in part.items], part.next_marker)
+        part = self.names(tenant, prefix=prefix, start=start, limit=limit)
+        return Page([self._view(self._registry.find(tenant, name), now) for name in part.items], part.next_marker)
 
-    def names(self, world: World, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[str]:
+    def names(self, tenant: Tenant, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[str]:
         """Return names as `page` does queues; nobody's counters are needed for it.
 
         Raises: InvalidArgument for a limit outside 1..1000.
         """
         wanted = limits.LIST_PAGE.default if limit is None else limit
         check_range("x-mns-ret-number", wanted, limits.LIST_PAGE)
-        found = self._store.queues(world, prefix=prefix, start=start, limit=wanted + 1)
+        found = self._store.queues(tenant, prefix=prefix, start=start, limit=wanted + 1)
         return cut([queue.name for queue in found], wanted, str)
 
-    def create(self, world: World, name: str, change: SettingsChange) -> bool:
+    def create(self, tenant: Tenant, name: str, change: SettingsChange) -> bool:
         """Create a queue; tell whether it is new (False: it existed with the same attributes).
 
         Raises: InvalidQueueName, QueueNameLengthError, InvalidArgument, QueueAlreadyExist.
         """
         check_queue_name(name, self._profile)
         check_settings(change, name)
-        existing = self._store.queue(world, name)
+        existing = self._store.queue(tenant, name)
         if existing is None:
             settings = applied(QueueSettings(), change)
-            self._registry.keep(self._store.add_queue(world, name, settings, self._clock.now()))
+            self._registry.keep(self._store.add_queue(tenant, name, settings, self._clock.now()))
             return True
         if not same_settings(existing.settings, change):
             raise QueueAlreadyExist
         return False
 
-    def change(self, world: World, name: str, change: SettingsChange) -> None:
+    def change(self, tenant: Tenant, name: str, change: SettingsChange) -> None:
         """Change the attributes a request names.
 
         A new retention counts for messages already there, the other attributes for what comes. Source: assumed.
 
         Raises: QueueNotExist, InvalidArgument.
         """
-        live = self._registry.find(world, name)
+        live = self._registry.find(tenant, name)
         check_settings(change, name)
         before = live.queue.settings
         changed = replace(live.queue, settings=applied(before, change), modified_at=self._clock.now())
@@ -98,13 +98,13 @@ class Queues:
         if changed.settings.dead_letter != before.dead_letter:
             self._dead_letters.replan(changed.queue_id)
 
-    def delete(self, world: World, name: str) -> None:
+    def delete(self, tenant: Tenant, name: str) -> None:
         """Delete a queue and its messages; receivers waiting at it are sent away.
 
         A queue that is not there is as good as deleted. Source: assumed; no client knows an error.
         """
         try:
-            queue = self._registry.find(world, name).queue
+            queue = self._registry.find(tenant, name).queue
         except QueueNotExist:
             return
         self._store.remove_queue(queue.queue_id)

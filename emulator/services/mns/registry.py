@@ -4,7 +4,7 @@ Everything here can be made again at any time; it is dropped when a commit fails
 """
 
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.mns.counting import Tally
 from emulator.services.mns.errors import QueueNotExist
 from emulator.services.mns.model import Queue, QueueId
@@ -35,15 +35,15 @@ class Registry:
         self._by_id: dict[QueueId, LiveQueue] = {}
         database.on_rollback(self.forget)
 
-    def find(self, world: World, name: str) -> LiveQueue:
+    def find(self, tenant: Tenant, name: str) -> LiveQueue:
         """Return a queue.
 
         Raises: QueueNotExist.
         """
-        live = self._by_name.get((world.account, world.region, name))
+        live = self._by_name.get((tenant.account, tenant.region, name))
         if live is not None:
             return live
-        queue = self._store.queue(world, name)
+        queue = self._store.queue(tenant, name)
         if queue is None:
             raise QueueNotExist
         return self.keep(queue)
@@ -59,7 +59,7 @@ class Registry:
     def keep(self, queue: Queue) -> LiveQueue:
         """Take a stored queue into use; its counters are made from the tables."""
         live = LiveQueue(queue, self._count(queue.queue_id, self._clock.now()))
-        self._by_name[queue.world.account, queue.world.region, queue.name] = live
+        self._by_name[queue.tenant.account, queue.tenant.region, queue.name] = live
         self._by_id[queue.queue_id] = live
         return live
 
@@ -69,7 +69,7 @@ class Registry:
 
     def drop(self, queue: Queue) -> None:
         """Forget a deleted queue."""
-        self._by_name.pop((queue.world.account, queue.world.region, queue.name), None)
+        self._by_name.pop((queue.tenant.account, queue.tenant.region, queue.name), None)
         self._by_id.pop(queue.queue_id, None)
 
     def forget(self) -> None:

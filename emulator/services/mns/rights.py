@@ -4,8 +4,7 @@ Batches need the right of the single operation. Source: MNS, "Permission policie
 operations on the account, and of those that only the management API has, is assumed.
 """
 
-from emulator.auth.permissions.judge import Demand
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Demand, Tenant
 from emulator.services.mns.routing import Route
 
 _FIXED = {"ListQueue": "/queues", "ListTopic": "/topics", "OpenService": "/commonbuy/openservice"}
@@ -17,10 +16,10 @@ _TOPICS = frozenset({"CreateTopic", "SetTopicAttributes", "GetTopicAttributes", 
 _SUBSCRIPTIONS = frozenset({"Subscribe", "SetSubscriptionAttributes", "GetSubscriptionAttributes", "Unsubscribe"})
 
 
-def demand(world: World, found: Route, *, peek: bool = False) -> Demand:
+def demand(tenant: Tenant, found: Route, *, peek: bool = False) -> Demand:
     """Return what the operation *found* needs; with *peek* a receiving only looks."""
     operation = "PeekMessage" if peek and found.operation == "ReceiveMessage" else found.operation
-    return Demand(f"mns:{operation}", f"acs:mns:{world.region}:{world.account}:{_path(found)}")
+    return Demand(f"mns:{operation}", f"acs:mns:{tenant.region}:{tenant.account}:{_path(found)}")
 
 
 def _path(found: Route) -> str:

@@ -1,10 +1,10 @@
-"""The message service as one object: queues, messages and accounts of every world, over one database."""
+"""The message service as one object: queues, messages and accounts of every tenant, over one database."""
 
 import logging
 from collections.abc import Sequence
 
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.services.mns.contents import Contents
@@ -93,17 +93,17 @@ class MessageService:
 
     # --- accounts ------------------------------------------------------------------------------------------------
 
-    def account(self, world: World) -> AccountAttributes:
+    def account(self, tenant: Tenant) -> AccountAttributes:
         """Return the attributes of an account."""
-        return self._store.account(world)
+        return self._store.account(tenant)
 
-    def set_account(self, world: World, attributes: AccountAttributes) -> None:
+    def set_account(self, tenant: Tenant, attributes: AccountAttributes) -> None:
         """Store the attributes of an account."""
-        self._store.put_account(world, attributes)
+        self._store.put_account(tenant, attributes)
 
     # --- for people who look after queues ------------------------------------------------------------------------
 
-    async def purge(self, world: World, queue: str) -> int:
+    async def purge(self, tenant: Tenant, queue: str) -> int:
         """Delete the messages a queue holds now, hidden and delayed ones too; return how many there were.
 
         A large queue is emptied in portions between which other calls are served; messages sent meanwhile stay.
@@ -112,23 +112,23 @@ class MessageService:
         """
         until = self._clock.now()
         deleted = 0
-        while portion := self._contents.sweeper.remove_sent(self._registry.find(world, queue), until, until):
+        while portion := self._contents.sweeper.remove_sent(self._registry.find(tenant, queue), until, until):
             deleted += portion
             await self._database.committed()
         return deleted
 
     # --- for other services ----------------------------------------------------------------------------------------
 
-    def find(self, world: World, queue: str) -> LiveQueue:
+    def find(self, tenant: Tenant, queue: str) -> LiveQueue:
         """Return a queue for the methods of `messages`.
 
         Raises: QueueNotExist.
         """
-        return self._registry.find(world, queue)
+        return self._registry.find(tenant, queue)
 
     def send(
         self,
-        world: World,
+        tenant: Tenant,
         queue: str,
         body: bytes | str,
         delay_s: int | None = None,
@@ -141,26 +141,26 @@ class MessageService:
         """
         text = body if isinstance(body, str) else body.decode("utf-8", "replace")
         draft = Draft(body=text, delay_s=delay_s, priority=priority, group_id=group_id)
-        receipt = self.messages.send(self._registry.find(world, queue), draft)
+        receipt = self.messages.send(self._registry.find(tenant, queue), draft)
         fields = {"message_id": receipt.message_id, "queue": queue}
         _log.info("message %(message_id)s is sent to queue %(queue)s", fields)
         return receipt
 
-    async def receive(self, world: World, queue: str, count: int = 1, wait_s: int | None = None) -> Sequence[Message]:
+    async def receive(self, tenant: Tenant, queue: str, count: int = 1, wait_s: int | None = None) -> Sequence[Message]:
         """Receive up to *count* messages, waiting as asked; empty when there was nothing in time.
 
         Raises: QueueNotExist, InvalidArgument.
         """
         try:
-            found = self.messages.receive(self._registry.find(world, queue), count, wait_s, tuple)
+            found = self.messages.receive(self._registry.find(tenant, queue), count, wait_s, tuple)
             return found if isinstance(found, tuple) else await found
         except MessageNotExist:
             return ()
 
-    def delete(self, world: World, queue: str, message: Message) -> None:
+    def delete(self, tenant: Tenant, queue: str, message: Message) -> None:
         """Delete a message that was received, while it is hidden.
 
         Raises: QueueNotExist, MessageNotExist.
         """
         handle = write_handle(message.message_id, message.queue_id, message.seq, message.revision, message.visible_from)
-        self.messages.delete(self._registry.find(world, queue), handle)
+        self.messages.delete(self._registry.find(tenant, queue), handle)

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from emulator.kernel.limits import Range
+from emulator.kernel.paging import Range
 from emulator.services.mns import limits
 from emulator.services.mns.errors import InvalidArgument, InvalidQueueName, QueueNameLengthError
 from emulator.services.mns.model import QueueSettings, SettingsChange

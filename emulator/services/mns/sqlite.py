@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.mns.model import (
     AccountAttributes,
     DeadLetterPolicy,
@@ -72,27 +72,27 @@ class SqliteStore:
 
     # --- accounts ------------------------------------------------------------------------------------------------
 
-    def account(self, world: World) -> AccountAttributes:
+    def account(self, tenant: Tenant) -> AccountAttributes:
         """Return what was stored, or the defaults."""
         row = self._database.read(
             "SELECT logging_bucket, trace_enabled FROM mns_accounts WHERE account = ? AND region = ?",
-            (world.account, world.region),
+            (tenant.account, tenant.region),
         ).fetchone()
         return AccountAttributes(logging_bucket=row[0], trace_enabled=bool(row[1])) if row else AccountAttributes()
 
-    def put_account(self, world: World, attributes: AccountAttributes) -> None:
+    def put_account(self, tenant: Tenant, attributes: AccountAttributes) -> None:
         """Store the attributes of an account."""
         self._database.write(
             "INSERT OR REPLACE INTO mns_accounts VALUES (?, ?, ?, ?)",
-            (world.account, world.region, attributes.logging_bucket, attributes.trace_enabled),
+            (tenant.account, tenant.region, attributes.logging_bucket, attributes.trace_enabled),
         )
 
     # --- queues --------------------------------------------------------------------------------------------------
 
-    def queue(self, world: World, name: str) -> Queue | None:
+    def queue(self, tenant: Tenant, name: str) -> Queue | None:
         """Return a queue."""
         row = self._database.read(
-            f"{_QUEUE} WHERE account = ? AND region = ? AND name = ?", (world.account, world.region, name)
+            f"{_QUEUE} WHERE account = ? AND region = ? AND name = ?", (tenant.account, tenant.region, name)
         ).fetchone()
         return _queue(row) if row else None
 
@@ -101,26 +101,26 @@ class SqliteStore:
         row = self._database.read(f"{_QUEUE} WHERE id = ?", (queue_id,)).fetchone()
         return _queue(row) if row else None
 
-    def queues(self, world: World, *, prefix: str, start: str, limit: int) -> list[Queue]:
+    def queues(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[Queue]:
         """Return at most *limit* queues whose name starts with *prefix*, from the name *start* on, ordered by name."""
         rows = self._database.read(
             f"{_QUEUE} WHERE account = ? AND region = ? AND name >= ? AND name < ? ORDER BY name LIMIT ?",
-            (world.account, world.region, max(prefix, start), prefix + _ABOVE_ALL_NAMES, limit),
+            (tenant.account, tenant.region, max(prefix, start), prefix + _ABOVE_ALL_NAMES, limit),
         )
         return [_queue(row) for row in rows]
 
     def all_queues(self) -> list[Queue]:
-        """Return every queue of every world."""
+        """Return every queue of every tenant."""
         return [_queue(row) for row in self._database.read(f"{_QUEUE} ORDER BY id")]
 
-    def add_queue(self, world: World, name: str, settings: QueueSettings, now: Millis) -> Queue:
+    def add_queue(self, tenant: Tenant, name: str, settings: QueueSettings, now: Millis) -> Queue:
         """Store a new queue."""
-        values = (world.account, world.region, name, now, now, *_settings_values(settings))
+        values = (tenant.account, tenant.region, name, now, now, *_settings_values(settings))
         number = self._database.write(_ADD_QUEUE, values).lastrowid
         if number is None:
             raise LookupError("an insert without a row number")
         return Queue(
-            queue_id=QueueId(number), world=world, name=name, settings=settings, created_at=now, modified_at=now
+            queue_id=QueueId(number), tenant=tenant, name=name, settings=settings, created_at=now, modified_at=now
         )
 
     def put_queue(self, queue: Queue) -> None:
@@ -294,7 +294,7 @@ def _queue(row: tuple[Any, ...]) -> Queue:
     number, account, region, name, created_at, modified_at, *chosen = row
     return Queue(
         queue_id=QueueId(number),
-        world=World(AccountId(account), Region(region)),
+        tenant=Tenant(AccountId(account), Region(region)),
         name=name,
         settings=_settings(chosen),
         created_at=Millis(created_at),

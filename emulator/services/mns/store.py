@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.mns.model import AccountAttributes, Message, Queue, QueueId, QueueSettings
 
 
@@ -42,11 +42,11 @@ class NotStored(Exception):
 class AccountStore(Protocol):
     """Account attributes."""
 
-    def account(self, world: World) -> AccountAttributes:
+    def account(self, tenant: Tenant) -> AccountAttributes:
         """Return what was stored, or the defaults."""
         ...
 
-    def put_account(self, world: World, attributes: AccountAttributes) -> None:
+    def put_account(self, tenant: Tenant, attributes: AccountAttributes) -> None:
         """Store the attributes of an account."""
         ...
 
@@ -54,7 +54,7 @@ class AccountStore(Protocol):
 class QueueStore(Protocol):
     """Queues and the remains of deleted ones."""
 
-    def queue(self, world: World, name: str) -> Queue | None:
+    def queue(self, tenant: Tenant, name: str) -> Queue | None:
         """Return a queue."""
         ...
 
@@ -62,15 +62,15 @@ class QueueStore(Protocol):
         """Return a queue that has not been deleted."""
         ...
 
-    def queues(self, world: World, *, prefix: str, start: str, limit: int) -> list[Queue]:
+    def queues(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[Queue]:
         """Return at most *limit* queues whose name starts with *prefix*, from the name *start* on, ordered by name."""
         ...
 
     def all_queues(self) -> list[Queue]:
-        """Return every queue of every world."""
+        """Return every queue of every tenant."""
         ...
 
-    def add_queue(self, world: World, name: str, settings: QueueSettings, now: Millis) -> Queue:
+    def add_queue(self, tenant: Tenant, name: str, settings: QueueSettings, now: Millis) -> Queue:
         """Store a new queue."""
         ...
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from emulator.kernel.clock import Clock
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.mns import limits
 from emulator.services.mns.endpoints import QueueEndpoint, read_endpoint
@@ -37,7 +37,7 @@ _COMPARED_WHEN_NAMED = ("dead_letters", "rate_limit", "extras")
 
 
 class Subscriptions:
-    """The subscriptions of every world. *changed* is told of a new one, *unsubscribed* of each that has ended."""
+    """The subscriptions of every tenant. *changed* is told of a new one, *unsubscribed* of each that has ended."""
 
     def __init__(
         self,
@@ -55,23 +55,23 @@ class Subscriptions:
         self._changed = changed
         self._unsubscribed = unsubscribed
 
-    def get(self, world: World, topic: str, name: str) -> Subscription:
+    def get(self, tenant: Tenant, topic: str, name: str) -> Subscription:
         """Return a subscription.
 
         Raises: TopicNotExist, SubscriptionNotExist.
         """
-        return self._registry.find(world, topic).subscription(name)
+        return self._registry.find(tenant, topic).subscription(name)
 
-    def all(self, world: World, topic: str) -> list[Subscription]:
+    def all(self, tenant: Tenant, topic: str) -> list[Subscription]:
         """Return the subscriptions of a topic by name.
 
         Raises: TopicNotExist.
         """
-        found = self._registry.find(world, topic).subscriptions
+        found = self._registry.find(tenant, topic).subscriptions
         return [found[name] for name in sorted(found)]
 
     def page(
-        self, world: World, topic: str, *, prefix: str = "", start: str = "", limit: int | None = None
+        self, tenant: Tenant, topic: str, *, prefix: str = "", start: str = "", limit: int | None = None
     ) -> Page[Subscription]:
         """Return subscriptions by name, from the name *start* on; the page's marker is the name to go on with.
 
@@ -79,10 +79,10 @@ class Subscriptions:
         """
         wanted = limits.LIST_PAGE.default if limit is None else limit
         check_range("x-mns-ret-number", wanted, limits.LIST_PAGE)
-        found = [item for item in self.all(world, topic) if item.name.startswith(prefix) and item.name >= start]
+        found = [item for item in self.all(tenant, topic) if item.name.startswith(prefix) and item.name >= start]
         return cut(found[: wanted + 1], wanted, lambda item: item.name)
 
-    def create(self, world: World, topic: str, name: str, settings: SubscriptionSettings) -> bool:
+    def create(self, tenant: Tenant, topic: str, name: str, settings: SubscriptionSettings) -> bool:
         """Subscribe; tell whether the subscription is new (False: it existed with the same attributes).
 
         A queue that does not exist can be subscribed; deliveries to it fail until it does. Source: assumed.
@@ -90,7 +90,7 @@ class Subscriptions:
         Raises: TopicNotExist, SubscriptionNameInvalid, SubscriptionNameLengthError, InvalidArgument, EndpointInvalid,
         SubscriptionAlreadyExist, SubscriptionNumExceededLimit.
         """
-        live = self._registry.find(world, topic)
+        live = self._registry.find(tenant, topic)
         _check_name(name)
         _check_tag(settings.filter_tag)
         self._check_endpoint(live.topic, settings)
@@ -106,12 +106,12 @@ class Subscriptions:
         self._changed(made)
         return True
 
-    def change(self, world: World, topic: str, name: str, change: SubscriptionChange) -> None:
+    def change(self, tenant: Tenant, topic: str, name: str, change: SubscriptionChange) -> None:
         """Change the attributes a request names; a new strategy counts from the next failure on.
 
         Raises: TopicNotExist, SubscriptionNotExist, InvalidArgument.
         """
-        live = self._registry.find(world, topic)
+        live = self._registry.find(tenant, topic)
         before = live.subscription(name)
         settings = replace(before.settings, **change)
         _check_tag(settings.filter_tag)
@@ -121,13 +121,13 @@ class Subscriptions:
         self._store.put_subscription(changed)
         live.subscriptions[name] = changed
 
-    def delete(self, world: World, topic: str, name: str) -> None:
+    def delete(self, tenant: Tenant, topic: str, name: str) -> None:
         """Unsubscribe; what is on its way to the subscriber is dropped.
 
         What is not there is as good as deleted. Source: assumed; no client knows an error.
         """
         try:
-            live = self._registry.find(world, topic)
+            live = self._registry.find(tenant, topic)
         except TopicNotExist:
             return
         gone = live.subscriptions.pop(name, None)
@@ -145,7 +145,7 @@ class Subscriptions:
         if not isinstance(endpoint, QueueEndpoint):
             return
         try:
-            queue = self._queues.find(topic.world, endpoint.queue).queue
+            queue = self._queues.find(topic.tenant, endpoint.queue).queue
         except QueueNotExist:
             return
         if queue.settings.maximum_message_size < topic.settings.maximum_message_size:

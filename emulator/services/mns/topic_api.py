@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from emulator.dialect.context import Answer
 from emulator.services.mns.call import Call, Handler
 from emulator.services.mns.message_wire import render_receipt
 from emulator.services.mns.queue_wire import read_marker
@@ -18,6 +17,7 @@ from emulator.services.mns.topic_wire import (
     render_topics,
 )
 from emulator.services.mns.wire import read_query_int
+from emulator.wire.request import Answer
 
 
 class TopicApi:
@@ -44,59 +44,59 @@ class TopicApi:
     # --- topics --------------------------------------------------------------------------------------------------
 
     def _create(self, call: Call) -> Answer:
-        is_new = self._topics.create(call.world, call.name, read_topic(call.request.body))
+        is_new = self._topics.create(call.tenant, call.name, read_topic(call.request.body))
         # with both statuses: the Python client needs the address of a topic that was there already
         return call.answer(201 if is_new else 204, location=f"{call.base}/topics/{call.name}")
 
     def _set_attributes(self, call: Call) -> Answer:
-        self._topics.view(call.world, call.name)  # a missing topic is complained about before the body
-        self._topics.change(call.world, call.name, read_topic(call.request.body))
+        self._topics.view(call.tenant, call.name)  # a missing topic is complained about before the body
+        self._topics.change(call.tenant, call.name, read_topic(call.request.body))
         return call.answer(204)
 
     def _get_attributes(self, call: Call) -> Answer:
-        return call.answer(200, render_topic(self._topics.view(call.world, call.name)))
+        return call.answer(200, render_topic(self._topics.view(call.tenant, call.name)))
 
     def _delete(self, call: Call) -> Answer:
-        self._topics.delete(call.world, call.name)
+        self._topics.delete(call.tenant, call.name)
         return call.answer(204)
 
     def _list(self, call: Call) -> Answer:
         prefix, start, limit, with_meta = _list_headers(call)
-        page = self._topics.page(call.world, prefix=prefix, start=start, limit=limit)
+        page = self._topics.page(call.tenant, prefix=prefix, start=start, limit=limit)
         return call.answer(200, render_topics(page.items, base=call.base, with_meta=with_meta, marker=page.next_marker))
 
     def _publish(self, call: Call) -> Answer:
-        self._topics.view(call.world, call.name)
-        receipt = self._service.publish_draft(call.world, call.name, read_publish(call.request.body))
+        self._topics.view(call.tenant, call.name)
+        receipt = self._service.publish_draft(call.tenant, call.name, read_publish(call.request.body))
         call.context.about = {"message_id": receipt.message_id}
         return call.answer(201, render_receipt(receipt))
 
     # --- subscriptions -------------------------------------------------------------------------------------------
 
     def _subscribe(self, call: Call) -> Answer:
-        self._topics.view(call.world, call.name)
+        self._topics.view(call.tenant, call.name)
         settings = read_subscription(call.request.body)
-        is_new = self._subscriptions.create(call.world, call.name, call.subscription, settings)
+        is_new = self._subscriptions.create(call.tenant, call.name, call.subscription, settings)
         location = f"{call.base}/topics/{call.name}/subscriptions/{call.subscription}"
         return call.answer(201 if is_new else 204, location=location)
 
     def _set_subscription(self, call: Call) -> Answer:
-        self._subscriptions.get(call.world, call.name, call.subscription)
+        self._subscriptions.get(call.tenant, call.name, call.subscription)
         change = read_subscription_change(call.request.body)
-        self._subscriptions.change(call.world, call.name, call.subscription, change)
+        self._subscriptions.change(call.tenant, call.name, call.subscription, change)
         return call.answer(204)
 
     def _get_subscription(self, call: Call) -> Answer:
-        found = self._subscriptions.get(call.world, call.name, call.subscription)
+        found = self._subscriptions.get(call.tenant, call.name, call.subscription)
         return call.answer(200, render_subscription(found))
 
     def _unsubscribe(self, call: Call) -> Answer:
-        self._subscriptions.delete(call.world, call.name, call.subscription)
+        self._subscriptions.delete(call.tenant, call.name, call.subscription)
         return call.answer(204)
 
     def _list_subscriptions(self, call: Call) -> Answer:
         prefix, start, limit, with_meta = _list_headers(call)
-        page = self._subscriptions.page(call.world, call.name, prefix=prefix, start=start, limit=limit)
+        page = self._subscriptions.page(call.tenant, call.name, prefix=prefix, start=start, limit=limit)
         body = render_subscriptions(page.items, base=call.base, with_meta=with_meta, marker=page.next_marker)
         return call.answer(200, body)
 

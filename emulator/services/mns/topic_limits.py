@@ -3,7 +3,7 @@
 Source: MNS limits page, HttpEndpoint and NotifyStrategy pages; what is marked "assumed" is not documented.
 """
 
-from emulator.kernel.limits import Range
+from emulator.kernel.paging import Range
 
 # --- topics and subscriptions ------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import Literal, NewType, TypedDict
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.mns import limits
 from emulator.services.mns.model import Encryption, Properties, RateLimit
 
@@ -66,7 +66,7 @@ class Topic:
     """A topic as it is stored."""
 
     topic_id: TopicId
-    world: World
+    tenant: Tenant
     name: str
     settings: TopicSettings
     created_at: Millis
@@ -125,7 +125,7 @@ class Subscription:
 
     subscription_id: SubscriptionId
     topic_id: TopicId
-    world: World
+    tenant: Tenant
     topic_name: str
     name: str
     settings: SubscriptionSettings

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 
 
 class FunctionRefused(Exception):
@@ -12,7 +12,7 @@ class FunctionRefused(Exception):
 class FunctionInvoker(Protocol):
     """Runs functions for the subscriptions their triggers have made."""
 
-    async def invoke_async(self, world: World, arn: str, event: bytes, key: str) -> None:
+    async def invoke_async(self, tenant: Tenant, arn: str, event: bytes, key: str) -> None:
         """Hand an event over; return once it is accepted and will be run without anybody waiting.
 
         *arn* is ``acs:fc:{region}:{account}:services/{service}[.{qualifier}]/functions/{function}`` or

@@ -3,7 +3,7 @@
 Everything here can be made again from the tables; it is dropped when a commit fails.
 """
 
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.mns.topic_errors import SubscriptionNotExist, TopicNotExist
 from emulator.services.mns.topic_model import Subscription, SubscriptionId, Topic, TopicId
 from emulator.services.mns.topic_store import TopicsStore
@@ -43,15 +43,15 @@ class TopicRegistry:
         self._by_id: dict[TopicId, LiveTopic] = {}
         database.on_rollback(self.forget)
 
-    def find(self, world: World, name: str) -> LiveTopic:
+    def find(self, tenant: Tenant, name: str) -> LiveTopic:
         """Return a topic.
 
         Raises: TopicNotExist.
         """
-        live = self._by_name.get((world.account, world.region, name))
+        live = self._by_name.get((tenant.account, tenant.region, name))
         if live is not None:
             return live
-        topic = self._store.topic(world, name)
+        topic = self._store.topic(tenant, name)
         if topic is None:
             raise TopicNotExist
         return self.keep(topic)
@@ -59,7 +59,7 @@ class TopicRegistry:
     def keep(self, topic: Topic) -> LiveTopic:
         """Take a stored topic into use."""
         live = LiveTopic(topic, self._store.subscriptions(topic))
-        self._by_name[topic.world.account, topic.world.region, topic.name] = live
+        self._by_name[topic.tenant.account, topic.tenant.region, topic.name] = live
         self._by_id[topic.topic_id] = live
         return live
 
@@ -86,7 +86,7 @@ class TopicRegistry:
 
     def drop(self, topic: Topic) -> None:
         """Forget a deleted topic."""
-        self._by_name.pop((topic.world.account, topic.world.region, topic.name), None)
+        self._by_name.pop((topic.tenant.account, topic.tenant.region, topic.name), None)
         self._by_id.pop(topic.topic_id, None)
 
     def forget(self) -> None:

@@ -1,4 +1,4 @@
-"""Topics as one object: topics, subscriptions, publishing and deliveries of every world, over one database."""
+"""Topics as one object: topics, subscriptions, publishing and deliveries of every tenant, over one database."""
 
 import json
 import logging
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from emulator.kernel.clock import Clock
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.services.mns.carrying import Carrier
@@ -120,15 +120,15 @@ class TopicService:
 
     # --- publishing ----------------------------------------------------------------------------------------------
 
-    def publish_draft(self, world: World, topic: str, draft: PublishDraft) -> MessageReceipt:
+    def publish_draft(self, tenant: Tenant, topic: str, draft: PublishDraft) -> MessageReceipt:
         """Publish a message.
 
         Raises: as `Publishing.publish`.
         """
-        return self._publishing.publish(world, topic, draft)
+        return self._publishing.publish(tenant, topic, draft)
 
     def publish(
-        self, world: World, topic: str, body: bytes | str, tag: str | None = None, attributes: str | None = None
+        self, tenant: Tenant, topic: str, body: bytes | str, tag: str | None = None, attributes: str | None = None
     ) -> MessageReceipt:
         """Publish a message for another service; bytes are read as UTF-8, *attributes* is the text of a JSON object.
 
@@ -137,26 +137,26 @@ class TopicService:
         text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
         clean = text if text.isascii() else text.encode("utf-8", "replace").decode()
         draft = PublishDraft(body=clean, tag=tag, attributes=_attributes(attributes))
-        receipt = self._publishing.publish(world, topic, draft)
+        receipt = self._publishing.publish(tenant, topic, draft)
         fields = {"message_id": receipt.message_id, "topic": topic}
         _log.info("message %(message_id)s is published to topic %(topic)s", fields)
         return receipt
 
     # --- for people who look -------------------------------------------------------------------------------------
 
-    def list_deliveries(self, world: World, topic: str, subscription: str, limit: int = 100) -> list[DeliveryReport]:
+    def list_deliveries(self, tenant: Tenant, topic: str, subscription: str, limit: int = 100) -> list[DeliveryReport]:
         """Return the pending deliveries of a subscription, the next first, then the ended ones, newest first.
 
         Ended ones are remembered until the emulator stops, fifty of each subscription.
 
         Raises: TopicNotExist, SubscriptionNotExist.
         """
-        found = self.subscriptions.get(world, topic, subscription)
+        found = self.subscriptions.get(tenant, topic, subscription)
         return self._courier.reports(found.subscription_id, limit)
 
-    def outbox(self, world: World, limit: int = 100) -> list[OutboxEntry]:
+    def outbox(self, tenant: Tenant, limit: int = 100) -> list[OutboxEntry]:
         """Return the mails, short messages and mobile notifications that were not sent, newest first."""
-        return self._outbox.entries(world, limit)
+        return self._outbox.entries(tenant, limit)
 
     @property
     def store(self) -> SqliteTopicStore:

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.mns.model import Encryption, RateLimit
 from emulator.services.mns.properties import restored, stored
 from emulator.services.mns.topic_model import (
@@ -67,30 +67,30 @@ class SqliteTopicStore:
 
     # --- topics --------------------------------------------------------------------------------------------------
 
-    def topic(self, world: World, name: str) -> Topic | None:
+    def topic(self, tenant: Tenant, name: str) -> Topic | None:
         """Return a topic."""
         row = self._database.read(
-            f"{_TOPIC} WHERE account = ? AND region = ? AND name = ?", (world.account, world.region, name)
+            f"{_TOPIC} WHERE account = ? AND region = ? AND name = ?", (tenant.account, tenant.region, name)
         ).fetchone()
         return _topic(row) if row else None
 
-    def topics(self, world: World, *, prefix: str, start: str, limit: int) -> list[Topic]:
+    def topics(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[Topic]:
         """Return at most *limit* topics whose name starts with *prefix*, from the name *start* on, ordered by name."""
         rows = self._database.read(
             f"{_TOPIC} WHERE account = ? AND region = ? AND name >= ? AND name < ? ORDER BY name LIMIT ?",
-            (world.account, world.region, max(prefix, start), prefix + _ABOVE_ALL_NAMES, limit),
+            (tenant.account, tenant.region, max(prefix, start), prefix + _ABOVE_ALL_NAMES, limit),
         )
         return [_topic(row) for row in rows]
 
-    def add_topic(self, world: World, name: str, settings: TopicSettings, now: Millis) -> Topic:
+    def add_topic(self, tenant: Tenant, name: str, settings: TopicSettings, now: Millis) -> Topic:
         """Store a new topic."""
         number = self._insert(
             f"INSERT INTO mns_topics (account, region, name, created_at, modified_at, {_TOPIC_SETTINGS}) "  # noqa: S608 - constants
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (world.account, world.region, name, now, now, *_topic_values(settings)),
+            (tenant.account, tenant.region, name, now, now, *_topic_values(settings)),
         )
         return Topic(
-            topic_id=TopicId(number), world=world, name=name, settings=settings, created_at=now, modified_at=now
+            topic_id=TopicId(number), tenant=tenant, name=name, settings=settings, created_at=now, modified_at=now
         )
 
     def put_topic(self, topic: Topic) -> None:
@@ -126,7 +126,7 @@ class SqliteTopicStore:
         return Subscription(
             subscription_id=SubscriptionId(number),
             topic_id=topic.topic_id,
-            world=topic.world,
+            tenant=topic.tenant,
             topic_name=topic.name,
             name=name,
             settings=settings,
@@ -274,28 +274,28 @@ class SqliteTopicStore:
 
     # --- outbox --------------------------------------------------------------------------------------------------
 
-    def add_outbox(self, world: World, entry: OutboxEntry, keep: int) -> None:
+    def add_outbox(self, tenant: Tenant, entry: OutboxEntry, keep: int) -> None:
         """Store an entry and drop the oldest beyond *keep*."""
         self._database.write(
             "INSERT INTO mns_outbox (account, region, kind, address, topic, subscription, message_id, body, details, "
             "recorded_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                world.account, world.region, entry.kind, entry.address, entry.topic_name, entry.subscription_name,
+                tenant.account, tenant.region, entry.kind, entry.address, entry.topic_name, entry.subscription_name,
                 entry.message_id, entry.body, json.dumps(entry.details), entry.recorded_at,
             ),
         )  # fmt: skip
         self._database.write(
             "DELETE FROM mns_outbox WHERE account = ?1 AND region = ?2 AND id <= "
             "(SELECT id FROM mns_outbox WHERE account = ?1 AND region = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)",
-            (world.account, world.region, keep),
+            (tenant.account, tenant.region, keep),
         )
 
-    def outbox(self, world: World, limit: int) -> list[OutboxEntry]:
+    def outbox(self, tenant: Tenant, limit: int) -> list[OutboxEntry]:
         """Return the newest entries, newest first."""
         rows = self._database.read(
             "SELECT kind, address, topic, subscription, message_id, body, details, recorded_at FROM mns_outbox "
             "WHERE account = ? AND region = ? ORDER BY id DESC LIMIT ?",
-            (world.account, world.region, limit),
+            (tenant.account, tenant.region, limit),
         )
         return [
             OutboxEntry(
@@ -313,26 +313,26 @@ class SqliteTopicStore:
 
     # --- management API ------------------------------------------------------------------------------------------
 
-    def open_setting(self, world: World, name: str) -> object | None:
+    def open_setting(self, tenant: Tenant, name: str) -> object | None:
         """Return a value, or None."""
         row = self._database.read(
             "SELECT content FROM mns_open_settings WHERE account = ? AND region = ? AND name = ?",
-            (world.account, world.region, name),
+            (tenant.account, tenant.region, name),
         ).fetchone()
         return json.loads(row[0]) if row else None
 
-    def open_settings(self, world: World, prefix: str) -> list[object]:
+    def open_settings(self, tenant: Tenant, prefix: str) -> list[object]:
         """Return the values whose name starts with *prefix*, ordered by name."""
         rows = self._database.read(
             "SELECT content FROM mns_open_settings WHERE account = ? AND region = ? AND name >= ? AND name < ? "
             "ORDER BY name",
-            (world.account, world.region, prefix, prefix + _ABOVE_ALL_NAMES),
+            (tenant.account, tenant.region, prefix, prefix + _ABOVE_ALL_NAMES),
         )
         return [json.loads(content) for (content,) in rows]
 
-    def put_open_setting(self, world: World, name: str, value: object | None) -> None:
+    def put_open_setting(self, tenant: Tenant, name: str, value: object | None) -> None:
         """Store a value; None removes it."""
-        key = (world.account, world.region, name)
+        key = (tenant.account, tenant.region, name)
         if value is None:
             self._database.write("DELETE FROM mns_open_settings WHERE account = ? AND region = ? AND name = ?", key)
             return
@@ -352,7 +352,7 @@ def _topic(row: tuple[Any, ...]) -> Topic:
     number, account, region, name, created_at, modified_at, size, logging, fifo, encryption, tags = row
     return Topic(
         topic_id=TopicId(number),
-        world=World(AccountId(account), Region(region)),
+        tenant=Tenant(AccountId(account), Region(region)),
         name=name,
         settings=TopicSettings(
             maximum_message_size=size,
@@ -382,7 +382,7 @@ def _subscription(row: tuple[Any, ...]) -> Subscription:
     return Subscription(
         subscription_id=SubscriptionId(number),
         topic_id=TopicId(topic),
-        world=World(AccountId(account), Region(region)),
+        tenant=Tenant(AccountId(account), Region(region)),
         topic_name=topic_name,
         name=name,
         settings=SubscriptionSettings(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.mns.topic_model import (
     Delivery,
     DeliveryId,
@@ -24,15 +24,15 @@ from emulator.services.mns.topic_model import (
 class TopicStore(Protocol):
     """Topics and their subscriptions."""
 
-    def topic(self, world: World, name: str) -> Topic | None:
+    def topic(self, tenant: Tenant, name: str) -> Topic | None:
         """Return a topic."""
         ...
 
-    def topics(self, world: World, *, prefix: str, start: str, limit: int) -> list[Topic]:
+    def topics(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[Topic]:
         """Return at most *limit* topics whose name starts with *prefix*, from the name *start* on, ordered by name."""
         ...
 
-    def add_topic(self, world: World, name: str, settings: TopicSettings, now: Millis) -> Topic:
+    def add_topic(self, tenant: Tenant, name: str, settings: TopicSettings, now: Millis) -> Topic:
         """Store a new topic."""
         ...
 
@@ -130,11 +130,11 @@ class DeliveryStore(Protocol):
 class OutboxStore(Protocol):
     """What was recorded instead of being sent."""
 
-    def add_outbox(self, world: World, entry: OutboxEntry, keep: int) -> None:
+    def add_outbox(self, tenant: Tenant, entry: OutboxEntry, keep: int) -> None:
         """Store an entry and drop the oldest beyond *keep*."""
         ...
 
-    def outbox(self, world: World, limit: int) -> list[OutboxEntry]:
+    def outbox(self, tenant: Tenant, limit: int) -> list[OutboxEntry]:
         """Return the newest entries, newest first."""
         ...
 
@@ -142,15 +142,15 @@ class OutboxStore(Protocol):
 class OpenSettingsStore(Protocol):
     """What only the management API knows, as JSON values by name."""
 
-    def open_setting(self, world: World, name: str) -> object | None:
+    def open_setting(self, tenant: Tenant, name: str) -> object | None:
         """Return a value, or None."""
         ...
 
-    def open_settings(self, world: World, prefix: str) -> list[object]:
+    def open_settings(self, tenant: Tenant, prefix: str) -> list[object]:
         """Return the values whose name starts with *prefix*, ordered by name."""
         ...
 
-    def put_open_setting(self, world: World, name: str, value: object | None) -> None:
+    def put_open_setting(self, tenant: Tenant, name: str, value: object | None) -> None:
         """Store a value; None removes it."""
         ...
 

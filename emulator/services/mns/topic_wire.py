@@ -171,9 +171,9 @@ def _topic(view: TopicView, indent: str) -> str:
 def _subscription(subscription: Subscription, indent: str) -> str:
     settings = subscription.settings
     values: list[tuple[str, str | int]] = [
-        ("TopicOwner", subscription.world.account),
+        ("TopicOwner", subscription.tenant.account),
         ("TopicName", subscription.topic_name),
-        ("Subscriber", subscription.world.account),
+        ("Subscriber", subscription.tenant.account),
         ("SubscriptionName", subscription.name),
         ("Endpoint", settings.endpoint),
         *([("FilterTag", settings.filter_tag)] if settings.filter_tag else []),

@@ -9,10 +9,10 @@ from base64 import b64encode
 from hashlib import md5
 from urllib.parse import unquote
 
-from emulator.dialect.xml import Element, MalformedXml, escape, parse, render
 from emulator.http.message import Request, Response
 from emulator.kernel.errors import ServiceError
 from emulator.services.mns.errors import InvalidArgument, InvalidDegist, MalformedXML, SchemaViolation
+from emulator.wire.xml import Element, MalformedXml, escape, parse, render
 
 NAMESPACE = "http://mns.aliyuncs.com/doc/v1"
 VERSION = "2015-06-06"

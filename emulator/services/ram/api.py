@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable
 
-from emulator.auth.permissions.judge import Demand
-from emulator.dialect.context import RequestContext
-from emulator.dialect.rpc import Parameters, RpcFront
+from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
 from emulator.services.ram import rights
 from emulator.services.ram.policy_api import PolicyApi
 from emulator.services.ram.role_api import RoleApi
 from emulator.services.ram.service import AccessManagement
 from emulator.services.ram.user_api import UserApi
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Parameters, RpcFront
 
 VERSION = "2015-05-01"
 
@@ -26,7 +26,7 @@ class RamFront(RpcFront):
         }
         super().__init__("ram", VERSION, operations, ids, upper_case_ids=True)
 
-    def rights(self, operation: str, parameters: Parameters, context: RequestContext) -> Iterable[Demand]:
+    def rights(self, operation: str, parameters: Parameters, context: OperationRequest) -> Iterable[Demand]:
         """Return the rights that a call of *operation* needs."""
         own_user = context.principal.arn.partition(":user/")[2] if context.principal else ""
-        return rights.demands(context.world.account, operation, parameters, own_user)
+        return rights.demands(context.tenant.account, operation, parameters, own_user)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from emulator.auth.permissions.conditions import Facts
-from emulator.auth.permissions.judge import Demand, Verdict, judge, trusts
+from emulator.auth.permissions.judge import Verdict, judge, trusts
 from emulator.auth.permissions.policy import Policy, parse_policy, parse_trust_policy
-from emulator.kernel.identity import AccountId, Principal
+from emulator.kernel.identity import AccountId, Demand, Principal
 from emulator.services.ram.model import Holder, HolderKind, role_arn
 from emulator.services.ram.service import AccessManagement
 

@@ -17,7 +17,7 @@ Source: RAM "Error messages"; the texts are the service's. "assumed" marks the r
 
 from functools import cache
 
-from emulator.dialect.pop_errors import PopError
+from emulator.wire.pop_errors import PopError
 
 
 class RamError(PopError):

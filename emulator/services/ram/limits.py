@@ -3,7 +3,7 @@
 Source: RAM, "Limits" and the API reference; those of the older reference are smaller.
 """
 
-from emulator.kernel.limits import Range
+from emulator.kernel.paging import Range
 
 USERS = 1_000
 GROUPS = 300

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.dialect.context import RequestContext
-from emulator.dialect.dates import iso_seconds
-from emulator.dialect.rpc import Operation, Parameters, Reply
 from emulator.kernel.identity import AccountId, stable_id
 from emulator.services.ram import limits, wire
 from emulator.services.ram.model import Attachment, Holder, HolderKind, PolicyInfo, PolicyType, role_arn
 from emulator.services.ram.policies import Policies
 from emulator.services.ram.roles import Roles
 from emulator.services.ram.users import Users
+from emulator.wire.dates import iso_seconds
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Operation, Parameters, Reply
 
 
 class PolicyApi:
@@ -46,15 +46,15 @@ class PolicyApi:
 
     # --- policies ------------------------------------------------------------------------------------------------
 
-    def _create(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _create(self, context: OperationRequest, parameters: Parameters) -> Reply:
         name = wire.policy_name(parameters)
         document = wire.required(parameters, "PolicyDocument")
         description = wire.text(parameters, "Description", limits.DESCRIPTION_LENGTH)
-        policy = self._policies.create(context.world.account, name, description, document, context.now)
+        policy = self._policies.create(context.tenant.account, name, description, document, context.now)
         return {"Policy": wire.render_policy(policy, 0)}
 
-    def _get(self, context: RequestContext, parameters: Parameters) -> Reply:
-        account = context.world.account
+    def _get(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        account = context.tenant.account
         policy = self._policies.get(account, wire.policy_type(parameters), wire.policy_name(parameters))
         version = wire.in_force(policy, self._policies.versions(account, policy.type, policy.name))
         return {
@@ -62,12 +62,12 @@ class PolicyApi:
             "DefaultPolicyVersion": wire.render_version(policy, version),
         }
 
-    def _list(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _list(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """List policies by type and name; the marker is the name of the last one and, so that it is unique, its type.
 
         A policy of the account never has the name of one of the system.
         """
-        account = context.world.account
+        account = context.tenant.account
         kind = wire.policy_type(parameters) if parameters.get("PolicyType") else None
         everything = self._policies.all(account, kind)
         counts = self._policies.counts(account)
@@ -84,15 +84,15 @@ class PolicyApi:
             ("Policies", "Policy"),
         )
 
-    def _describe(self, context: RequestContext, parameters: Parameters) -> Reply:
-        account = context.world.account
+    def _describe(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        account = context.tenant.account
         description = wire.text(parameters, "NewDescription", limits.DESCRIPTION_LENGTH)
         policy = self._policies.describe(account, wire.policy_name(parameters), description, context.now)
         return {"Policy": self._shown(account, policy)}
 
-    def _delete(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _delete(self, context: OperationRequest, parameters: Parameters) -> Reply:
         with_versions = wire.flag(parameters, "CascadingDelete")
-        self._policies.delete(context.world.account, wire.policy_name(parameters), with_versions=with_versions)
+        self._policies.delete(context.tenant.account, wire.policy_name(parameters), with_versions=with_versions)
         return {}
 
     def _shown(self, account: AccountId, policy: PolicyInfo) -> dict[str, Any]:
@@ -100,8 +100,8 @@ class PolicyApi:
 
     # --- versions ------------------------------------------------------------------------------------------------
 
-    def _create_version(self, context: RequestContext, parameters: Parameters) -> Reply:
-        account, name = context.world.account, wire.policy_name(parameters)
+    def _create_version(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        account, name = context.tenant.account, wire.policy_name(parameters)
         version = self._policies.add_version(
             account,
             name,
@@ -113,31 +113,31 @@ class PolicyApi:
         policy = self._policies.get(account, PolicyType.CUSTOM, name)
         return {"PolicyVersion": wire.render_version(policy, version)}
 
-    def _get_version(self, context: RequestContext, parameters: Parameters) -> Reply:
-        account, kind, name = context.world.account, wire.policy_type(parameters), wire.policy_name(parameters)
+    def _get_version(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        account, kind, name = context.tenant.account, wire.policy_type(parameters), wire.policy_name(parameters)
         version = self._policies.version(account, kind, name, wire.version_number(parameters))
         return {"PolicyVersion": wire.render_version(self._policies.get(account, kind, name), version)}
 
-    def _list_versions(self, context: RequestContext, parameters: Parameters) -> Reply:
-        account, kind, name = context.world.account, wire.policy_type(parameters), wire.policy_name(parameters)
+    def _list_versions(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        account, kind, name = context.tenant.account, wire.policy_type(parameters), wire.policy_name(parameters)
         policy = self._policies.get(account, kind, name)
         versions = self._policies.versions(account, kind, name)
         return {"PolicyVersions": {"PolicyVersion": [wire.render_version(policy, each) for each in versions]}}
 
-    def _delete_version(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _delete_version(self, context: OperationRequest, parameters: Parameters) -> Reply:
         name, number = wire.policy_name(parameters), wire.version_number(parameters)
-        self._policies.delete_version(context.world.account, name, number)
+        self._policies.delete_version(context.tenant.account, name, number)
         return {}
 
-    def _set_default(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _set_default(self, context: OperationRequest, parameters: Parameters) -> Reply:
         name, number = wire.policy_name(parameters), wire.version_number(parameters)
-        self._policies.set_default(context.world.account, name, number, context.now)
+        self._policies.set_default(context.tenant.account, name, number, context.now)
         return {}
 
     # --- attachments ---------------------------------------------------------------------------------------------
 
     def _attach(self, kind: HolderKind) -> Operation:
-        def operation(context: RequestContext, parameters: Parameters) -> Reply:
+        def operation(context: OperationRequest, parameters: Parameters) -> Reply:
             policy_type, policy = wire.policy_type(parameters), wire.policy_name(parameters)
             self._policies.attach(_holder(context, kind, parameters), policy_type, policy, context.now)
             return {}
@@ -145,7 +145,7 @@ class PolicyApi:
         return operation
 
     def _detach(self, kind: HolderKind) -> Operation:
-        def operation(context: RequestContext, parameters: Parameters) -> Reply:
+        def operation(context: OperationRequest, parameters: Parameters) -> Reply:
             policy_type, policy = wire.policy_type(parameters), wire.policy_name(parameters)
             self._policies.detach(_holder(context, kind, parameters), policy_type, policy)
             return {}
@@ -153,7 +153,7 @@ class PolicyApi:
         return operation
 
     def _list_attached(self, kind: HolderKind) -> Operation:
-        def operation(context: RequestContext, parameters: Parameters) -> Reply:
+        def operation(context: OperationRequest, parameters: Parameters) -> Reply:
             shown = [
                 {
                     "PolicyType": policy.type.value,
@@ -168,8 +168,8 @@ class PolicyApi:
 
         return operation
 
-    def _entities(self, context: RequestContext, parameters: Parameters) -> Reply:
-        account = context.world.account
+    def _entities(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        account = context.tenant.account
         attachments = self._policies.holders(account, wire.policy_type(parameters), wire.policy_name(parameters))
         shown: dict[HolderKind, list[dict[str, Any]]] = {kind: [] for kind in HolderKind}
         for each in attachments:
@@ -196,5 +196,5 @@ class PolicyApi:
                 return {"RoleName": name, "RoleId": role_id, "Arn": arn, "Description": description, **since}
 
 
-def _holder(context: RequestContext, kind: HolderKind, parameters: Parameters) -> Holder:
-    return Holder(account=context.world.account, kind=kind, name=wire.entity_name(parameters, f"{kind}Name"))
+def _holder(context: OperationRequest, kind: HolderKind, parameters: Parameters) -> Holder:
+    return Holder(account=context.tenant.account, kind=kind, name=wire.entity_name(parameters, f"{kind}Name"))

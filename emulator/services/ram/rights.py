@@ -6,8 +6,7 @@ its own access keys follows from its policies as everything else (assumed).
 
 from collections.abc import Iterator, Mapping
 
-from emulator.auth.permissions.judge import Demand
-from emulator.kernel.identity import AccountId
+from emulator.kernel.identity import AccountId, Demand
 
 _KINDS = (("RoleName", "role"), ("UserName", "user"), ("GroupName", "group"))
 _WITHOUT_NAME = {

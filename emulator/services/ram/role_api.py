@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from emulator.dialect.context import RequestContext
-from emulator.dialect.rpc import Operation, Parameters, Reply
 from emulator.services.ram import limits, wire
 from emulator.services.ram.roles import Roles
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Operation, Parameters, Reply
 
 
 class RoleApi:
@@ -21,26 +21,26 @@ class RoleApi:
             "DeleteRole": self._delete,
         }
 
-    def _create(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _create(self, context: OperationRequest, parameters: Parameters) -> Reply:
         name = wire.entity_name(parameters, "RoleName")
         trust = wire.required(parameters, "AssumeRolePolicyDocument")
         description = wire.text(parameters, "Description", limits.DESCRIPTION_LENGTH)
         session_s = wire.session_s(parameters, "MaxSessionDuration") or limits.MAX_SESSION_S.default
-        account = context.world.account
+        account = context.tenant.account
         return {
             "Role": wire.render_role(
                 account, self._roles.create(account, name, description, trust, session_s, context.now)
             )
         }
 
-    def _get(self, context: RequestContext, parameters: Parameters) -> Reply:
-        account = context.world.account
+    def _get(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        account = context.tenant.account
         role = self._roles.get(account, wire.entity_name(parameters, "RoleName"))
         return {"Role": wire.render_role(account, role)}
 
-    def _update(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _update(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """Change what is given; a description may be emptied, a trust policy may not."""
-        account = context.world.account
+        account = context.tenant.account
         role = self._roles.update(
             account,
             wire.entity_name(parameters, "RoleName"),
@@ -53,8 +53,8 @@ class RoleApi:
         )
         return {"Role": wire.render_role(account, role)}
 
-    def _list(self, context: RequestContext, parameters: Parameters) -> Reply:
-        account = context.world.account
+    def _list(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        account = context.tenant.account
         return wire.page(
             parameters,
             lambda after, limit: self._roles.page(account, after, limit),
@@ -62,6 +62,6 @@ class RoleApi:
             ("Roles", "Role"),
         )
 
-    def _delete(self, context: RequestContext, parameters: Parameters) -> Reply:
-        self._roles.delete(context.world.account, wire.entity_name(parameters, "RoleName"))
+    def _delete(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        self._roles.delete(context.tenant.account, wire.entity_name(parameters, "RoleName"))
         return {}

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from emulator.dialect.context import RequestContext
-from emulator.dialect.dates import iso_seconds
-from emulator.dialect.rpc import Operation, Parameters, Reply
 from emulator.services.ram import limits, wire
 from emulator.services.ram.errors import invalid_value, mandatory
 from emulator.services.ram.model import User
 from emulator.services.ram.users import Users
+from emulator.wire.dates import iso_seconds
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Operation, Parameters, Reply
 
 _USER = ":user/"
 
@@ -40,7 +40,7 @@ class UserApi:
 
     # --- users ---------------------------------------------------------------------------------------------------
 
-    def _create(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _create(self, context: OperationRequest, parameters: Parameters) -> Reply:
         name = wire.entity_name(parameters, "UserName")
         user = User(
             name=name,
@@ -51,17 +51,17 @@ class UserApi:
             created_at=context.now,
             updated_at=context.now,
         )
-        account = context.world.account
+        account = context.tenant.account
         return {"User": wire.render_user(account, self._users.create(account, user))}
 
-    def _get(self, context: RequestContext, parameters: Parameters) -> Reply:
-        account = context.world.account
+    def _get(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        account = context.tenant.account
         user = self._users.get(account, wire.entity_name(parameters, "UserName"))
         return {"User": wire.render_user(account, user)}
 
-    def _update(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _update(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """Change what is given."""
-        account = context.world.account
+        account = context.tenant.account
         name = wire.entity_name(parameters, "UserName")
         user = self._users.get(account, name)
 
@@ -79,8 +79,8 @@ class UserApi:
         )
         return {"User": wire.render_user(account, self._users.update(account, name, changed))}
 
-    def _list(self, context: RequestContext, parameters: Parameters) -> Reply:
-        account = context.world.account
+    def _list(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        account = context.tenant.account
         return wire.page(
             parameters,
             lambda after, limit: self._users.page(account, after, limit),
@@ -88,48 +88,48 @@ class UserApi:
             ("Users", "User"),
         )
 
-    def _delete(self, context: RequestContext, parameters: Parameters) -> Reply:
-        self._users.delete(context.world.account, wire.entity_name(parameters, "UserName"))
+    def _delete(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        self._users.delete(context.tenant.account, wire.entity_name(parameters, "UserName"))
         return {}
 
     # --- access keys ---------------------------------------------------------------------------------------------
 
-    def _create_key(self, context: RequestContext, parameters: Parameters) -> Reply:
-        key = self._users.create_key(context.world.account, _user_name(context, parameters), context.now)
+    def _create_key(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        key = self._users.create_key(context.tenant.account, _user_name(context, parameters), context.now)
         return {"AccessKey": {**wire.render_key(key), "AccessKeySecret": key.secret}}
 
-    def _list_keys(self, context: RequestContext, parameters: Parameters) -> Reply:
-        keys = self._users.keys(context.world.account, _user_name(context, parameters))
+    def _list_keys(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        keys = self._users.keys(context.tenant.account, _user_name(context, parameters))
         return {"AccessKeys": {"AccessKey": [wire.render_key(key) for key in keys]}}
 
-    def _update_key(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _update_key(self, context: OperationRequest, parameters: Parameters) -> Reply:
         key_id = wire.required(parameters, "UserAccessKeyId")
         status = wire.required(parameters, "Status")
         if status not in {"Active", "Inactive"}:
             raise invalid_value("Status")
         name = _user_name(context, parameters)
-        self._users.switch_key(context.world.account, name, key_id, active=status == "Active")
+        self._users.switch_key(context.tenant.account, name, key_id, active=status == "Active")
         return {}
 
-    def _delete_key(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _delete_key(self, context: OperationRequest, parameters: Parameters) -> Reply:
         key_id = wire.required(parameters, "UserAccessKeyId")
-        self._users.delete_key(context.world.account, _user_name(context, parameters), key_id)
+        self._users.delete_key(context.tenant.account, _user_name(context, parameters), key_id)
         return {}
 
     # --- groups --------------------------------------------------------------------------------------------------
 
-    def _create_group(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _create_group(self, context: OperationRequest, parameters: Parameters) -> Reply:
         name = wire.entity_name(parameters, "GroupName")
         comments = wire.text(parameters, "Comments", limits.COMMENTS_LENGTH)
-        group = self._users.create_group(context.world.account, name, comments, context.now)
+        group = self._users.create_group(context.tenant.account, name, comments, context.now)
         return {"Group": wire.render_group(group)}
 
-    def _get_group(self, context: RequestContext, parameters: Parameters) -> Reply:
-        group = self._users.group(context.world.account, wire.entity_name(parameters, "GroupName"))
+    def _get_group(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        group = self._users.group(context.tenant.account, wire.entity_name(parameters, "GroupName"))
         return {"Group": wire.render_group(group)}
 
-    def _list_groups(self, context: RequestContext, parameters: Parameters) -> Reply:
-        account = context.world.account
+    def _list_groups(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        account = context.tenant.account
         return wire.page(
             parameters,
             lambda after, limit: self._users.groups(account, after, limit),
@@ -137,30 +137,30 @@ class UserApi:
             ("Groups", "Group"),
         )
 
-    def _delete_group(self, context: RequestContext, parameters: Parameters) -> Reply:
-        self._users.delete_group(context.world.account, wire.entity_name(parameters, "GroupName"))
+    def _delete_group(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        self._users.delete_group(context.tenant.account, wire.entity_name(parameters, "GroupName"))
         return {}
 
-    def _join(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _join(self, context: OperationRequest, parameters: Parameters) -> Reply:
         user, group = wire.entity_name(parameters, "UserName"), wire.entity_name(parameters, "GroupName")
-        self._users.join(context.world.account, user, group, context.now)
+        self._users.join(context.tenant.account, user, group, context.now)
         return {}
 
-    def _leave(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _leave(self, context: OperationRequest, parameters: Parameters) -> Reply:
         user, group = wire.entity_name(parameters, "UserName"), wire.entity_name(parameters, "GroupName")
-        self._users.leave(context.world.account, user, group)
+        self._users.leave(context.tenant.account, user, group)
         return {}
 
-    def _members(self, context: RequestContext, parameters: Parameters) -> Reply:
-        members = self._users.members(context.world.account, wire.entity_name(parameters, "GroupName"))
+    def _members(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        members = self._users.members(context.tenant.account, wire.entity_name(parameters, "GroupName"))
         shown = [
             {"UserName": user.name, "DisplayName": user.display_name, "JoinDate": iso_seconds(joined_at)}
             for user, joined_at in members
         ]
         return {"Users": {"User": shown}, "IsTruncated": False}
 
-    def _groups_of(self, context: RequestContext, parameters: Parameters) -> Reply:
-        groups = self._users.groups_of(context.world.account, wire.entity_name(parameters, "UserName"))
+    def _groups_of(self, context: OperationRequest, parameters: Parameters) -> Reply:
+        groups = self._users.groups_of(context.tenant.account, wire.entity_name(parameters, "UserName"))
         shown = [
             {"GroupName": group.name, "Comments": group.comments, "JoinDate": iso_seconds(joined_at)}
             for group, joined_at in groups
@@ -168,7 +168,7 @@ class UserApi:
         return {"Groups": {"Group": shown}}
 
 
-def _user_name(context: RequestContext, parameters: Parameters) -> str:
+def _user_name(context: OperationRequest, parameters: Parameters) -> str:
     """Return whose keys are meant: the user that is named, else the one that calls.
 
     Raises: Mandatory for the account itself, whose keys are those of the installation.

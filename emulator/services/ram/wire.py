@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from emulator.dialect.dates import iso_seconds
 from emulator.kernel.identity import AccountId, stable_id
 from emulator.kernel.paging import cut
 from emulator.services.ram import limits
@@ -26,6 +25,7 @@ from emulator.services.ram.model import (
     UserKey,
     role_arn,
 )
+from emulator.wire.dates import iso_seconds
 
 Parameters = Mapping[str, str]
 T = TypeVar("T")

@@ -2,17 +2,16 @@
 
 from collections.abc import Iterable
 
-from emulator.auth.permissions.judge import Demand
-from emulator.dialect.context import RequestContext
-from emulator.dialect.facts import facts_of
-from emulator.dialect.rpc import Parameters, Reply, RpcFront, action_of
-from emulator.kernel.identity import AccountId
+from emulator.auth.permissions.conditions import facts_of
+from emulator.kernel.identity import AccountId, Demand
 from emulator.kernel.ids import Ids
 from emulator.services.sts.errors import InvalidDurationSeconds, RoleNotFound
 from emulator.services.sts.limits import DURATION_S
 from emulator.services.sts.ports import RoleDirectory
 from emulator.services.sts.service import TemporaryKeys
 from emulator.services.sts.wire import parse_assume_role, render_assumed_role, render_caller_identity
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Parameters, Reply, RpcFront, action_of
 
 VERSION = "2015-04-01"
 ASSUME_ROLE = "sts:AssumeRole"
@@ -30,17 +29,17 @@ class StsFront(RpcFront):
         self._keys = keys
         self._roles = roles
 
-    def allows_anonymous(self, context: RequestContext) -> bool:
+    def allows_anonymous(self, context: OperationRequest) -> bool:
         """Let the one unsigned action of the real service through, to be told that it does not exist here."""
         return action_of(context).lower() == "assumerolewithoidc"
 
-    def rights(self, operation: str, parameters: Parameters, context: RequestContext) -> Iterable[Demand]:
+    def rights(self, operation: str, parameters: Parameters, context: OperationRequest) -> Iterable[Demand]:
         """Return the right to assume the role; everybody may ask who it is."""
         del context
         role = parameters.get("RoleArn", "")
         return [Demand(ASSUME_ROLE, role)] if operation == "AssumeRole" and role else []
 
-    def _assume_role(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _assume_role(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """Hand out a temporary key for a role's session.
 
         The real service refuses the account's own keys with NoPermission: only users and roles may assume a role.
@@ -50,7 +49,7 @@ class StsFront(RpcFront):
         InvalidDurationSeconds, TooManyKeys.
         """
         request = parse_assume_role(parameters)
-        account = context.world.account
+        account = context.tenant.account
         longest_s = self._longest_session_s(account, request.role) if request.account == account else None
         if longest_s is None:
             raise RoleNotFound(arn=request.role_arn)
@@ -63,15 +62,15 @@ class StsFront(RpcFront):
         )
         return render_assumed_role(request, credentials)
 
-    def _trusts(self, context: RequestContext, role: str) -> bool:
+    def _trusts(self, context: OperationRequest, role: str) -> bool:
         if self._roles is None or context.principal is None:
             return True
-        return self._roles.may_assume(context.world.account, role, context.principal, facts_of(context))
+        return self._roles.may_assume(context.tenant.account, role, context.principal, facts_of(context))
 
     def _longest_session_s(self, account: AccountId, role: str) -> int | None:
         return DURATION_S.high if self._roles is None else self._roles.max_session_s(account, role)
 
-    def _get_caller_identity(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def _get_caller_identity(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """Tell the caller who it is."""
         del parameters
         assert context.principal is not None  # unsigned requests get no further than the unknown action

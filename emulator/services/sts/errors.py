@@ -11,7 +11,7 @@
 Source: the service's error code table.
 """
 
-from emulator.dialect.pop_errors import PopError
+from emulator.wire.pop_errors import PopError
 
 
 class MissingRoleArn(PopError):

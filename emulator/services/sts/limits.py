@@ -1,7 +1,7 @@
 """Every number of the security token service."""
 
 from emulator.kernel.clock import HOUR
-from emulator.kernel.limits import Range
+from emulator.kernel.paging import Range
 
 DURATION_S = Range(900, 43_200, 3_600)
 """How long assumed credentials may last. 43,200 is the most a role can be set to allow."""

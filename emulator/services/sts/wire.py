@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.auth.permissions.policy import MalformedPolicy, parse_policy
-from emulator.dialect.dates import iso_seconds
 from emulator.kernel.identity import AccountId, Principal, stable_id
 from emulator.services.sts.errors import (
     InvalidDurationSeconds,
@@ -17,6 +16,7 @@ from emulator.services.sts.errors import (
 )
 from emulator.services.sts.limits import DURATION_S, POLICY_LENGTH, SESSION_NAME_LENGTH
 from emulator.services.sts.model import AssumeRole, TemporaryCredentials, session_arn
+from emulator.wire.dates import iso_seconds
 
 _ROLE_ARN = re.compile(r"acs:ram::(\d{1,20}):role/([A-Za-z0-9.@_-]{1,64})", re.ASCII)
 _SESSION_NAME = re.compile(r"[A-Za-z0-9.@_-]+", re.ASCII)

@@ -2,10 +2,8 @@
 
 from collections.abc import Awaitable, Iterable
 
-from emulator.auth.permissions.judge import Demand
-from emulator.dialect.context import Answer, RequestContext
-from emulator.dialect.rpc import Operation, Parameters, Reply, RpcFront, version_of
 from emulator.kernel.errors import ServiceError
+from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
 from emulator.services.workflow import limits, rights, wire
 from emulator.services.workflow.errors import (
@@ -22,6 +20,8 @@ from emulator.services.workflow.parking import reply_at_end
 from emulator.services.workflow.schedule_api import ScheduleOperations
 from emulator.services.workflow.service import Workflow
 from emulator.services.workflow.version_api import VersionOperations
+from emulator.wire.request import Answer, OperationRequest
+from emulator.wire.rpc import Operation, Parameters, Reply, RpcFront, version_of
 
 VERSION = "2019-03-15"
 _LONGEST_REQUEST_ID = 128
@@ -52,27 +52,27 @@ class WorkflowFront(RpcFront):
         """Return this service's error for a parameter that is no text."""
         return InvalidArgument(reason=f"{name} is not valid UTF-8.")
 
-    def rights(self, operation: str, parameters: Parameters, context: RequestContext) -> Iterable[Demand]:
+    def rights(self, operation: str, parameters: Parameters, context: OperationRequest) -> Iterable[Demand]:
         """Return the rights that a call of *operation* needs."""
-        return rights.demands(context.world, operation, parameters)
+        return rights.demands(context.tenant, operation, parameters)
 
-    def denied(self, demand: Demand, context: RequestContext) -> ServiceError:
+    def denied(self, demand: Demand, context: OperationRequest) -> ServiceError:
         """Return the error for a caller without the right."""
         del context
         return AccessDenied(action=demand.action, resource=demand.resource)
 
-    def chosen_request_id(self, context: RequestContext) -> str | None:
+    def chosen_request_id(self, context: OperationRequest) -> str | None:
         """Return the parameter ``RequestId``; the answer then carries it.
 
         Source: API reference of Serverless Workflow, pages of 2021 to 2023.
         """
-        for pairs in (context.request.form_pairs, context.request.query_pairs):
+        for pairs in (context.http.form_pairs, context.http.query_pairs):
             for name, value in pairs:
                 if name == "RequestId" and 0 < len(value) <= _LONGEST_REQUEST_ID and value.isprintable():
                     return value
         return None
 
-    def handle(self, context: RequestContext) -> Answer:
+    def handle(self, context: OperationRequest) -> Answer:
         """Run the operation the request names.
 
         Raises: WorkflowError; PopError for what the gateway in front refuses.
@@ -109,46 +109,46 @@ class Operations:
 
     # --- flows ---------------------------------------------------------------------------------------------------
 
-    async def create_flow(self, context: RequestContext, parameters: Parameters) -> Reply:
+    async def create_flow(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """CreateFlow."""
         name = wire.required(parameters, "Name")
         definition = wire.required(parameters, "Definition")
         settings = wire.parse_new_settings(parameters)
-        flow = wire.render_flow(await self._service.flows.create(context.world, name, definition, settings))
+        flow = wire.render_flow(await self._service.flows.create(context.tenant, name, definition, settings))
         del flow["ExternalStorageLocation"]
         return flow
 
-    def describe_flow(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def describe_flow(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """DescribeFlow."""
         name = wire.required(parameters, "Name")
         version = wire.optional(parameters, "FlowVersion")
-        flow = wire.render_flow(self._service.versions.flow_at(context.world, name, version))
+        flow = wire.render_flow(self._service.versions.flow_at(context.tenant, name, version))
         del flow["ExternalStorageLocation"]
         return flow
 
-    async def update_flow(self, context: RequestContext, parameters: Parameters) -> Reply:
+    async def update_flow(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """UpdateFlow: what is absent stays."""
         name = wire.required(parameters, "Name")
         definition = wire.required(parameters, "Definition") if "Definition" in parameters else None
         wire.parse_changed_settings(parameters, FlowSettings())  # values are judged before the flow is looked for
         flow = wire.render_flow(
             await self._service.flows.update(
-                context.world, name, definition, lambda present: wire.parse_changed_settings(parameters, present)
+                context.tenant, name, definition, lambda present: wire.parse_changed_settings(parameters, present)
             )
         )
         for member in ("ExecutionMode", "ResourceGroupId"):
             del flow[member]
         return flow
 
-    def delete_flow(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def delete_flow(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """DeleteFlow."""
-        self._service.flows.delete(context.world, wire.required(parameters, "Name"))
+        self._service.flows.delete(context.tenant, wire.required(parameters, "Name"))
         return {}
 
-    def list_flows(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def list_flows(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """ListFlows."""
         page = self._service.flows.page(
-            context.world,
+            context.tenant,
             wire.whole(parameters, "Limit", limits.LIST_FLOWS),
             wire.optional(parameters, "NextToken"),
             wire.optional(parameters, "ResourceGroupId"),
@@ -160,11 +160,11 @@ class Operations:
 
     # --- executions ----------------------------------------------------------------------------------------------
 
-    def start_execution(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def start_execution(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """StartExecution."""
         flow = wire.required(parameters, "FlowName")
         record = self._service.executions.start(
-            context.world,
+            context.tenant,
             flow,
             wire.optional(parameters, "ExecutionName") or None,
             wire.optional(parameters, "Input"),
@@ -173,63 +173,63 @@ class Operations:
         )
         return wire.render_execution(record)
 
-    def stop_execution(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def stop_execution(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """StopExecution."""
         flow, name = _execution_names(parameters)
         error, cause = wire.parse_failure(parameters)
-        record = self._service.executions.stop(context.world, flow, name, error, cause)
+        record = self._service.executions.stop(context.tenant, flow, name, error, cause)
         return {**wire.render_execution(record), "RoleArn": record.role_arn}
 
-    def describe_execution(self, context: RequestContext, parameters: Parameters) -> Reply | Awaitable[Reply]:
+    def describe_execution(self, context: OperationRequest, parameters: Parameters) -> Reply | Awaitable[Reply]:
         """DescribeExecution: at once, or as soon as the execution ends, at the latest after WaitTimeSeconds."""
         flow, name = _execution_names(parameters)
         wait_s = wire.whole(parameters, "WaitTimeSeconds", limits.LONG_POLL_S)
-        record = self._service.executions.get(context.world, flow, name)
+        record = self._service.executions.get(context.tenant, flow, name)
         if wait_s == 0 or not record.is_open:
             return wire.render_described_execution(record)
-        return reply_at_end(self._service.executions, context.world, record, wait_s, wire.render_described_execution)
+        return reply_at_end(self._service.executions, context.tenant, record, wait_s, wire.render_described_execution)
 
-    def list_executions(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def list_executions(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """ListExecutions."""
         flow = wire.required(parameters, "FlowName")
         limit = wire.whole(parameters, "Limit", limits.LIST_EXECUTIONS)
         metadata_only = wire.parse_flag(parameters, "MetadataOnly")
         criteria = wire.parse_filter(parameters)
         page = self._service.executions.page(
-            context.world, flow, criteria, limit, wire.optional(parameters, "NextToken")
+            context.tenant, flow, criteria, limit, wire.optional(parameters, "NextToken")
         )
         if wire.optional(parameters, "MapRunName"):  # the executions of a map run: there are none in this language
             return wire.render_page("Executions", [], None)
         executions = [wire.render_listed_execution(record, metadata_only=metadata_only) for record in page.items]
         return wire.render_page("Executions", executions, page.next_marker)
 
-    def get_execution_history(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def get_execution_history(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """GetExecutionHistory."""
         flow, name = _execution_names(parameters)
         limit = wire.whole(parameters, "Limit", limits.HISTORY)
         marker = wire.optional(parameters, "NextToken")
         if marker and not (marker.isascii() and marker.isdigit() and len(marker) < 10):
             raise InvalidArgument(reason="NextToken is not one that this operation has returned.")
-        page = self._service.executions.history(context.world, flow, name, limit, int(marker or "1"))
+        page = self._service.executions.history(context.tenant, flow, name, limit, int(marker or "1"))
         return wire.render_page("Events", [wire.render_event(event) for event in page.items], page.next_marker)
 
     # --- reports -------------------------------------------------------------------------------------------------
 
-    def report_task_succeeded(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def report_task_succeeded(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """ReportTaskSucceeded."""
         token = wire.required(parameters, "TaskToken")
         output = wire.required(parameters, "Output")
-        return {"EventId": self._service.reports.succeeded(context.world, token, output)}
+        return {"EventId": self._service.reports.succeeded(context.tenant, token, output)}
 
-    def report_task_failed(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def report_task_failed(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """ReportTaskFailed."""
         token = wire.required(parameters, "TaskToken")
         if not wire.required(parameters, "Error"):
             raise InvalidArgument(reason=f"Error must have 1 to {limits.ERROR_CHARS} characters.")
         error, cause = wire.parse_failure(parameters)
-        return {"EventId": self._service.reports.failed(context.world, token, error, cause)}
+        return {"EventId": self._service.reports.failed(context.tenant, token, error, cause)}
 
-    def describe_regions(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def describe_regions(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """DescribeRegions: the region of the request is all there is."""
         del parameters
         region = context.region

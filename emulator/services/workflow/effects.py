@@ -3,8 +3,7 @@
 import logging
 from typing import Any
 
-from emulator.dialect.dates import iso_millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.tracing import begin
 from emulator.services.workflow.engine.commands import CallService, Result, Submitted
 from emulator.services.workflow.engine.driver import Driver
@@ -19,6 +18,7 @@ from emulator.services.workflow.reports import Reports
 from emulator.services.workflow.store import FlowStore
 from emulator.services.workflow.tasks import TaskCaller, child_of, refused, target_of
 from emulator.services.workflow.waiting import EndWaiters
+from emulator.wire.dates import iso_millis
 
 _log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class Effects:
         def submitted(result: Result) -> None:
             self._engine.post(run.id, Submitted(call.entry, call.attempt, result))
 
-        result = await self._caller.perform(run.world, call, run.key(call.entry, call.attempt), token, submitted)
+        result = await self._caller.perform(run.tenant, call, run.key(call.entry, call.attempt), token, submitted)
         _log.info(
             "execution %(execution)s of flow %(flow)s: task %(step)s, attempt %(attempt)d, %(result)s",
             {
@@ -83,10 +83,10 @@ class Effects:
         if target is None or self._guard is None:
             return None
         try:
-            role = self._executions.get(run.world, run.facts.flow_name, run.facts.execution_name).role_arn
+            role = self._executions.get(run.tenant, run.facts.flow_name, run.facts.execution_name).role_arn
         except WorkflowError:
             role = ""  # the flow has just been deleted, and its rights with it
-        refusal = self._guard.refusal(run.world, role, target)
+        refusal = self._guard.refusal(run.tenant, role, target)
         return refused(target, refusal) if refusal is not None else None
 
     def execution_ended(self, execution: ExecutionId) -> None:
@@ -103,29 +103,29 @@ class Effects:
     def task_abandoned(self, run: Run, call: CallService) -> None:
         """Stop the execution, or the asynchronous call, that a given-up sync task has started."""
         key = run.key(call.entry, call.attempt)
-        self._caller.abandon(run.world, call, key)
+        self._caller.abandon(run.tenant, call, key)
         child = child_of(call, key)
         if child is not None:
             try:
-                self._executions.stop(run.world, *child, "", "The execution that started it has ended.")
+                self._executions.stop(run.tenant, *child, "", "The execution that started it has ended.")
             except WorkflowError as error:
                 _log.debug("child execution %s of %s is not stopped: %s", child, run.facts.execution_name, error)
 
     # --- FlowStarter ---------------------------------------------------------------------------------------------
 
     def start_child(
-        self, world: World, flow: str, execution: str, given: str, callback_token: str, *, own_name: bool
+        self, tenant: Tenant, flow: str, execution: str, given: str, callback_token: str, *, own_name: bool
     ) -> dict[str, Any]:
         """Start an execution for a task and return the members of the reply, but for the definition: it may be long."""
         if not own_name:
             check_name("ExecutionName", execution)  # a name made here is a UUID, which may begin with a digit
         try:
-            record = self._executions.accept(world, flow, execution, given, callback_token)
+            record = self._executions.accept(tenant, flow, execution, given, callback_token)
         except ExecutionAlreadyExists:
             if not own_name:
                 _log.warning("flow %s: a task starts execution %s, which has ended already", flow, execution)
                 raise
-            record = self._executions.get(world, flow, execution)
+            record = self._executions.get(tenant, flow, execution)
         return {
             "FlowName": record.flow_name,
             "Name": record.name,
@@ -148,7 +148,7 @@ class Effects:
             default = {Status.STOPPED: "FnF.ExecutionStopped", Status.TIMED_OUT: "FnF.Timeout"}
             result = Result(error=record.error or default.get(record.status, ""), cause=record.cause)
         try:
-            self._reports.accept(ended.world, ended.callback_token, result, told=execution)
+            self._reports.accept(ended.tenant, ended.callback_token, result, told=execution)
         except WorkflowError as error:
             _log.info("execution %s: its callback token is not told: %s", record.name, error)
             self._engine.told(execution)

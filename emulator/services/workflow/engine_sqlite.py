@@ -6,7 +6,7 @@ from typing import Any
 from emulator.kernel.clock import Millis
 from emulator.services.workflow.model import ExecutionId, LiveExecution, WorldId
 from emulator.services.workflow.store import Changes, Wakeup
-from emulator.services.workflow.worlds import Worlds
+from emulator.services.workflow.tenants import Tenants
 from emulator.storage.database import Database
 
 _ADD_EVENT = (
@@ -26,9 +26,9 @@ _GO_ON = (
 class SqliteEngineStore:
     """Implements `EngineStore`."""
 
-    def __init__(self, database: Database, worlds: Worlds) -> None:
+    def __init__(self, database: Database, tenants: Tenants) -> None:
         self._database = database
-        self._worlds = worlds
+        self._tenants = tenants
 
     def live(self, execution: ExecutionId) -> LiveExecution | None:
         """Return an execution that has not ended."""
@@ -41,8 +41,8 @@ class SqliteEngineStore:
         ).fetchone()
         if row is None:
             return None
-        execution_id, world, *rest = row
-        return LiveExecution(execution_id, self._worlds.by_id(world), WorldId(world), *rest)
+        execution_id, tenant, *rest = row
+        return LiveExecution(execution_id, self._tenants.by_id(tenant), WorldId(tenant), *rest)
 
     def events_after(self, execution: ExecutionId, event: int) -> Iterable[tuple[Any, ...]]:
         """Return (id, type, strand, cause, step, detail, mark, at) of the events after *event*."""

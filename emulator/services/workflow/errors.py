@@ -19,7 +19,7 @@
 Source: common errors, Serverless Workflow API reference. Throttling has no documented text.
 """
 
-from emulator.dialect.pop_errors import PopError
+from emulator.wire.pop_errors import PopError
 
 
 class WorkflowError(PopError):

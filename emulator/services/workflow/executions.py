@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 
 from emulator.kernel.clock import SECOND, Clock, Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.workflow import limits
@@ -56,13 +56,13 @@ class Executions:
         self._waiters = waiters
         self._clock = clock
         self._ids = ids
-        self._open: dict[World, int] = {}
+        self._open: dict[Tenant, int] = {}
         self.started = 0
         """How many executions have been started since the emulator was."""
 
     def start(
         self,
-        world: World,
+        tenant: Tenant,
         flow_name: str,
         name: str | None,
         given: str,
@@ -81,11 +81,11 @@ class Executions:
         """
         if name is not None:
             check_name("ExecutionName", name)
-        return self.accept(world, flow_name, name, given, callback_token, qualifier)
+        return self.accept(tenant, flow_name, name, given, callback_token, qualifier)
 
     def accept(
         self,
-        world: World,
+        tenant: Tenant,
         flow_name: str,
         name: str | None,
         given: str,
@@ -94,7 +94,7 @@ class Executions:
     ) -> ExecutionRecord:
         """Start an execution as `start` does, under any name: one made here may begin with a digit."""
         text = sound_input(given)
-        flow = self._flows.get(world, flow_name)
+        flow = self._flows.get(tenant, flow_name)
         if flow.settings.is_express:
             raise ActionNotSupported("Express execution is not supported")
         chosen = self._versions.choose(flow, qualifier)
@@ -103,7 +103,7 @@ class Executions:
                 return existing
             raise ExecutionAlreadyExists(execution=name, flow=flow_name)
         return self.add(
-            world,
+            tenant,
             NewExecution(
                 flow=chosen,
                 name=name if name is not None else self._ids.uuid(),
@@ -114,14 +114,14 @@ class Executions:
             ),
         )
 
-    def add(self, world: World, new: NewExecution) -> ExecutionRecord:
+    def add(self, tenant: Tenant, new: NewExecution) -> ExecutionRecord:
         """Keep an execution that has been checked and let it begin in a later tick.
 
         Raises: ResourceThrottled.
         """
-        self._make_room(world)
+        self._make_room(tenant)
         flow = new.flow
-        execution = self._store.add_execution(world, new)
+        execution = self._store.add_execution(tenant, new)
         self.started += 1
         _log.info("execution %(execution)s of flow %(flow)s starts", {"execution": new.name, "flow": flow.name})
         self._engine.start(execution)
@@ -139,12 +139,12 @@ class Executions:
             stopped_at=None,
         )
 
-    def get(self, world: World, flow_name: str, name: str) -> ExecutionRecord:
+    def get(self, tenant: Tenant, flow_name: str, name: str) -> ExecutionRecord:
         """Return an execution.
 
         Raises: FlowNotExists, ExecutionNotExists.
         """
-        record = self._store.execution(self._flows.get(world, flow_name).id, name)
+        record = self._store.execution(self._flows.get(tenant, flow_name).id, name)
         if record is None:
             raise ExecutionNotExists(execution=name, flow=flow_name)
         return record
@@ -153,36 +153,36 @@ class Executions:
         """Call *tell* once, when *execution* has ended or after *wait_s* seconds; what is returned calls it off."""
         return self._waiters.park(execution, Millis(self._clock.now() + wait_s * SECOND), tell)
 
-    def stop(self, world: World, flow_name: str, name: str, error: str, cause: str) -> ExecutionRecord:
+    def stop(self, tenant: Tenant, flow_name: str, name: str, error: str, cause: str) -> ExecutionRecord:
         """Stop an execution at once; its calls are cancelled, waits and callbacks dropped.
 
         Raises: FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted.
         """
-        record = self.get(world, flow_name, name)
+        record = self.get(tenant, flow_name, name)
         if not record.is_open or not self._engine.deliver(record.id, StopAsked(error, cause)):
             raise ExecutionAlreadyCompleted(execution=name, flow=flow_name)
-        return self.get(world, flow_name, name)
+        return self.get(tenant, flow_name, name)
 
     def page(
-        self, world: World, flow_name: str, criteria: ExecutionFilter, limit: int, marker: str
+        self, tenant: Tenant, flow_name: str, criteria: ExecutionFilter, limit: int, marker: str
     ) -> Page[ExecutionRecord]:
         """Return executions, newest first; the marker is the name of the next one.
 
         Raises: FlowNotExists, InvalidArgument for a marker that names no execution.
         """
-        flow = self._flows.get(world, flow_name)
+        flow = self._flows.get(tenant, flow_name)
         start = self._store.execution(flow.id, marker) if marker else None
         if marker and start is None:
             raise InvalidArgument(reason="NextToken is not one that this operation has returned.")
         rows = self._store.executions(flow.id, criteria, start, limit + 1)
         return cut(rows, limit, lambda record: record.name)
 
-    def history(self, world: World, flow_name: str, name: str, limit: int, start: int) -> Page[HistoryEvent]:
+    def history(self, tenant: Tenant, flow_name: str, name: str, limit: int, start: int) -> Page[HistoryEvent]:
         """Return events in order, from id *start* on; the marker is the id of the next one.
 
         Raises: FlowNotExists, ExecutionNotExists.
         """
-        record = self.get(world, flow_name, name)
+        record = self.get(tenant, flow_name, name)
         rows = self._store.history(record.id, start, limit + 1)
         return cut(rows, limit, lambda event: str(event.id))
 
@@ -190,16 +190,16 @@ class Executions:
         """Drop what is known of the store in memory; it has been emptied."""
         self._open.clear()
 
-    def _make_room(self, world: World) -> None:
+    def _make_room(self, tenant: Tenant) -> None:
         """Refuse one execution too many. The kept number may be too high, never too low; it is counted when it matters.
 
         Raises: ResourceThrottled.
         """
-        if self._open.get(world, limits.OPEN_EXECUTIONS) >= limits.OPEN_EXECUTIONS:
-            self._open[world] = self._store.open_executions().get(world, 0)
-            if self._open[world] >= limits.OPEN_EXECUTIONS:
+        if self._open.get(tenant, limits.OPEN_EXECUTIONS) >= limits.OPEN_EXECUTIONS:
+            self._open[tenant] = self._store.open_executions().get(tenant, 0)
+            if self._open[tenant] >= limits.OPEN_EXECUTIONS:
                 raise ResourceThrottled(reason=f"At most {limits.OPEN_EXECUTIONS} executions run at a time.")
-        self._open[world] += 1
+        self._open[tenant] += 1
 
 
 def sound_input(given: str) -> str:

@@ -7,7 +7,7 @@ Source: standard and express, Serverless Workflow guide; StartSyncExecution, API
 """
 
 from emulator.kernel.clock import Clock
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.services.workflow.errors import ActionNotSupported
 from emulator.services.workflow.executions import Executions, sound_input
@@ -27,7 +27,9 @@ class Express:
         self._clock = clock
         self._ids = ids
 
-    def start(self, world: World, flow_name: str, name: str | None, given: str, qualifier: str = "") -> ExecutionRecord:
+    def start(
+        self, tenant: Tenant, flow_name: str, name: str | None, given: str, qualifier: str = ""
+    ) -> ExecutionRecord:
         """Accept an execution under ``{name}:{UUID}``; *name* None: a UUID. `Executions.when_ended` tells its end.
 
         Raises: FlowNotExists, FlowVersionNotExists, FlowAliasNotExists, InvalidArgument, ActionNotSupported for a
@@ -36,7 +38,7 @@ class Express:
         if name is not None:
             check_name("ExecutionName", name)
         text = sound_input(given)
-        flow = self._flows.get(world, flow_name)
+        flow = self._flows.get(tenant, flow_name)
         if not flow.settings.is_express:
             raise ActionNotSupported("Standard execution is not supported")
         new = NewExecution(
@@ -47,4 +49,4 @@ class Express:
             started_at=self._clock.now(),
             qualifier=qualifier,
         )
-        return self._executions.add(world, new)
+        return self._executions.add(tenant, new)

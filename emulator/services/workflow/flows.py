@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.workflow import limits
@@ -45,7 +45,7 @@ class Flows:
         self._deleted = deleted
         self._sweeping = False
 
-    async def create(self, world: World, name: str, definition: str, settings: FlowSettings) -> FlowRecord:
+    async def create(self, tenant: Tenant, name: str, definition: str, settings: FlowSettings) -> FlowRecord:
         """Keep a new flow.
 
         Raises: InvalidArgument, FlowAlreadyExists, ResourceThrottled.
@@ -53,27 +53,27 @@ class Flows:
         check_name("Name", name)
         flow = await self._parsed(definition)
         _check_mode(flow, settings)
-        if self._store.flow(world, name) is not None:
+        if self._store.flow(tenant, name) is not None:
             raise FlowAlreadyExists(flow=name)
-        if self._store.count_flows(world) >= limits.FLOWS:
+        if self._store.count_flows(tenant) >= limits.FLOWS:
             raise ResourceThrottled(reason=f"An account has at most {limits.FLOWS} flows.")
-        self._store.add_flow(world, name, self._ids.uuid(), definition, settings, self._clock.now())
-        record = self.get(world, name)
+        self._store.add_flow(tenant, name, self._ids.uuid(), definition, settings, self._clock.now())
+        record = self.get(tenant, name)
         self._definitions.keep(record.definition_id, flow)
         return record
 
-    def get(self, world: World, name: str) -> FlowRecord:
+    def get(self, tenant: Tenant, name: str) -> FlowRecord:
         """Return a flow.
 
         Raises: FlowNotExists.
         """
-        record = self._store.flow(world, name)
+        record = self._store.flow(tenant, name)
         if record is None:
             raise FlowNotExists(flow=name)
         return record
 
     async def update(
-        self, world: World, name: str, definition: str | None, changed: Callable[[FlowSettings], FlowSettings]
+        self, tenant: Tenant, name: str, definition: str | None, changed: Callable[[FlowSettings], FlowSettings]
     ) -> FlowRecord:
         """Replace what is given; executions that run keep what they started with.
 
@@ -82,30 +82,30 @@ class Flows:
         Raises: FlowNotExists, InvalidArgument.
         """
         flow = await self._parsed(definition) if definition is not None else None
-        record = self.get(world, name)  # not before: it may go, or change, while a long definition is parsed
+        record = self.get(tenant, name)  # not before: it may go, or change, while a long definition is parsed
         if flow is not None:
             _check_mode(flow, record.settings)
         text = definition if definition is not None else record.definition
         now = Millis(max(self._clock.now(), record.modified_at))
         self._store.change_flow(record, text, changed(record.settings), now)
-        record = self.get(world, name)
+        record = self.get(tenant, name)
         if flow is not None:
             self._definitions.keep(record.definition_id, flow)
         return record
 
-    def delete(self, world: World, name: str) -> None:
+    def delete(self, tenant: Tenant, name: str) -> None:
         """Delete a flow with everything it has; executions that run stop, unseen, after their current step.
 
         Raises: FlowNotExists.
         Source: DeleteFlow, Serverless Workflow API reference.
         """
-        flow = self.get(world, name)
+        flow = self.get(tenant, name)
         self._deleted(flow, self._store.delete_flow(flow))
         self.sweep()
 
-    def page(self, world: World, limit: int, marker: str, resource_group: str = "") -> Page[FlowRecord]:
+    def page(self, tenant: Tenant, limit: int, marker: str, resource_group: str = "") -> Page[FlowRecord]:
         """Return flows by name; the marker is the name of the next one."""
-        rows = self._store.flows(world, marker, limit + 1, resource_group)
+        rows = self._store.flows(tenant, marker, limit + 1, resource_group)
         return cut(rows, limit, lambda record: record.name)
 
     async def _parsed(self, definition: str) -> Flow:

@@ -5,7 +5,7 @@ assumed says so.
 """
 
 from emulator.kernel.frozen import frozen
-from emulator.kernel.limits import Range
+from emulator.kernel.paging import Range
 
 NAME_MAX = 128
 """Longest name of a flow, an execution or a step."""

@@ -5,11 +5,11 @@ Source: alibabacloud_fnf20190315; the error is assumed.
 
 from typing import NoReturn
 
-from emulator.dialect.context import RequestContext
-from emulator.dialect.rpc import Operation, Parameters
 from emulator.services.workflow import limits, wire
 from emulator.services.workflow.errors import InvalidArgument, MapRunNotExists
 from emulator.services.workflow.service import Workflow
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Operation, Parameters
 
 
 class MapRunOperations:
@@ -22,22 +22,22 @@ class MapRunOperations:
         """Return the operations by name."""
         return {"DescribeMapRun": self.describe_map_run, "UpdateMapRun": self.update_map_run}
 
-    def describe_map_run(self, context: RequestContext, parameters: Parameters) -> NoReturn:
+    def describe_map_run(self, context: OperationRequest, parameters: Parameters) -> NoReturn:
         """DescribeMapRun."""
         self._find(context, parameters)
 
-    def update_map_run(self, context: RequestContext, parameters: Parameters) -> NoReturn:
+    def update_map_run(self, context: OperationRequest, parameters: Parameters) -> NoReturn:
         """UpdateMapRun."""
         wire.whole(parameters, "Concurrency", limits.MAP_CONCURRENCY)
         wire.whole(parameters, "ToleratedFailedCount", limits.MAP_TOLERATED)
         _check_percentage(parameters)
         self._find(context, parameters)
 
-    def _find(self, context: RequestContext, parameters: Parameters) -> NoReturn:
+    def _find(self, context: OperationRequest, parameters: Parameters) -> NoReturn:
         flow, execution, name = (
             wire.required(parameters, each) for each in ("FlowName", "ExecutionName", "MapRunName")
         )
-        self._service.executions.get(context.world, flow, execution)
+        self._service.executions.get(context.tenant, flow, execution)
         raise MapRunNotExists(map_run=name, execution=execution, flow=flow)
 
 

@@ -5,7 +5,7 @@ from typing import NewType
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 
 FlowId = NewType("FlowId", int)
 """Tells a flow from a later one of the same name."""
@@ -112,7 +112,7 @@ class LiveExecution:
     """
 
     id: ExecutionId
-    world: World
+    tenant: Tenant
     world_id: WorldId
     flow_name: str
     name: str
@@ -132,7 +132,7 @@ class EndedExecution:
     """What is needed to tell others of an end; ``deleted``: its flow is gone, and so should it be."""
 
     record: ExecutionRecord
-    world: World
+    tenant: Tenant
     callback_token: str
     deleted: bool
     trace: str = ""

@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from emulator.dialect.rpc import Reply
 from emulator.kernel.errors import ServiceError
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.workflow.executions import Executions
 from emulator.services.workflow.model import ExecutionRecord
+from emulator.wire.rpc import Reply
 
 
 def reply_at_end(
     executions: Executions,
-    world: World,
+    tenant: Tenant,
     record: ExecutionRecord,
     wait_s: int,
     render: Callable[[ExecutionRecord], Reply],
@@ -24,7 +24,7 @@ def reply_at_end(
         if reply.done():
             return
         try:
-            reply.set_result(render(executions.get(world, record.flow_name, record.name)))
+            reply.set_result(render(executions.get(tenant, record.flow_name, record.name)))
         except ServiceError as error:  # the flow has been deleted meanwhile
             reply.set_exception(error)
 

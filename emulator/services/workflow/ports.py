@@ -3,7 +3,7 @@
 from typing import NamedTuple, Protocol
 
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.workflow.definition.nodes import FlowResource, FunctionResource, QueueResource, TopicResource
 
 TaskTarget = FunctionResource | QueueResource | TopicResource | FlowResource
@@ -42,7 +42,7 @@ class Submission(NamedTuple):
 class TaskGuard(Protocol):
     """Knows what the roles of flows may do."""
 
-    def refusal(self, world: World, role_arn: str, target: TaskTarget) -> Refusal | None:
+    def refusal(self, tenant: Tenant, role_arn: str, target: TaskTarget) -> Refusal | None:
         """Return what the called service answers when the role (``""``: the flow has none) lacks the right to call."""
         ...
 
@@ -50,12 +50,12 @@ class TaskGuard(Protocol):
 class FunctionInvoker(Protocol):
     """Runs functions. The *key* of a call is the same when it is made again after a crash."""
 
-    async def invoke(self, world: World, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
+    async def invoke(self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
         """Run a function with *event* and wait for its answer. Cancelling the coroutine cancels the call."""
         ...
 
     async def submit(
-        self, world: World, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
+        self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
     ) -> Submission:
         """Queue an asynchronous call; with a *key* that is known, return what came of it then.
 
@@ -63,11 +63,11 @@ class FunctionInvoker(Protocol):
         """
         ...
 
-    async def result(self, world: World, request_id: str) -> FunctionReply:
+    async def result(self, tenant: Tenant, request_id: str) -> FunctionReply:
         """Wait for the end of a call that was queued, through all its retries."""
         ...
 
-    def abandon(self, world: World, key: str) -> None:
+    def abandon(self, tenant: Tenant, key: str) -> None:
         """Stop the call queued under *key*, if there is one and it has not ended."""
         ...
 
@@ -84,13 +84,13 @@ class MessageSender(Protocol):
     """Puts messages into queues and topics. Bodies are sent as they are, without Base64."""
 
     async def send(
-        self, world: World, queue: str, body: str, *, delay_s: int | None, priority: int | None, key: str
+        self, tenant: Tenant, queue: str, body: str, *, delay_s: int | None, priority: int | None, key: str
     ) -> MessageReply:
         """Send to a queue; ``None`` means the queue's own default."""
         ...
 
     async def publish(
-        self, world: World, topic: str, body: str, *, tag: str | None, attributes: str | None, key: str
+        self, tenant: Tenant, topic: str, body: str, *, tag: str | None, attributes: str | None, key: str
     ) -> MessageReply:
         """Publish to a topic; *attributes* is JSON text."""
         ...

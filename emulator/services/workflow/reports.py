@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.workflow.definition.nodes import TaskStep
 from emulator.services.workflow.engine.commands import Reported, Result
 from emulator.services.workflow.engine.driver import Driver
@@ -14,14 +14,14 @@ from emulator.services.workflow.tokens import Mint, TaskToken, read_token
 
 
 class Reports:
-    """Takes reports. *execution* finds an execution by world, flow and name, or raises what is missing."""
+    """Takes reports. *execution* finds an execution by tenant, flow and name, or raises what is missing."""
 
-    def __init__(self, engine: Driver, mint: Mint, execution: Callable[[World, str, str], ExecutionRecord]) -> None:
+    def __init__(self, engine: Driver, mint: Mint, execution: Callable[[Tenant, str, str], ExecutionRecord]) -> None:
         self._engine = engine
         self._mint = mint
         self._execution = execution
 
-    def succeeded(self, world: World, token: str, output: str) -> int:
+    def succeeded(self, tenant: Tenant, token: str, output: str) -> int:
         """Complete the attempt *token* was made for and return the id of the event.
 
         Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
@@ -30,16 +30,16 @@ class Reports:
             parse_object(output)
         except NotAnObject as error:
             raise InvalidArgument(reason=f"Output must be a JSON object: {error}") from error
-        return self.accept(world, token, Result(output=output))
+        return self.accept(tenant, token, Result(output=output))
 
-    def failed(self, world: World, token: str, error: str, cause: str) -> int:
+    def failed(self, tenant: Tenant, token: str, error: str, cause: str) -> int:
         """Fail the attempt *token* was made for and return the id of the event.
 
         Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
         """
-        return self.accept(world, token, Result(error=error, cause=cause))
+        return self.accept(tenant, token, Result(error=error, cause=cause))
 
-    def accept(self, world: World, text: str, result: Result, told: ExecutionId | None = None) -> int:
+    def accept(self, tenant: Tenant, text: str, result: Result, told: ExecutionId | None = None) -> int:
         """Complete the attempt the token *text* was made for and return the id of the event.
 
         *told* is an ended execution whose end this is.
@@ -49,8 +49,8 @@ class Reports:
         token = read_token(text)
         if token is None:
             raise InvalidArgument(reason="TaskToken is not a task token.")
-        record = self._execution(world, token.flow, token.execution)
-        if not self._mint.vouches_for(token, world, record.started_at):
+        record = self._execution(tenant, token.flow, token.execution)
+        if not self._mint.vouches_for(token, tenant, record.started_at):
             raise InvalidArgument(reason="TaskToken is not a task token.")
         name = f"{token.flow}:{token.execution}:{token.entry}"
         if not record.is_open:

@@ -7,8 +7,7 @@ covers its executions, schedules, versions and aliases is assumed.
 
 from collections.abc import Iterator, Mapping
 
-from emulator.auth.permissions.judge import Demand, pass_role
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Demand, Tenant, pass_role
 
 SERVICE = "fnf.aliyuncs.com"
 """How trust policies and ``acs:Service`` name Serverless Workflow."""
@@ -18,29 +17,29 @@ _FREE = frozenset({"DescribeRegions"})
 _PARTS = (("execution", "ExecutionName"), ("schedule", "ScheduleName"))
 
 
-def demands(world: World, operation: str, parameters: Mapping[str, str]) -> Iterator[Demand]:
+def demands(tenant: Tenant, operation: str, parameters: Mapping[str, str]) -> Iterator[Demand]:
     """Yield what a call of *operation* needs."""
     if operation in _FREE:
         return
     flow = parameters.get("Name" if operation in _BY_NAME else "FlowName", "") or "*"
     if operation.startswith(("ReportTask", "DescribeMapRun", "UpdateMapRun")):
-        yield Demand(f"fnf:{operation}", _arn(world, "*"))
+        yield Demand(f"fnf:{operation}", _arn(tenant, "*"))
     else:
-        yield about_flow(world, operation, flow, parameters)
+        yield about_flow(tenant, operation, flow, parameters)
     role = parameters.get("RoleArn", "")
     if role and operation in {"CreateFlow", "UpdateFlow"}:
-        yield pass_role(world.account, role, SERVICE)
+        yield pass_role(tenant.account, role, SERVICE)
 
 
-def about_flow(world: World, operation: str, flow: str, parameters: Mapping[str, str] | None = None) -> Demand:
+def about_flow(tenant: Tenant, operation: str, flow: str, parameters: Mapping[str, str] | None = None) -> Demand:
     """Return the right to do *operation* on a flow, or on what *parameters* name of it."""
     names = [f"flows/{flow}"]
     for part, parameter in _PARTS:
         if part in operation.lower():
             name = (parameters or {}).get(parameter, "") or "*"
             names += [f"flow/{flow}/{part}/{name}", f"flows/{flow}/{part}s/{name}"]
-    return Demand(f"fnf:{operation}", _arn(world, f"flow/{flow}"), tuple(_arn(world, name) for name in names))
+    return Demand(f"fnf:{operation}", _arn(tenant, f"flow/{flow}"), tuple(_arn(tenant, name) for name in names))
 
 
-def _arn(world: World, name: str) -> str:
-    return f"acs:fnf:{world.region}:{world.account}:{name}"
+def _arn(tenant: Tenant, name: str) -> str:
+    return f"acs:fnf:{tenant.region}:{tenant.account}:{name}"

@@ -1,11 +1,11 @@
 """The operations on schedules: parse, call the service, render."""
 
-from emulator.dialect.context import RequestContext
-from emulator.dialect.dates import iso_millis
-from emulator.dialect.rpc import Operation, Parameters, Reply
 from emulator.services.workflow import limits, wire
 from emulator.services.workflow.schedule_model import ScheduleRecord, ScheduleSettings
 from emulator.services.workflow.service import Workflow
+from emulator.wire.dates import iso_millis
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Operation, Parameters, Reply
 
 
 class ScheduleOperations:
@@ -28,7 +28,7 @@ class ScheduleOperations:
             "ListSchedules": self.list_schedules,
         }
 
-    async def create_schedule(self, context: RequestContext, parameters: Parameters) -> Reply:
+    async def create_schedule(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """CreateSchedule."""
         flow, name = _names(parameters)
         settings = ScheduleSettings(
@@ -37,13 +37,13 @@ class ScheduleOperations:
             payload=wire.optional(parameters, "Payload"),
             enabled=wire.parse_flag(parameters, "Enable", default=True),
         )
-        return render_schedule(await self._service.schedules.create(context.world, flow, name, settings))
+        return render_schedule(await self._service.schedules.create(context.tenant, flow, name, settings))
 
-    def describe_schedule(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def describe_schedule(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """DescribeSchedule."""
-        return render_schedule(self._service.schedules.get(context.world, *_names(parameters)))
+        return render_schedule(self._service.schedules.get(context.tenant, *_names(parameters)))
 
-    async def update_schedule(self, context: RequestContext, parameters: Parameters) -> Reply:
+    async def update_schedule(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """UpdateSchedule: what is absent stays."""
         flow, name = _names(parameters)
         enabled = wire.parse_flag(parameters, "Enable", default=True)  # judged before the schedule is looked for
@@ -56,18 +56,18 @@ class ScheduleOperations:
                 enabled=enabled if parameters.get("Enable") else present.enabled,
             )
 
-        return render_schedule(await self._service.schedules.update(context.world, flow, name, changed))
+        return render_schedule(await self._service.schedules.update(context.tenant, flow, name, changed))
 
-    def delete_schedule(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def delete_schedule(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """DeleteSchedule."""
-        self._service.schedules.delete(context.world, *_names(parameters))
+        self._service.schedules.delete(context.tenant, *_names(parameters))
         return {}
 
-    def list_schedules(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def list_schedules(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """ListSchedules."""
         flow = wire.required(parameters, "FlowName")
         limit = wire.whole(parameters, "Limit", limits.LIST_SCHEDULES)
-        page = self._service.schedules.page(context.world, flow, limit, wire.optional(parameters, "NextToken"))
+        page = self._service.schedules.page(context.tenant, flow, limit, wire.optional(parameters, "NextToken"))
         return wire.render_page("Schedules", [render_schedule(record) for record in page.items], page.next_marker)
 
 

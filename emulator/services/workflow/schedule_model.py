@@ -4,7 +4,7 @@ from typing import NamedTuple, NewType
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 
 ScheduleId = NewType("ScheduleId", int)
 
@@ -51,7 +51,7 @@ class DueSchedule(NamedTuple):
     """What is needed to run a schedule and to find its next run."""
 
     id: ScheduleId
-    world: World
+    tenant: Tenant
     flow_name: str
     name: str
     expression: str

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.workflow.model import FlowId
 from emulator.services.workflow.schedule_model import (
     DueSchedule,
@@ -13,7 +13,7 @@ from emulator.services.workflow.schedule_model import (
     ScheduleSettings,
     Turn,
 )
-from emulator.services.workflow.worlds import Worlds
+from emulator.services.workflow.tenants import Tenants
 from emulator.storage.database import Database
 
 _SCHEDULE = (
@@ -28,21 +28,21 @@ _DUE = (
 class SqliteScheduleStore:
     """Implements `ScheduleStore`."""
 
-    def __init__(self, database: Database, worlds: Worlds) -> None:
+    def __init__(self, database: Database, tenants: Tenants) -> None:
         self._database = database
-        self._worlds = worlds
+        self._tenants = tenants
 
     # --- as the operations see them ------------------------------------------------------------------------------
 
     def add(
-        self, world: World, flow: FlowId, name: str, uuid: str, settings: ScheduleSettings, now: Millis, turn: Turn
+        self, tenant: Tenant, flow: FlowId, name: str, uuid: str, settings: ScheduleSettings, now: Millis, turn: Turn
     ) -> None:
         """Keep a new schedule."""
         self._database.write(
             "INSERT INTO workflow_schedules (world, flow, name, uuid, description, expression, payload, enabled,"
             " created_at, modified_at, since, counted_at, next_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                self._worlds.id_of(world), flow, name, uuid, settings.description, settings.expression,
+                self._tenants.id_of(tenant), flow, name, uuid, settings.description, settings.expression,
                 settings.payload, settings.enabled, now, now, *turn,
             ),
         )  # fmt: skip
@@ -110,7 +110,7 @@ class SqliteScheduleStore:
 
     def _found(self, where: str, values: tuple[Any, ...]) -> list[DueSchedule]:
         rows = self._database.read(f"{_DUE} WHERE {where}", values).fetchall()
-        return [DueSchedule(schedule, self._worlds.by_id(world), *rest) for schedule, world, *rest in rows]
+        return [DueSchedule(schedule, self._tenants.by_id(tenant), *rest) for schedule, tenant, *rest in rows]
 
 
 def _record(row: tuple[Any, ...]) -> ScheduleRecord:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.cron import CronError
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.workflow.engine.events import NotAnObject, parse_object
@@ -30,31 +30,31 @@ class Schedules:
         self._clock = clock
         self._ids = ids
 
-    async def create(self, world: World, flow_name: str, name: str, settings: ScheduleSettings) -> ScheduleRecord:
+    async def create(self, tenant: Tenant, flow_name: str, name: str, settings: ScheduleSettings) -> ScheduleRecord:
         """Keep a new schedule; it runs from now on if it is enabled.
 
         Raises: InvalidArgument, FlowNotExists, ScheduleAlreadyExists.
         """
         check_name("ScheduleName", name)
         await self._check(settings)
-        flow = self._flows.get(world, flow_name)
+        flow = self._flows.get(tenant, flow_name)
         if self._store.get(flow.id, name) is not None:
             raise ScheduleAlreadyExists(schedule=name, flow=flow_name)
         now = self._clock.now()
         turn = self._turn(settings, now)
-        self._store.add(world, flow.id, name, self._ids.uuid(), settings, now, turn)
+        self._store.add(tenant, flow.id, name, self._ids.uuid(), settings, now, turn)
         self._firing.arm(turn.next_at)
         return self._of(flow, name)
 
-    def get(self, world: World, flow_name: str, name: str) -> ScheduleRecord:
+    def get(self, tenant: Tenant, flow_name: str, name: str) -> ScheduleRecord:
         """Return a schedule.
 
         Raises: FlowNotExists, ScheduleNotExists.
         """
-        return self._of(self._flows.get(world, flow_name), name)
+        return self._of(self._flows.get(tenant, flow_name), name)
 
     async def update(
-        self, world: World, flow_name: str, name: str, changed: Callable[[ScheduleSettings], ScheduleSettings]
+        self, tenant: Tenant, flow_name: str, name: str, changed: Callable[[ScheduleSettings], ScheduleSettings]
     ) -> ScheduleRecord:
         """Replace what is given, and count runs from now.
 
@@ -62,8 +62,8 @@ class Schedules:
 
         Raises: FlowNotExists, ScheduleNotExists, InvalidArgument.
         """
-        await self._check(changed(self.get(world, flow_name, name).settings))
-        flow = self._flows.get(world, flow_name)
+        await self._check(changed(self.get(tenant, flow_name, name).settings))
+        flow = self._flows.get(tenant, flow_name)
         record = self._of(flow, name)  # once more: it may go, or change, while the first cron expression is read
         settings = changed(record.settings)
         now = self._clock.now()
@@ -72,19 +72,19 @@ class Schedules:
         self._firing.arm(turn.next_at)
         return self._of(flow, name)
 
-    def delete(self, world: World, flow_name: str, name: str) -> None:
+    def delete(self, tenant: Tenant, flow_name: str, name: str) -> None:
         """Delete a schedule; executions it has started go on.
 
         Raises: FlowNotExists, ScheduleNotExists.
         """
-        self._store.remove(self.get(world, flow_name, name).id)
+        self._store.remove(self.get(tenant, flow_name, name).id)
 
-    def page(self, world: World, flow_name: str, limit: int, marker: str) -> Page[ScheduleRecord]:
+    def page(self, tenant: Tenant, flow_name: str, limit: int, marker: str) -> Page[ScheduleRecord]:
         """Return the schedules of a flow by name; the marker is the name of the next one.
 
         Raises: FlowNotExists.
         """
-        rows = self._store.page(self._flows.get(world, flow_name).id, marker, limit + 1)
+        rows = self._store.page(self._flows.get(tenant, flow_name).id, marker, limit + 1)
         return cut(rows, limit, lambda record: record.name)
 
     def flow_deleted(self, flow: FlowRecord) -> None:

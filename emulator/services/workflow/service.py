@@ -20,11 +20,11 @@ from emulator.services.workflow.schedule_model import DueSchedule, execution_inp
 from emulator.services.workflow.schedule_sqlite import SqliteScheduleStore
 from emulator.services.workflow.schedules import Schedules
 from emulator.services.workflow.sqlite import SCHEMA, SqliteStore
+from emulator.services.workflow.tenants import Tenants
 from emulator.services.workflow.tokens import Mint
 from emulator.services.workflow.version_sqlite import SqliteVersionStore
 from emulator.services.workflow.versions import Versions
 from emulator.services.workflow.waiting import EndWaiters
-from emulator.services.workflow.worlds import Worlds
 from emulator.storage.database import Database
 
 __all__ = ["SCHEMA", "Workflow"]
@@ -55,15 +55,15 @@ class Workflow:
     ) -> None:
         self._database = database
         self._ids = ids
-        worlds = Worlds(database)
-        self._store = store = SqliteStore(database, worlds)
+        tenants = Tenants(database)
+        self._store = store = SqliteStore(database, tenants)
         self._mint = mint = Mint()
         self._waiters = waiters = EndWaiters(timers)
         self._effects = effects = Effects(store, waiters, functions, messages, guard)
         definitions = Definitions(store.definition)
         self._engine = engine = Driver(
             database=database,
-            store=SqliteEngineStore(database, worlds),
+            store=SqliteEngineStore(database, tenants),
             clock=clock,
             timers=timers,
             mint=mint,
@@ -77,7 +77,7 @@ class Workflow:
         self.executions = Executions(store, self.flows, self.versions, engine, waiters, clock, ids)
         self.express = Express(self.flows, self.versions, self.executions, clock, ids)
         self.reports = Reports(engine, mint, self.executions.get)
-        self._schedule_store = SqliteScheduleStore(database, worlds)
+        self._schedule_store = SqliteScheduleStore(database, tenants)
         self._firing = Firing(database, self._schedule_store, clock, timers, self._run_scheduled)
         self.schedules = Schedules(self._schedule_store, self.flows, self._firing, clock, ids)
         self._retention = Retention(store, timers, clock, kept_ms(kept_days))
@@ -143,6 +143,6 @@ class Workflow:
             self._waiters.wake(execution)
 
     def _run_scheduled(self, schedule: DueSchedule) -> None:
-        flow = self.flows.get(schedule.world, schedule.flow_name)
+        flow = self.flows.get(schedule.tenant, schedule.flow_name)
         start = self.express.start if flow.settings.is_express else self.executions.start
-        start(schedule.world, schedule.flow_name, None, execution_input(schedule.payload))
+        start(schedule.tenant, schedule.flow_name, None, execution_input(schedule.payload))

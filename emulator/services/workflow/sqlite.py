@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.tracing import trace
 from emulator.services.workflow.history_sqlite import read_history
 from emulator.services.workflow.model import (
@@ -22,7 +22,7 @@ from emulator.services.workflow.model import (
     NewExecution,
     Status,
 )
-from emulator.services.workflow.worlds import Worlds
+from emulator.services.workflow.tenants import Tenants
 from emulator.storage.database import Database
 from emulator.storage.migrations import Schema
 
@@ -46,17 +46,17 @@ _EXECUTION = f"SELECT {_EXECUTION_COLUMNS} FROM {_EXECUTIONS}"  # noqa: S608 - o
 class SqliteStore:
     """Implements `FlowStore`."""
 
-    def __init__(self, database: Database, worlds: Worlds) -> None:
+    def __init__(self, database: Database, tenants: Tenants) -> None:
         self._database = database
-        self._worlds = worlds
+        self._tenants = tenants
 
     # --- flows ---------------------------------------------------------------------------------------------------
 
     def add_flow(
-        self, world: World, name: str, uuid: str, definition: str, settings: FlowSettings, now: Millis
+        self, tenant: Tenant, name: str, uuid: str, definition: str, settings: FlowSettings, now: Millis
     ) -> None:
         """Keep a new flow."""
-        world_id = self._worlds.id_of(world)
+        world_id = self._tenants.id_of(tenant)
         flow = self._database.write(
             "INSERT INTO workflow_flows (world, name, uuid, description, definition, type, role_arn, storage_location,"
             " execution_mode, environment, resource_group, created_at, modified_at)"
@@ -148,40 +148,40 @@ class SqliteStore:
         self._database.write("DELETE FROM workflow_callbacks WHERE execution = ?", (execution,))
         self._database.write("DELETE FROM workflow_executions WHERE id = ?", (execution,))
 
-    def flow(self, world: World, name: str) -> FlowRecord | None:
+    def flow(self, tenant: Tenant, name: str) -> FlowRecord | None:
         """Return a flow."""
         row = self._database.read(
-            f"{_FLOW} WHERE f.world = ? AND f.name = ? AND f.deleted = 0", (self._worlds.id_of(world), name)
+            f"{_FLOW} WHERE f.world = ? AND f.name = ? AND f.deleted = 0", (self._tenants.id_of(tenant), name)
         ).fetchone()
         return None if row is None else _flow(row)
 
-    def flows(self, world: World, start: str, limit: int, resource_group: str) -> list[FlowRecord]:
+    def flows(self, tenant: Tenant, start: str, limit: int, resource_group: str) -> list[FlowRecord]:
         """Return up to *limit* flows by name, from *start* on."""
         rows = self._database.read(
             f"{_FLOW} WHERE f.world = ? AND f.deleted = 0 AND f.name >= ? AND (? = '' OR f.resource_group = ?)"
             " ORDER BY f.name LIMIT ?",
-            (self._worlds.id_of(world), start, resource_group, resource_group, limit),
+            (self._tenants.id_of(tenant), start, resource_group, resource_group, limit),
         )
         return [_flow(row) for row in rows]
 
-    def count_flows(self, world: World) -> int:
+    def count_flows(self, tenant: Tenant) -> int:
         """Return how many flows there are."""
         return int(
             self._database.read(
-                "SELECT count(*) FROM workflow_flows WHERE world = ? AND deleted = 0", (self._worlds.id_of(world),)
+                "SELECT count(*) FROM workflow_flows WHERE world = ? AND deleted = 0", (self._tenants.id_of(tenant),)
             ).fetchone()[0]
         )
 
     # --- executions ----------------------------------------------------------------------------------------------
 
-    def add_execution(self, world: World, new: NewExecution) -> ExecutionId:
+    def add_execution(self, tenant: Tenant, new: NewExecution) -> ExecutionId:
         """Keep an accepted execution; it is ready to run."""
         row = self._database.write(
             "INSERT INTO workflow_executions (world, flow, name, definition, role_arn, environment, input,"
             " callback_token, started_at, version, qualifier, trace, status, ready)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
             (
-                self._worlds.id_of(world), new.flow.id, new.name, new.flow.definition_id, new.flow.settings.role_arn,
+                self._tenants.id_of(tenant), new.flow.id, new.name, new.flow.definition_id, new.flow.settings.role_arn,
                 new.flow.settings.environment, new.input, new.callback_token, new.started_at, new.flow.version,
                 new.qualifier, trace(),
             ),
@@ -228,12 +228,12 @@ class SqliteStore:
         """Return up to *limit* events from id *start* on."""
         return read_history(self._database, execution, start, limit)
 
-    def open_executions(self) -> dict[World, int]:
+    def open_executions(self) -> dict[Tenant, int]:
         """Return how many executions have not ended."""
         rows = self._database.read(
             "SELECT world, count(*) FROM workflow_executions WHERE stopped_at IS NULL GROUP BY world"
         ).fetchall()
-        return {self._worlds.by_id(world): count for world, count in rows}
+        return {self._tenants.by_id(tenant): count for tenant, count in rows}
 
     def definition(self, definition: DefinitionId) -> str:
         """Return a definition's text."""
@@ -258,10 +258,10 @@ class SqliteStore:
         ).fetchone()
         if row is None:
             return None
-        world, token, trace_id, deleted, *columns = row
+        tenant, token, trace_id, deleted, *columns = row
         return EndedExecution(
             record=_execution(columns),
-            world=self._worlds.by_id(world),
+            tenant=self._tenants.by_id(tenant),
             callback_token=token,
             deleted=bool(deleted),
             trace=trace_id,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.workflow.model import (
     DefinitionId,
     EndedExecution,
@@ -29,7 +29,7 @@ from emulator.services.workflow.schedule_model import (
 from emulator.services.workflow.version_model import AliasRecord, VersionRecord
 
 EventRow = tuple[Any, ...]
-"""Execution, world, instant, then the fields of `engine.events.Event` up to ``mark``; made in bulk, hence a tuple."""
+"""Execution, tenant, instant, then the fields of `engine.events.Event` up to ``mark``; made in bulk, hence a tuple."""
 
 
 class Wakeup(NamedTuple):
@@ -82,7 +82,7 @@ class FlowStore(Protocol):
     """Flows and executions as the operations see them."""
 
     def add_flow(
-        self, world: World, name: str, uuid: str, definition: str, settings: FlowSettings, now: Millis
+        self, tenant: Tenant, name: str, uuid: str, definition: str, settings: FlowSettings, now: Millis
     ) -> None:
         """Keep a new flow."""
         ...
@@ -99,19 +99,19 @@ class FlowStore(Protocol):
         """Remove about *rows* rows of deleted flows; tell whether more can go now."""
         ...
 
-    def flow(self, world: World, name: str) -> FlowRecord | None:
+    def flow(self, tenant: Tenant, name: str) -> FlowRecord | None:
         """Return a flow."""
         ...
 
-    def flows(self, world: World, start: str, limit: int, resource_group: str) -> list[FlowRecord]:
+    def flows(self, tenant: Tenant, start: str, limit: int, resource_group: str) -> list[FlowRecord]:
         """Return up to *limit* flows by name, from *start* on."""
         ...
 
-    def count_flows(self, world: World) -> int:
+    def count_flows(self, tenant: Tenant) -> int:
         """Return how many flows there are."""
         ...
 
-    def add_execution(self, world: World, new: NewExecution) -> ExecutionId:
+    def add_execution(self, tenant: Tenant, new: NewExecution) -> ExecutionId:
         """Keep an accepted execution; it is ready to run."""
         ...
 
@@ -133,7 +133,7 @@ class FlowStore(Protocol):
         """Remove about *rows* rows of executions that ended before an instant; tell whether there are more."""
         ...
 
-    def open_executions(self) -> dict[World, int]:
+    def open_executions(self) -> dict[Tenant, int]:
         """Return how many executions have not ended."""
         ...
 
@@ -194,7 +194,7 @@ class ScheduleStore(Protocol):
     """Schedules, as the operations and their timer see them."""
 
     def add(
-        self, world: World, flow: FlowId, name: str, uuid: str, settings: ScheduleSettings, now: Millis, turn: Turn
+        self, tenant: Tenant, flow: FlowId, name: str, uuid: str, settings: ScheduleSettings, now: Millis, turn: Turn
     ) -> None:
         """Keep a new schedule."""
         ...

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from emulator.kernel.errors import ServiceError
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.workflow.definition.nodes import (
     ActionResource,
     FlowResource,
@@ -38,7 +38,7 @@ class FlowStarter(Protocol):
     """Starts executions for tasks: the service itself."""
 
     def start_child(
-        self, world: World, flow: str, execution: str, given: str, callback_token: str, *, own_name: bool
+        self, tenant: Tenant, flow: str, execution: str, given: str, callback_token: str, *, own_name: bool
     ) -> dict[str, Any]:
         """Start an execution of *flow* and return the members of the reply.
 
@@ -62,7 +62,7 @@ class TaskCaller:
         self._flows = flows
 
     async def perform(
-        self, world: World, call: CallService, key: str, token: str, submitted: Callable[[Result], None]
+        self, tenant: Tenant, call: CallService, key: str, token: str, submitted: Callable[[Result], None]
     ) -> Result:
         """Make the call of an attempt. *token* is the attempt's task token.
 
@@ -72,15 +72,15 @@ class TaskCaller:
             parameters = _resolve(call)
             match call.step.resource:
                 case FunctionResource() as function:
-                    return await self._call_function(world, function, call, parameters, key, submitted)
+                    return await self._call_function(tenant, function, call, parameters, key, submitted)
                 case QueueResource() as target:
-                    return await self._send(world, target.queue, call, parameters, key)
+                    return await self._send(tenant, target.queue, call, parameters, key)
                 case TopicResource() as target:
-                    return await self._publish(world, target.topic, call, parameters, key)
+                    return await self._publish(tenant, target.topic, call, parameters, key)
                 case FlowResource() as target:
-                    return self._start(world, target.flow, call, parameters, key, token)
+                    return self._start(tenant, target.flow, call, parameters, key, token)
                 case ActionResource() as action:
-                    return self._act(world, action, call, parameters, key)
+                    return self._act(tenant, action, call, parameters, key)
         except _Unusable as problem:
             return Result(error=RUNTIME_ERROR, cause=str(problem), refused=True)
 
@@ -88,7 +88,7 @@ class TaskCaller:
 
     async def _call_function(
         self,
-        world: World,
+        tenant: Tenant,
         function: FunctionResource,
         call: CallService,
         parameters: dict[str, Any],
@@ -102,34 +102,38 @@ class TaskCaller:
             raise _Unusable("InvocationType must be Sync or Async")
         event = call.input_text.encode()
         if kind == "Sync":
-            return function_result(await self._invoker.invoke(world, function, event, key))
+            return function_result(await self._invoker.invoke(tenant, function, event, key))
         own_id = _text(parameters.get("StatefulAsyncInvocationID", ""))
-        submission = await self._invoker.submit(world, function, event, key, invocation_id=own_id)
+        submission = await self._invoker.submit(tenant, function, event, key, invocation_id=own_id)
         accepted = function_result(
             FunctionReply(body=canonical({"RequestId": submission.request_id}).encode(), refusal=submission.refusal)
         )
         if submission.refusal is not None or call.step.pattern != "sync":
             return accepted
         submitted(accepted)
-        return function_result(await self._invoker.result(world, submission.request_id))
+        return function_result(await self._invoker.result(tenant, submission.request_id))
 
-    def abandon(self, world: World, call: CallService, key: str) -> None:
+    def abandon(self, tenant: Tenant, call: CallService, key: str) -> None:
         """Stop the asynchronous call of a function that an attempt has queued."""
         if self._invoker is not None and isinstance(call.step.resource, FunctionResource):
-            self._invoker.abandon(world, key)
+            self._invoker.abandon(tenant, key)
 
     # --- messages ------------------------------------------------------------------------------------------------
 
-    async def _send(self, world: World, queue: str, call: CallService, parameters: dict[str, Any], key: str) -> Result:
+    async def _send(
+        self, tenant: Tenant, queue: str, call: CallService, parameters: dict[str, Any], key: str
+    ) -> Result:
         if self._sender is None:
             return _NO_MESSAGES
         body = _text(parameters.get("MessageBody", call.input))
         delay_s = _whole(parameters, "DelaySeconds", 0, 604_800)
         priority = _whole(parameters, "Priority", 1, 16)
-        return _message_result(await self._sender.send(world, queue, body, delay_s=delay_s, priority=priority, key=key))
+        return _message_result(
+            await self._sender.send(tenant, queue, body, delay_s=delay_s, priority=priority, key=key)
+        )
 
     async def _publish(
-        self, world: World, topic: str, call: CallService, parameters: dict[str, Any], key: str
+        self, tenant: Tenant, topic: str, call: CallService, parameters: dict[str, Any], key: str
     ) -> Result:
         if self._sender is None:
             return _NO_MESSAGES
@@ -138,7 +142,7 @@ class TaskCaller:
         attributes = parameters.get("MessageAttributes")
         return _message_result(
             await self._sender.publish(
-                world,
+                tenant,
                 topic,
                 body,
                 tag=None if tag is None else _text(tag),
@@ -150,13 +154,13 @@ class TaskCaller:
     # --- flows ---------------------------------------------------------------------------------------------------
 
     def _start(
-        self, world: World, flow: str, call: CallService, parameters: dict[str, Any], key: str, token: str
+        self, tenant: Tenant, flow: str, call: CallService, parameters: dict[str, Any], key: str, token: str
     ) -> Result:
         callback = token if call.step.pattern == "sync" else ""
-        return self._start_flow(world, flow, call, parameters, key, callback, "FnF")
+        return self._start_flow(tenant, flow, call, parameters, key, callback, "FnF")
 
     def _act(
-        self, world: World, action: ActionResource, call: CallService, parameters: dict[str, Any], key: str
+        self, tenant: Tenant, action: ActionResource, call: CallService, parameters: dict[str, Any], key: str
     ) -> Result:
         if (action.service.lower(), action.operation) != ("fnf", "StartExecution"):
             cause = f"The action {action.service}:{action.operation} is not available here."
@@ -164,11 +168,11 @@ class TaskCaller:
         flow = parameters.get("FlowName")
         if not isinstance(flow, str):
             raise _Unusable("FlowName is missing in the input of the step")
-        return self._start_flow(world, flow, call, parameters, key, "", "fnf")
+        return self._start_flow(tenant, flow, call, parameters, key, "", "fnf")
 
     def _start_flow(
         self,
-        world: World,
+        tenant: Tenant,
         flow: str,
         call: CallService,
         parameters: dict[str, Any],
@@ -180,7 +184,7 @@ class TaskCaller:
         given = _text(parameters.get("Input", call.input))
         own_name = "ExecutionName" not in parameters
         try:
-            members = self._flows.start_child(world, flow, name, given, callback, own_name=own_name)
+            members = self._flows.start_child(tenant, flow, name, given, callback, own_name=own_name)
         except ServiceError as error:
             return Result(error=f"{prefix}.{error.code}", cause=error.message, refused=True)
         return Result(output=canonical(members))

@@ -14,7 +14,7 @@ import hmac
 from typing import NamedTuple
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 
 
 class TaskToken(NamedTuple):
@@ -33,19 +33,19 @@ class Mint:
     def __init__(self, secret: bytes = b"") -> None:
         self.secret = secret
 
-    def make(self, world: World, flow: str, execution: str, started_at: Millis, entry: int, attempt: int) -> str:
+    def make(self, tenant: Tenant, flow: str, execution: str, started_at: Millis, entry: int, attempt: int) -> str:
         """Return the token of an attempt. *started_at* tells executions of one name apart, were a flow made anew."""
-        code = attempt.to_bytes(4, "big") + self._code(world, flow, execution, started_at, entry, attempt)
+        code = attempt.to_bytes(4, "big") + self._code(tenant, flow, execution, started_at, entry, attempt)
         text = f"v1#{flow}#{execution}#{entry}#{base64.b64encode(code).decode('ascii')}"
         return base64.b64encode(text.encode()).decode("ascii")
 
-    def vouches_for(self, token: TaskToken, world: World, started_at: Millis) -> bool:
+    def vouches_for(self, token: TaskToken, tenant: Tenant, started_at: Millis) -> bool:
         """Tell whether *token* was made here, for the execution of that name that started then."""
-        code = self._code(world, token.flow, token.execution, started_at, token.entry, token.attempt)
+        code = self._code(tenant, token.flow, token.execution, started_at, token.entry, token.attempt)
         return hmac.compare_digest(code, token.code)
 
-    def _code(self, world: World, flow: str, execution: str, started_at: Millis, entry: int, attempt: int) -> bytes:
-        text = f"{world.account}#{world.region}#{flow}#{execution}#{started_at}#{entry}#{attempt}"
+    def _code(self, tenant: Tenant, flow: str, execution: str, started_at: Millis, entry: int, attempt: int) -> bytes:
+        text = f"{tenant.account}#{tenant.region}#{flow}#{execution}#{started_at}#{entry}#{attempt}"
         return hmac.digest(self.secret, text.encode(), "sha1")[:16]
 
 

@@ -4,13 +4,13 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from emulator.dialect.context import RequestContext
-from emulator.dialect.dates import iso_millis
-from emulator.dialect.rpc import Operation, Parameters, Reply
 from emulator.services.workflow import limits, wire
 from emulator.services.workflow.errors import InvalidArgument
 from emulator.services.workflow.service import Workflow
 from emulator.services.workflow.version_model import AliasRecord, Route, VersionRecord
+from emulator.wire.dates import iso_millis
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Operation, Parameters, Reply
 
 
 class VersionOperations:
@@ -37,36 +37,36 @@ class VersionOperations:
 
     # --- versions ------------------------------------------------------------------------------------------------
 
-    def publish_flow_version(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def publish_flow_version(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """PublishFlowVersion."""
         flow = wire.required(parameters, "FlowName")
-        version = self._service.versions.publish(context.world, flow, wire.optional(parameters, "Description"))
+        version = self._service.versions.publish(context.tenant, flow, wire.optional(parameters, "Description"))
         return {"FlowName": flow, **_version(version)}
 
-    def delete_flow_version(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def delete_flow_version(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """DeleteFlowVersion."""
         flow, version = wire.required(parameters, "FlowName"), wire.required(parameters, "FlowVersion")
-        self._service.versions.delete(context.world, flow, version)
+        self._service.versions.delete(context.tenant, flow, version)
         return {}
 
-    def list_flow_versions(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def list_flow_versions(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """ListFlowVersions."""
         flow = wire.required(parameters, "FlowName")
         limit = wire.whole(parameters, "Limit", limits.LIST_VERSIONS)
-        page = self._service.versions.page(context.world, flow, limit, wire.optional(parameters, "NextToken"))
+        page = self._service.versions.page(context.tenant, flow, limit, wire.optional(parameters, "NextToken"))
         return wire.render_page("FlowVersions", [_version(version) for version in page.items], page.next_marker)
 
     # --- aliases -------------------------------------------------------------------------------------------------
 
-    def create_flow_alias(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def create_flow_alias(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """CreateFlowAlias."""
         flow, name = _names(parameters)
         routes = _routes(wire.required(parameters, "RoutingConfigurations"))
         description = wire.optional(parameters, "Description")
-        alias = self._service.versions.create_alias(context.world, flow, name, routes, description)
+        alias = self._service.versions.create_alias(context.tenant, flow, name, routes, description)
         return {"FlowName": flow, **_alias(alias)}
 
-    def update_flow_alias(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def update_flow_alias(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """UpdateFlowAlias: what is absent stays."""
         flow, name = _names(parameters)
         routes = _routes(parameters["RoutingConfigurations"]) if parameters.get("RoutingConfigurations") else None
@@ -75,22 +75,22 @@ class VersionOperations:
             description = wire.given(parameters, "Description", present.description)
             return replace(present, description=description, routes=routes or present.routes)
 
-        return {"Alias": _alias(self._service.versions.update_alias(context.world, flow, name, changed))}
+        return {"Alias": _alias(self._service.versions.update_alias(context.tenant, flow, name, changed))}
 
-    def describe_flow_alias(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def describe_flow_alias(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """DescribeFlowAlias."""
-        return {"Alias": _alias(self._service.versions.alias(context.world, *_names(parameters)))}
+        return {"Alias": _alias(self._service.versions.alias(context.tenant, *_names(parameters)))}
 
-    def delete_flow_alias(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def delete_flow_alias(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """DeleteFlowAlias."""
-        self._service.versions.delete_alias(context.world, *_names(parameters))
+        self._service.versions.delete_alias(context.tenant, *_names(parameters))
         return {}
 
-    def list_flow_aliases(self, context: RequestContext, parameters: Parameters) -> Reply:
+    def list_flow_aliases(self, context: OperationRequest, parameters: Parameters) -> Reply:
         """ListFlowAliases: here the weights are texts."""
         flow = wire.required(parameters, "FlowName")
         limit = wire.whole(parameters, "Limit", limits.LIST_ALIASES)
-        page = self._service.versions.aliases(context.world, flow, limit, wire.optional(parameters, "NextToken"))
+        page = self._service.versions.aliases(context.tenant, flow, limit, wire.optional(parameters, "NextToken"))
         aliases = [_alias(alias) for alias in page.items]
         for alias in aliases:
             for route in alias["RoutingConfigurations"]:

@@ -21,7 +21,7 @@ class SqliteVersionStore:
 
     def publish(self, flow: FlowRecord, description: str, now: Millis) -> VersionRecord:
         """Keep *flow* as it is under the next number; numbers are never given twice."""
-        number, world = self._database.write(
+        number, tenant = self._database.write(
             "UPDATE workflow_flows SET versions_made = versions_made + 1 WHERE id = ? RETURNING versions_made, world",
             (flow.id,),
         ).fetchone()
@@ -30,7 +30,7 @@ class SqliteVersionStore:
             "INSERT INTO workflow_versions (flow, number, world, note, published_at, definition, description, type,"
             " role_arn, environment, modified_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                flow.id, number, world, description, now, flow.definition_id, settings.description, settings.type,
+                flow.id, number, tenant, description, now, flow.definition_id, settings.description, settings.type,
                 settings.role_arn, settings.environment, flow.modified_at,
             ),
         )  # fmt: skip

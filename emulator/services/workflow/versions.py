@@ -7,7 +7,7 @@ version keeps the flow as a whole, ``LATEST`` names the flow itself, and a versi
 from collections.abc import Callable
 
 from emulator.kernel.clock import Clock
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.workflow.errors import (
@@ -38,19 +38,19 @@ class Versions:
 
     # --- versions ------------------------------------------------------------------------------------------------
 
-    def publish(self, world: World, flow_name: str, description: str) -> VersionRecord:
+    def publish(self, tenant: Tenant, flow_name: str, description: str) -> VersionRecord:
         """Keep the flow as it is now as its next version.
 
         Raises: FlowNotExists.
         """
-        return self._store.publish(self._flows.get(world, flow_name), description, self._clock.now())
+        return self._store.publish(self._flows.get(tenant, flow_name), description, self._clock.now())
 
-    def flow_at(self, world: World, flow_name: str, version: str) -> FlowRecord:
+    def flow_at(self, tenant: Tenant, flow_name: str, version: str) -> FlowRecord:
         """Return a flow as it was when *version* was published; ``""`` is the flow itself.
 
         Raises: FlowNotExists, FlowVersionNotExists.
         """
-        flow = self._flows.get(world, flow_name)
+        flow = self._flows.get(tenant, flow_name)
         return flow if version in {"", LATEST} else self._at(flow, version)
 
     def choose(self, flow: FlowRecord, qualifier: str) -> FlowRecord:
@@ -64,24 +64,24 @@ class Versions:
             return self._at(flow, qualifier)
         return self._at(flow, str(self._alias(flow, qualifier).draw(self._ids.fraction())))
 
-    def delete(self, world: World, flow_name: str, version: str) -> None:
+    def delete(self, tenant: Tenant, flow_name: str, version: str) -> None:
         """Delete a version; executions that run it go on.
 
         Raises: FlowNotExists, FlowVersionNotExists, InvalidArgument while an alias leads to it.
         """
-        flow = self._flows.get(world, flow_name)
+        flow = self._flows.get(tenant, flow_name)
         number = int(self._at(flow, version).version)
         alias = self._store.alias_of(flow.id, number)
         if alias is not None:
             raise InvalidArgument(reason=f"The alias {alias} leads to version {number}.")
         self._store.remove_version(flow.id, number)
 
-    def page(self, world: World, flow_name: str, limit: int, marker: str) -> Page[VersionRecord]:
+    def page(self, tenant: Tenant, flow_name: str, limit: int, marker: str) -> Page[VersionRecord]:
         """Return versions, newest first; the marker is the number of the next one.
 
         Raises: FlowNotExists, InvalidArgument.
         """
-        flow = self._flows.get(world, flow_name)
+        flow = self._flows.get(tenant, flow_name)
         start = _number(marker) if marker else _HIGHEST
         if start is None:
             raise InvalidArgument(reason="NextToken is not one that this operation has returned.")
@@ -98,7 +98,7 @@ class Versions:
     # --- aliases -------------------------------------------------------------------------------------------------
 
     def create_alias(
-        self, world: World, flow_name: str, name: str, routes: tuple[Route, ...], description: str
+        self, tenant: Tenant, flow_name: str, name: str, routes: tuple[Route, ...], description: str
     ) -> AliasRecord:
         """Keep a new alias.
 
@@ -107,7 +107,7 @@ class Versions:
         check_name("Name", name)
         if name == LATEST:
             raise InvalidArgument(reason=f"{LATEST} is the flow itself.")
-        flow = self._flows.get(world, flow_name)
+        flow = self._flows.get(tenant, flow_name)
         if self._store.alias(flow.id, name) is not None:
             raise FlowAliasAlreadyExists(flow=flow_name, alias=name)
         self._check_routes(flow, routes)
@@ -116,39 +116,39 @@ class Versions:
         return alias
 
     def update_alias(
-        self, world: World, flow_name: str, name: str, changed: Callable[[AliasRecord], AliasRecord]
+        self, tenant: Tenant, flow_name: str, name: str, changed: Callable[[AliasRecord], AliasRecord]
     ) -> AliasRecord:
         """Replace what is given: *changed* is given the present alias and returns the new one.
 
         Raises: FlowNotExists, FlowAliasNotExists, FlowVersionNotExists.
         """
-        flow = self._flows.get(world, flow_name)
+        flow = self._flows.get(tenant, flow_name)
         alias = changed(self._alias(flow, name))
         self._check_routes(flow, alias.routes)
         self._store.put_alias(flow, alias)
         return alias
 
-    def alias(self, world: World, flow_name: str, name: str) -> AliasRecord:
+    def alias(self, tenant: Tenant, flow_name: str, name: str) -> AliasRecord:
         """Return an alias.
 
         Raises: FlowNotExists, FlowAliasNotExists.
         """
-        return self._alias(self._flows.get(world, flow_name), name)
+        return self._alias(self._flows.get(tenant, flow_name), name)
 
-    def delete_alias(self, world: World, flow_name: str, name: str) -> None:
+    def delete_alias(self, tenant: Tenant, flow_name: str, name: str) -> None:
         """Delete an alias; executions it has started go on.
 
         Raises: FlowNotExists, FlowAliasNotExists.
         """
-        flow = self._flows.get(world, flow_name)
+        flow = self._flows.get(tenant, flow_name)
         self._store.remove_alias(flow.id, self._alias(flow, name).name)
 
-    def aliases(self, world: World, flow_name: str, limit: int, marker: str) -> Page[AliasRecord]:
+    def aliases(self, tenant: Tenant, flow_name: str, limit: int, marker: str) -> Page[AliasRecord]:
         """Return aliases by name; the marker is the name of the next one.
 
         Raises: FlowNotExists.
         """
-        rows = self._store.aliases(self._flows.get(world, flow_name).id, marker, limit + 1)
+        rows = self._store.aliases(self._flows.get(tenant, flow_name).id, marker, limit + 1)
         return cut(rows, limit, lambda record: record.name)
 
     def flow_deleted(self, flow: FlowRecord) -> None:

@@ -3,10 +3,8 @@
 import json
 from typing import Any
 
-from emulator.dialect.dates import iso_millis, parse_iso
-from emulator.dialect.rpc import Parameters, Reply
 from emulator.kernel.clock import Millis
-from emulator.kernel.limits import Range
+from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.events import NotAnObject, parse_object
 from emulator.services.workflow.errors import InvalidArgument, MissingRequiredParams
 from emulator.services.workflow.limits import CAUSE_CHARS, ERROR_CHARS
@@ -18,6 +16,8 @@ from emulator.services.workflow.model import (
     HistoryEvent,
     Status,
 )
+from emulator.wire.dates import iso_millis, parse_iso
+from emulator.wire.rpc import Parameters, Reply
 
 # --- parameters -----------------------------------------------------------------------------------------------------
 

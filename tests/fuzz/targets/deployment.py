@@ -9,10 +9,10 @@ from emulator.auth.permissions.policy import MalformedPolicy, parse_policy, pars
 from emulator.deploy import reading
 from emulator.deploy.failures import FileProblems
 from emulator.deploy.files import Files
-from emulator.deploy.model import World
+from emulator.deploy.model import Tenant
 from emulator.deploy.part import Findings
 
-_WORLD = World(account="123456", region="cn-hangzhou", endpoint="http://127.0.0.1:8868", name="app")
+_WORLD = Tenant(account="123456", region="cn-hangzhou", endpoint="http://127.0.0.1:8868", name="app")
 
 
 class _ConfinedFiles(Files):

@@ -9,11 +9,11 @@ from zipfile import ZipFile, ZipInfo
 
 from emulator.config import ConfigError, load
 from emulator.declared.mns import DeclaredMessaging
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc import archive
 from emulator.services.fc.folder import FolderReader
 
-_WORLD = World(AccountId("1234567890123456"), Region("cn-hangzhou"))
+_WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 
 
 def function_folder(data: bytes) -> None:

@@ -2,12 +2,12 @@
 
 import contextlib
 
-from emulator.dialect.xml import Element, MalformedXml, parse, render
 from emulator.kernel.errors import ServiceError
 from emulator.services.mns import message_wire, queue_wire, receipts, topic_wire, wire
 from emulator.services.mns.endpoints import read_endpoint
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.model import AccountAttributes
+from emulator.wire.xml import Element, MalformedXml, parse, render
 
 
 def xml(data: bytes) -> None:

@@ -2,9 +2,9 @@
 
 import contextlib
 
-from emulator.dialect.dates import http_date, iso_millis, parse_http_date, parse_iso
 from emulator.kernel.clock import Millis
 from emulator.kernel.cron import LENIENT, STRICT, CronError, parse_schedule
+from emulator.wire.dates import http_date, iso_millis, parse_http_date, parse_iso
 
 _NOW = Millis(1_795_000_000_000)
 

@@ -11,13 +11,12 @@ from emulator.auth import mns as mns_scheme
 from emulator.auth import oss as oss_scheme
 from emulator.auth import roa as roa_scheme
 from emulator.auth import rpc as rpc_scheme
-from emulator.auth.claim import Claim
-from emulator.auth.failures import AuthFailure
-from emulator.auth.keys import AccessKey, Keyring
-from emulator.auth.nonces import NonceMemory
-from emulator.auth.schemes import Authenticator
+from emulator.auth.authenticator import Authenticator
+from emulator.auth.keys import AccessKey, Keyring, NonceMemory
+from emulator.auth.signed_request import SignedRequest
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
+from emulator.kernel.errors import AuthFailure
 from emulator.kernel.identity import AccountId
 
 NOW = Millis(1_795_000_000_000)
@@ -33,7 +32,7 @@ def request_of(data: bytes) -> Request:
     return Request(method, target, Headers(pairs), body)
 
 
-def _check(scheme: Callable[[Request], Claim | None], data: bytes) -> None:
+def _check(scheme: Callable[[Request], SignedRequest | None], data: bytes) -> None:
     try:
         claim = scheme(request_of(data))
         if claim is not None:

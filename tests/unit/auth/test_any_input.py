@@ -5,13 +5,12 @@ from urllib.parse import quote
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.auth.claim import encode
-from emulator.auth.failures import AuthFailure
-from emulator.auth.keys import AccessKey, Keyring
-from emulator.auth.nonces import NonceMemory
-from emulator.auth.schemes import Authenticator
+from emulator.auth.authenticator import Authenticator
+from emulator.auth.keys import AccessKey, Keyring, NonceMemory
+from emulator.auth.signed_request import encode
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
+from emulator.kernel.errors import AuthFailure
 from emulator.kernel.identity import AccountId
 
 NOW = Millis(1_795_000_000_000)

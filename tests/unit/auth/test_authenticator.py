@@ -7,14 +7,13 @@ import logging
 import pytest
 
 from emulator.auth import acs3, fc, mns, oss, roa, rpc
-from emulator.auth.failures import AuthFailure, Reason
-from emulator.auth.keys import AccessKey, Keyring
-from emulator.auth.nonces import NonceMemory
-from emulator.auth.schemes import Authenticator
-from emulator.dialect.dates import http_date, iso_seconds
+from emulator.auth.authenticator import Authenticator
+from emulator.auth.keys import AccessKey, Keyring, NonceMemory
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import MINUTE, SECOND, Millis
+from emulator.kernel.errors import AuthFailure, Reason
 from emulator.kernel.identity import AccountId
+from emulator.wire.dates import http_date, iso_seconds
 
 NOW = Millis(1_795_000_000_000)
 OWN = AccessKey(key_id="own-key", secret="own-secret", account=AccountId("111"), arn="acs:ram::111:root")

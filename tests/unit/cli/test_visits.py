@@ -10,7 +10,7 @@ from emulator.cli.following import Follower
 from emulator.cli.graph.states import StepState, states
 from emulator.cli.tree import Style, duration, offset, render
 from emulator.cli.visits import Execution
-from emulator.dialect.dates import iso_millis
+from emulator.wire.dates import iso_millis
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = Path(__file__).parent / "golden"

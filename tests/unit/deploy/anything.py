@@ -17,10 +17,10 @@ def values_of(words):
     )
 
 
-def refusals_of(value, world, folder):
+def refusals_of(value, tenant, folder):
     """Read a file that says *value* and return the problems it is refused with; no other error comes out."""
     try:
-        read(whole(Document(value, {}), Findings()), world, folder, {}, {})
+        read(whole(Document(value, {}), Findings()), tenant, folder, {}, {})
     except FileProblems as error:
         return error.problems
     return ()

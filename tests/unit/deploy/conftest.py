@@ -2,11 +2,11 @@
 
 import pytest
 
-from emulator.deploy.model import World
+from emulator.deploy.model import Tenant
 from emulator.deploy.part import Findings
 from emulator.deploy.reading import read, read_text
 
-WORLD = World(account="123456", region="cn-hangzhou", endpoint="http://127.0.0.1:8868", name="app")
+WORLD = Tenant(account="123456", region="cn-hangzhou", endpoint="http://127.0.0.1:8868", name="app")
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ import pytest
 import emulator.deploy
 from emulator.deploy.front import DeploymentError, DeploymentForbidden, DeploymentNotFound, DeploymentsFront
 from emulator.deploy.store import Deployments
-from emulator.dialect.context import RequestContext
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis, SystemClock
-from emulator.kernel.identity import AccountId, Principal, Region, World
+from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.storage.database import Database
 from emulator.storage.migrations import Schema, migrate
+from emulator.wire.request import OperationRequest
 
 RECORD = {"name": "shop", "file": "/shop/s.yaml", "outputs": {}, "resources": []}
 
@@ -24,12 +24,12 @@ def call():
     """Send one call to a front with an empty store; returns the JSON of its answer."""
     database = Database(None)
     migrate(database, [Schema("deploy", Path(emulator.deploy.__file__).parent / "schema")])
-    world = World(AccountId("1"), Region("cn-hangzhou"))
-    front = DeploymentsFront(Deployments(database, world, SystemClock()), CountingIds())
+    tenant = Tenant(AccountId("1"), Region("cn-hangzhou"))
+    front = DeploymentsFront(Deployments(database, tenant, SystemClock()), CountingIds())
 
     def send(method, path="", content=None, *, temporary=False):
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
-        context = RequestContext(Request(method, f"/_localyun/deployments{path}", Headers([]), body), Millis(0))
+        context = OperationRequest(Request(method, f"/_localyun/deployments{path}", Headers([]), body), Millis(0))
         context.principal = Principal(AccountId("1"), "key", "acs:ram::1:root", temporary=temporary)
         assert not front.allows_anonymous(context)
         return json.loads(front.handle(context).body)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.deploy.failures import FileProblems
-from emulator.deploy.model import World, has_token
+from emulator.deploy.model import Tenant, has_token
 from emulator.deploy.part import Findings
 from emulator.deploy.reading import read_text
 from tests.unit.deploy.anything import refusals_of, replaced, values_of
@@ -143,7 +143,7 @@ def test_problem_names_line_and_reason(blueprint, old, new, line, told):
     assert any(each.line == line and told in each.text for each in caught.value.problems), caught.value.problems
 
 
-WORLD = World(account="1", region="r", endpoint="http://e", name="n")
+WORLD = Tenant(account="1", region="r", endpoint="http://e", name="n")
 WORDS = st.sampled_from(
     ["component", "props", "fc", "fc3", "fnf", "mns", "name", "a", "b", "${a.output.x}", "${this.props.name}",
      "service", "function", "triggers", "config", "type", "http", "oss", "functionName", "code", "runtime",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.deploy.failures import FileProblems
-from emulator.deploy.model import World, has_token
+from emulator.deploy.model import Tenant, has_token
 from emulator.deploy.part import Findings
 from emulator.deploy.reading import read_text
 from tests.unit.deploy.anything import refusals_of, replaced, values_of
@@ -322,7 +322,7 @@ def test_what_has_no_effect_is_noted(blueprint):
 
 # --- properties ------------------------------------------------------------------------------------------------------
 
-WORLD = World(account="1", region="r", endpoint="http://e", name="n")
+WORLD = Tenant(account="1", region="r", endpoint="http://e", name="n")
 WORDS = st.sampled_from(
     ["Type", "Properties", "Resources", "Ref", "Fn::Sub", "Fn::Join", "Fn::If", "Fn::GetAtt", "Fn::Select", "a", "b",
      "Aliyun::Serverless::Service", "Aliyun::Serverless::Function", "ALIYUN::FC3::Function", "ALIYUN::FNF::Flow",

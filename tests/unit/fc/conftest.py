@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from emulator.dialect.context import RequestContext
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.errors import ServiceError
-from emulator.kernel.identity import AccountId, Principal, Region, World
+from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.fc.front import FcFront
@@ -32,6 +31,7 @@ from emulator.services.fc.runtime.instance import (
 from emulator.services.fc.service import SCHEMA, FunctionCompute
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
+from emulator.wire.request import OperationRequest
 
 ACCOUNT = AccountId("123456789012")
 REGION = Region("cn-hangzhou")
@@ -108,10 +108,10 @@ class Receivers:
         self.got: list[tuple[str, str]] = []
         self.broken = False
 
-    def send(self, world: World, queue: str, body: str, *, key: str) -> None:
+    def send(self, tenant: Tenant, queue: str, body: str, *, key: str) -> None:
         self._take(f"queue {queue}", body)
 
-    def publish(self, world: World, topic: str, body: str, *, key: str) -> None:
+    def publish(self, tenant: Tenant, topic: str, body: str, *, key: str) -> None:
         self._take(f"topic {topic}", body)
 
     def _take(self, name: str, body: str) -> None:
@@ -163,7 +163,7 @@ class Site:
 
     def __init__(self, folder: Path, database: Database | None = None) -> None:
         self.folder = folder
-        self.world = World(ACCOUNT, REGION)
+        self.tenant = Tenant(ACCOUNT, REGION)
         self.clock = VirtualClock()
         self.ids = CountingIds()
         self.timers = VirtualTimers(self.clock)
@@ -194,7 +194,7 @@ class Site:
         """Send a request as an authenticated caller; header names take ``_`` for ``-``."""
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         pairs = [(name.replace("_", "-"), value) for name, value in headers.items()]
-        context = RequestContext(Request(method, path, Headers(pairs), content), self.clock.now())
+        context = OperationRequest(Request(method, path, Headers(pairs), content), self.clock.now())
         context.front = self.front
         context.region = REGION
         context.principal = Principal(ACCOUNT, "ak", f"acs:ram::{ACCOUNT}:root")

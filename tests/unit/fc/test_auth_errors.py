@@ -2,11 +2,11 @@
 
 import pytest
 
-from emulator.auth.failures import AuthFailure, Reason
-from emulator.dialect.context import RequestContext
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
+from emulator.kernel.errors import AuthFailure, Reason
 from emulator.services.fc.errors import auth_error
+from emulator.wire.request import OperationRequest
 
 CASES = [
     (Reason.MISSING_DATE, "", 400, "MissingRequiredHeader", "required HTTP header Date was not specified"),
@@ -54,7 +54,7 @@ def test_an_authorization_that_cannot_be_read_is_shown_to_its_sender(on_site, au
 
     async def scenario(site):
         headers = Headers([("Date", "x"), ("Authorization", authorization)])
-        context = RequestContext(Request("GET", "/2016-08-15/services", headers), Millis(0))
+        context = OperationRequest(Request("GET", "/2016-08-15/services", headers), Millis(0))
         failure = AuthFailure(Reason.MALFORMED_AUTHORIZATION, detail="key id or signature is missing")
 
         error = site.front.auth_error(failure, context)
@@ -68,8 +68,8 @@ def test_missing_date_is_reported_before_a_missing_signature(on_site):
     """A request with neither is told about the date first, as the live service does."""
 
     async def scenario(site):
-        bare = RequestContext(Request("GET", "/2016-08-15/services", Headers()), Millis(0))
-        dated = RequestContext(Request("GET", "/2016-08-15/services", Headers([("Date", "x")])), Millis(0))
+        bare = OperationRequest(Request("GET", "/2016-08-15/services", Headers()), Millis(0))
+        dated = OperationRequest(Request("GET", "/2016-08-15/services", Headers([("Date", "x")])), Millis(0))
         failure = AuthFailure(Reason.MISSING_AUTHORIZATION)
 
         assert site.front.auth_error(failure, bare).code == "MissingRequiredHeader"

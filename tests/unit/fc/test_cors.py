@@ -75,9 +75,9 @@ def test_the_configuration_replaces_what_the_function_says():
 
 def test_a_domain_answers_preflights_without_calling_its_function(on_site):
     """Also when OPTIONS is not among the trigger's methods; answers carry the origin."""
-    from emulator.dialect.context import RequestContext
     from emulator.http.message import Response
     from emulator.kernel.identity import Principal
+    from emulator.wire.request import OperationRequest
 
     async def scenario(site):
         await site.make_function()
@@ -89,9 +89,9 @@ def test_a_domain_answers_preflights_without_calling_its_function(on_site):
         await site.v1("POST", "/custom-domains", body)
 
         async def ask(asked):
-            context = RequestContext(asked, site.clock.now())
-            context.front, context.region, context.host = site.front, site.world.region, "www.shop.example"
-            context.request_id, context.principal = "r", Principal(site.world.account, "", "anonymous")
+            context = OperationRequest(asked, site.clock.now())
+            context.front, context.region, context.host = site.front, site.tenant.region, "www.shop.example"
+            context.request_id, context.principal = "r", Principal(site.tenant.account, "", "anonymous")
             assert site.front.open_to_web(context)
             answer = site.front.handle(context)
             return answer if isinstance(answer, Response) else await answer

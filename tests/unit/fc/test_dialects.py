@@ -183,7 +183,7 @@ def test_function_of_3_0_runs_with_its_own_role_and_hooks(on_site, pack):
         assert (image.generation, image.service, image.role, image.log_project) == ("3.0", None, "r", "p")
         assert (image.initializer, image.initializer_timeout_s) == ("index.init", 9)
         assert site.instances.invocations[0].credentials is None
-        assert (await site.fc.invoke(site.world, None, "hello", None, b"in")).result.body == b"in"
+        assert (await site.fc.invoke(site.tenant, None, "hello", None, b"in")).result.body == b"in"
 
     on_site(scenario)
 

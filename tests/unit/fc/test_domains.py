@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from emulator.dialect.context import RequestContext
 from emulator.http.message import Headers, Request
 from emulator.kernel.errors import ServiceError
+from emulator.wire.request import OperationRequest
 
 ROUTE = {"path": "/*", "serviceName": "shop", "functionName": "order"}
 
@@ -150,8 +150,8 @@ def test_names_are_answered_again_after_a_start(site_of, tmp_path):
 
 async def ask_trigger(site, method="GET", path="/2016-08-15/proxy/shop/order/x", host="", **headers):
     """Send a request to a trigger as the pipeline would; return (may go unsigned, answer)."""
-    context = RequestContext(Request(method, path, Headers(headers.items())), site.clock.now())
-    context.host, context.region, context.front = host, site.world.region, site.front
+    context = OperationRequest(Request(method, path, Headers(headers.items())), site.clock.now())
+    context.host, context.region, context.front = host, site.tenant.region, site.front
     unsigned = site.front.allows_anonymous(context)
     answer = await site.ask(method, path, **headers)
     return unsigned, answer
@@ -224,8 +224,8 @@ def test_api_requests_are_never_let_through_unsigned(on_site):
         await make_trigger(site, authType="anonymous")
 
         for path in ("/2016-08-15/services", "/2016-08-15/services/shop/functions/order/invocations", "/"):
-            context = RequestContext(Request("GET", path, Headers()), site.clock.now())
-            context.region = site.world.region
+            context = OperationRequest(Request("GET", path, Headers()), site.clock.now())
+            context.region = site.tenant.region
             assert not site.front.allows_anonymous(context)
             assert not site.front.open_to_web(context)
 
@@ -241,18 +241,18 @@ def test_custom_domain_leads_to_the_trigger_and_to_nothing_else(on_site):
         await make_domain(site, routeConfig={"routes": [{**ROUTE, "path": "/2016-08-15/*"}]})
 
         def context_for(path):
-            context = RequestContext(Request("GET", path, Headers()), site.clock.now())
-            context.host, context.region, context.request_id = "www.shop.example", site.world.region, "r"
+            context = OperationRequest(Request("GET", path, Headers()), site.clock.now())
+            context.host, context.region, context.request_id = "www.shop.example", site.tenant.region, "r"
             return context
 
         inside, outside = context_for("/2016-08-15/services"), context_for("/x")
         assert site.front.allows_anonymous(inside)
         assert not site.front.allows_anonymous(outside)
         site.instances.answer = None
-        target = site.fc.sources.http_routing.find(inside.request, inside.host, site.world)
+        target = site.fc.sources.http_routing.find(inside.http, inside.host, site.tenant)
         assert (target.trigger.function, target.target, target.base_path) == ("order", "/2016-08-15/services", "")
         with pytest.raises(ServiceError) as missing:
-            site.fc.sources.http_routing.find(outside.request, outside.host, site.world)
+            site.fc.sources.http_routing.find(outside.http, outside.host, site.tenant)
         assert missing.value.code == "DomainNameNotFound"
 
     on_site(scenario)

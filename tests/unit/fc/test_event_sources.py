@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from emulator.dialect.dates import iso_seconds
 from emulator.services.fc.errors import FcError, TriggerNotFound
 from emulator.services.fc.ports import TopicMissing
 from emulator.services.fc.trigger_events import ObjectChange
+from emulator.wire.dates import iso_seconds
 
 V1 = "/services/shop/functions/order/triggers"
 
@@ -133,10 +133,10 @@ def test_objects_fire_the_triggers_that_match(on_site):
         change = {"bucket": "b", "size": 1, "etag": "E", "at": site.clock.now(), "request_id": "R", "metadata": {}}
 
         hit = site.fc.sources.object_changed(
-            site.world, ObjectChange(event="ObjectCreated:PutObject", key="in/x", **change)
+            site.tenant, ObjectChange(event="ObjectCreated:PutObject", key="in/x", **change)
         )
         miss = site.fc.sources.object_changed(
-            site.world, ObjectChange(event="ObjectCreated:PutObject", key="out/x", **change)
+            site.tenant, ObjectChange(event="ObjectCreated:PutObject", key="out/x", **change)
         )
         await site.database.committed()
         await settle(site, 1)
@@ -153,12 +153,12 @@ class Subscriptions:
     def __init__(self):
         self.there = {}
 
-    def subscribe(self, world, topic, name, function_arn, **settings):
+    def subscribe(self, tenant, topic, name, function_arn, **settings):
         if topic == "none":
             raise TopicMissing(topic)
         self.there[topic, name] = (function_arn, settings)
 
-    def unsubscribe(self, world, topic, name):
+    def unsubscribe(self, tenant, topic, name):
         self.there.pop((topic, name), None)
 
 
@@ -230,16 +230,16 @@ def test_trigger_is_fired_by_hand(on_site, kind, config, more, payload, expected
         made = await make(site, kind, config, **more)
         assert made.status == 200, made.content
 
-        fired = await site.fc.sources.fire(site.world, "shop", "order", "t", payload=payload, event=None)
-        given = await site.fc.sources.fire(site.world, "shop", "order", "t", payload=None, event=b"\x00whole")
+        fired = await site.fc.sources.fire(site.tenant, "shop", "order", "t", payload=payload, event=None)
+        given = await site.fc.sources.fire(site.tenant, "shop", "order", "t", payload=None, event=b"\x00whole")
 
         assert expected in fired.body.decode()
         assert (fired.status, fired.error_type) == (200, "")
         assert given.body == b"\x00whole"
         with pytest.raises(TriggerNotFound):
-            await site.fc.sources.fire(site.world, "shop", "order", "none", payload=None, event=None)
+            await site.fc.sources.fire(site.tenant, "shop", "order", "none", payload=None, event=None)
         with pytest.raises(FcError):
-            await site.fc.sources.fire(site.world, "shop", "none", "t", payload=None, event=None)
+            await site.fc.sources.fire(site.tenant, "shop", "none", "t", payload=None, event=None)
 
     on_site(scenario)
 
@@ -251,7 +251,7 @@ def test_triggers_are_told_with_their_addresses(on_site):
         await site.make_function()
         await make(site, "http", {"authType": "anonymous", "methods": ["GET"]}, "web")
 
-        (row,) = site.fc.sources.rows(site.world)
+        (row,) = site.fc.sources.rows(site.tenant)
 
         assert (row["function"], row["trigger"], row["type"], row["enabled"]) == ("shop/order", "web", "http", True)
         assert row["urls"][0] == "http://127.0.0.1:8868/2016-08-15/proxy/shop/order"

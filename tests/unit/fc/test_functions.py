@@ -366,7 +366,7 @@ def test_everything_survives_a_restart(site_of, tmp_path):
             "/services/shop/aliases/live",
         ]
         answers = [(await site.v1("GET", path)).content for path in [*paths, "/services?tag_k=v"]]
-        ran = await site.fc.invoke(site.world, "shop", "order", "live", b"x")
+        ran = await site.fc.invoke(site.tenant, "shop", "order", "live", b"x")
         assert (site.instances.images[-1].code_dir / "index.py").is_file()
         assert ran.version == "1"
         await site.fc.close()
@@ -388,7 +388,7 @@ def test_reset_forgets_everything(on_site):
         assert (await site.v1("GET", "/services")).body["services"] == []
         assert site.instances.retired == [site.instances.images[0].family]
         with pytest.raises(FcError, match="ServiceNotFound"):
-            await site.fc.invoke(site.world, "shop", "order", None, b"")
+            await site.fc.invoke(site.tenant, "shop", "order", None, b"")
 
     on_site(scenario)
 

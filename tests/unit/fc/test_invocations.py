@@ -121,7 +121,7 @@ def test_what_the_platform_cannot_do_is_an_api_error(on_site, failure, status, c
         assert (answer.status, answer.code) == (status, code)
         assert "x-fc-error-type" not in answer.headers
         with pytest.raises(FcError) as raised:
-            await site.fc.invoke(site.world, "shop", "order", None, b"")
+            await site.fc.invoke(site.tenant, "shop", "order", None, b"")
         assert (raised.value.http_status, raised.value.code) == (status, code)
 
     on_site(scenario)

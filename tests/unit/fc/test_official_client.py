@@ -11,15 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from emulator.auth.failures import AuthFailure
-from emulator.auth.keys import AccessKey, Keyring
-from emulator.auth.nonces import NonceMemory
-from emulator.auth.schemes import Authenticator
-from emulator.dialect.context import RequestContext
+from emulator.auth.authenticator import Authenticator
+from emulator.auth.keys import AccessKey, Keyring, NonceMemory
 from emulator.gateway.server import Server
 from emulator.http.message import Request, Respond, Response
 from emulator.kernel.clock import SystemClock
-from emulator.kernel.errors import ServiceError
+from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import AccountId, Region
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import LoopTimers
@@ -30,6 +27,7 @@ from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import SCHEMA, FunctionCompute
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
+from emulator.wire.request import OperationRequest
 
 ACCOUNT = AccountId("123456789012")
 REGION = Region("cn-hangzhou")
@@ -72,7 +70,7 @@ class Door:
             content = self._service.code_download(request.path.rpartition("/")[2])
             respond(Response(404 if content is None else 200, content or b""))
             return
-        context = RequestContext(request, self._clock.now())
+        context = OperationRequest(request, self._clock.now())
         context.region = REGION
         context.request_id = self._front.new_request_id(context)
         try:

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from emulator.dialect.context import RequestContext
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Principal
+from emulator.wire.request import OperationRequest
 
 jwt = pytest.importorskip("jwt")
 
@@ -35,10 +35,10 @@ def token(key=RSA, algorithm: str = "RS256", kid: str | None = "first", **claims
 async def ask(site, target: str = "/2016-08-15/proxy/shop/order/a", body: bytes = b"", host="127.0.0.1", **headers):
     """Send an unsigned request to a trigger; return its status and what the function was given."""
     pairs = [("Host", host), *((name.replace("_", "-"), value) for name, value in headers.items())]
-    context = RequestContext(Request("POST" if body else "GET", target, Headers(pairs), body), site.clock.now())
-    context.front, context.region, context.host, context.request_id = site.front, site.world.region, host, "r"
+    context = OperationRequest(Request("POST" if body else "GET", target, Headers(pairs), body), site.clock.now())
+    context.front, context.region, context.host, context.request_id = site.front, site.tenant.region, host, "r"
     assert site.front.allows_anonymous(context)
-    context.principal = Principal(site.world.account, "", "anonymous")
+    context.principal = Principal(site.tenant.account, "", "anonymous")
     before = len(site.instances.invocations)
     try:
         answer = site.front.handle(context)

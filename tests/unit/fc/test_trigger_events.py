@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.trigger_events import (
     ObjectChange,
     TopicMessage,
@@ -14,7 +14,7 @@ from emulator.services.fc.trigger_events import (
     topic_event,
 )
 
-WORLD = World("123456789012", "cn-hangzhou")
+WORLD = Tenant("123456789012", "cn-hangzhou")
 
 
 def message(**changes):

@@ -2,21 +2,21 @@
 
 import pytest
 
-from emulator.dialect.context import RequestContext
-from emulator.dialect.pop_errors import PopError
 from emulator.gateway.hosts import facts
-from emulator.gateway.location import LocationFront
+from emulator.gateway.other_products import LocationFront
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.ids import CountingIds
+from emulator.wire.pop_errors import PopError
+from emulator.wire.request import OperationRequest
 
 
 def describe(**parameters):
     """Return the members of the answer, or raise what the front raises."""
     front = LocationFront(CountingIds())
-    context = RequestContext(Request("POST", "/", Headers()), Millis(0))
-    context.request._query_pairs = [("Action", "DescribeEndpoints"), ("Version", "2015-06-12"), *parameters.items()]
-    context.request._form_pairs = []
+    context = OperationRequest(Request("POST", "/", Headers()), Millis(0))
+    context.http._query_pairs = [("Action", "DescribeEndpoints"), ("Version", "2015-06-12"), *parameters.items()]
+    context.http._form_pairs = []
     context.request_id = "id"
     _, operation = front._operations["describeendpoints"]
     return operation(context, front._parameters_of(context))

@@ -6,18 +6,18 @@ import json
 
 import pytest
 
+from emulator.auth.authenticator import Authenticator, NonceMemory
 from emulator.auth.keys import AccessKey, Keyring
-from emulator.auth.schemes import Authenticator, NonceMemory
-from emulator.dialect.pop_errors import InvalidVersion
-from emulator.dialect.rpc import RpcFront
 from emulator.gateway.hosts import HostPolicy
+from emulator.gateway.other_products import UnknownVersionFront, unavailable_fronts
 from emulator.gateway.pipeline import Pipeline
-from emulator.gateway.unavailable import UnknownVersionFront, unavailable_fronts
-from emulator.http.exchange import Exchange
 from emulator.http.message import Headers, Request
+from emulator.http.transaction import Exchange
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.ids import CountingIds
 from emulator.storage.database import Database
+from emulator.wire.pop_errors import InvalidVersion
+from emulator.wire.rpc import RpcFront
 
 KEY = AccessKey(
     key_id="test-key", secret="test-secret", account="1234567890123456", arn="acs:ram::1234567890123456:root"
@@ -246,7 +246,7 @@ class OpenFront(RpcFront):
     """A front that serves web pages which say ``Open``."""
 
     def open_to_web(self, context):
-        return "Open=1" in (context.request.query or "")
+        return "Open=1" in (context.http.query or "")
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,16 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from emulator.http import certificates
-from emulator.http.certificate_files import LEAF_DAYS, authority_facts, is_host_name, leaf_facts, leaf_path
-from emulator.http.certificates import CertificateAuthority, MintingFailed, NameRefused
+from emulator.http.certificates import (
+    LEAF_DAYS,
+    CertificateAuthority,
+    MintingFailed,
+    NameRefused,
+    authority_facts,
+    is_host_name,
+    leaf_facts,
+    leaf_path,
+)
 from emulator.kernel.clock import DAY, SystemClock, VirtualClock
 
 NAME = "123.cn-hangzhou.fc.aliyuncs.com"

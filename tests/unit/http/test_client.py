@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from emulator.http.addresses import is_loopback, permitted_addresses
+from emulator.http.answer import Unsendable
 from emulator.http.client import HttpClient
+from emulator.http.client_connection import split_url
 from emulator.http.client_errors import (
     AddressRefused,
     AnswerTooLarge,
@@ -16,8 +18,6 @@ from emulator.http.client_errors import (
     ConnectFailed,
     ConnectionLost,
 )
-from emulator.http.fields import Unsendable
-from emulator.http.outgoing import split_url
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

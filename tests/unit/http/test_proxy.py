@@ -9,7 +9,7 @@ import pytest
 
 from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.server import Server
-from emulator.http import tunnel
+from emulator.http import proxy as tunnel
 from emulator.http.certificates import CertificateAuthority
 from emulator.http.message import Response
 from emulator.http.proxy import (

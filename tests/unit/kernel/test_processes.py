@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from emulator.kernel.processes import kill
+from emulator.kernel.tasks import kill
 
 
 async def _started(code: str) -> asyncio.subprocess.Process:

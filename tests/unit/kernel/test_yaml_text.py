@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.kernel.yaml_text import DEEPEST, MOST_VALUES, UnreadableYaml, YamlText, read_yaml
+from emulator.wire.yaml import DEEPEST, MOST_VALUES, UnreadableYaml, YamlText, read_yaml
 
 
 def test_values_and_shared_parts_are_read():

@@ -4,12 +4,10 @@ import asyncio
 
 import pytest
 
-from emulator.dialect.context import RequestContext
-from emulator.dialect.xml import parse
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.errors import ServiceError
-from emulator.kernel.identity import AccountId, Principal, Region, World
+from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.api import MnsFront
@@ -17,6 +15,8 @@ from emulator.services.mns.limits import RELAXED
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
+from emulator.wire.request import OperationRequest
+from emulator.wire.xml import parse
 
 ACCOUNT = AccountId("1234567890123456")
 REGION = Region("cn-hangzhou")
@@ -27,7 +27,7 @@ class Mns:
     """The service and everything around it that a test may want to move or look at."""
 
     def __init__(self, path=None, clock=None, profile=RELAXED):
-        self.world = World(ACCOUNT, REGION)
+        self.tenant = Tenant(ACCOUNT, REGION)
         self.clock = clock or VirtualClock()
         self.ids = CountingIds()
         self.timers = VirtualTimers(self.clock)
@@ -52,9 +52,9 @@ class Mns:
         pairs = {"Host": HOST, "x-mns-version": "2015-06-06"}
         pairs |= {name.replace("_", "-"): value for name, value in headers.items()}
         content = body if isinstance(body, bytes) else body.encode()
-        context = RequestContext(Request(method, target, Headers(pairs.items()), content), self.clock.now())
-        context.region = self.world.region
-        context.principal = Principal(self.world.account, "key", "arn")
+        context = OperationRequest(Request(method, target, Headers(pairs.items()), content), self.clock.now())
+        context.region = self.tenant.region
+        context.principal = Principal(self.tenant.account, "key", "arn")
         context.front = self.front
         context.request_id = self.front.new_request_id(context)
         self.context = context
@@ -77,7 +77,7 @@ class Mns:
     # --- short forms ---------------------------------------------------------------------------------------------
 
     def create(self, name="q", **change):
-        assert self.service.queues.create(self.world, name, change)
+        assert self.service.queues.create(self.tenant, name, change)
         self.database.commit()
 
     def send(self, body="hello", queue="q", **elements):
@@ -96,7 +96,7 @@ class Mns:
         return bodies
 
     def counters(self, queue="q"):
-        counters = self.service.queues.view(self.world, queue).counters
+        counters = self.service.queues.view(self.tenant, queue).counters
         self.database.commit()
         return counters.active, counters.inactive, counters.delayed
 

@@ -168,7 +168,7 @@ def test_a_policy_that_is_off_moves_nothing(mns):
     mns.send("y")
     mns.receive("off")
     mns.receive()
-    mns.service.queues.change(mns.world, "q", {"dead_letter": policy(1, enabled=False)})
+    mns.service.queues.change(mns.tenant, "q", {"dead_letter": policy(1, enabled=False)})
     mns.advance(10)
 
     assert mns.drain("off") == ["x"]
@@ -183,7 +183,7 @@ def test_a_stricter_policy_counts_at_the_next_receive(mns):
     mns.send("old")
     receive_times(mns, 3)
     mns.send("new")
-    mns.service.queues.change(mns.world, "q", {"dead_letter": policy(2)})
+    mns.service.queues.change(mns.tenant, "q", {"dead_letter": policy(2)})
 
     assert mns.drain() == ["new"]
     assert mns.drain("dead") == ["old"]
@@ -217,7 +217,7 @@ def test_many_dying_at_once_move_in_portions(mns):
     mns.create("dead")
     mns.create(dead_letter=policy(1), visibility_timeout_s=10)
     for _ in range(450):
-        mns.service.send(mns.world, "q", "x")
+        mns.service.send(mns.tenant, "q", "x")
     while mns.call("GET", "/queues/q/messages?numOfMessages=16").status == 200:
         pass
     mns.advance(9.999)
@@ -233,11 +233,11 @@ def test_a_receive_moves_no_more_than_a_portion(mns):
     mns.create("dead")
     mns.create(visibility_timeout_s=1)
     for _ in range(450):
-        mns.service.send(mns.world, "q", "x")
+        mns.service.send(mns.tenant, "q", "x")
     while mns.call("GET", "/queues/q/messages?numOfMessages=16").status == 200:
         pass
     mns.advance(1)
-    mns.service.queues.change(mns.world, "q", {"dead_letter": policy(1)})
+    mns.service.queues.change(mns.tenant, "q", {"dead_letter": policy(1)})
 
     moved = []
     for _ in range(4):

@@ -3,15 +3,15 @@
 import pytest
 
 from emulator.kernel.clock import SECOND, VirtualClock
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database
+from emulator.storage.maintenance import LOOK_MS, Shrinker
 from emulator.storage.migrations import migrate
-from emulator.storage.shrinking import LOOK_MS, Shrinker
 
-WORLD = World(AccountId("1234567890123456"), Region("cn-hangzhou"))
+WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 
 
 @pytest.fixture

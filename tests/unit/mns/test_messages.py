@@ -5,8 +5,8 @@ from hashlib import md5
 
 import pytest
 
-from emulator.dialect.xml import parse
 from emulator.services.mns.limits import STRICT
+from emulator.wire.xml import parse
 
 START = 1_700_000_000_000
 
@@ -75,7 +75,7 @@ def test_sends_in_every_shape_clients_use(q, body, namespace):
 @pytest.mark.parametrize("text", ["hello", " ", "a & <b> \"c\" 'd' ]]>", "多字节 😀", "tab\tnew\nline", "x" * 65_536])
 def test_a_body_comes_back_as_it_was_sent(q, text):
     """Unchanged, digest of the text as it was on the wire."""
-    from emulator.dialect.xml import escape
+    from emulator.wire.xml import escape
 
     sent = q.send(escape(text).replace("]]>", "]]&gt;"))
     message = q.receive()
@@ -735,7 +735,7 @@ def test_expired_messages_leave_the_file_without_being_asked_for(mns):
     """Within a second or so, in portions, and then no timer is left."""
     mns.create(retention_s=60)
     for _ in range(450):
-        mns.service.send(mns.world, "q", "x")
+        mns.service.send(mns.tenant, "q", "x")
     mns.database.commit()
 
     mns.advance(62)
@@ -748,7 +748,7 @@ def test_counters_are_exact_while_a_large_backlog_is_being_swept(mns):
     """What has expired and still lies in the file is not counted in any state."""
     mns.create(retention_s=60)
     for number in range(500):
-        mns.service.send(mns.world, "q", "x", delay_s=100 if number % 5 == 0 else 0)
+        mns.service.send(mns.tenant, "q", "x", delay_s=100 if number % 5 == 0 else 0)
     for _ in range(10):
         mns.receive()
     mns.clock.move_to(mns.clock.now() + 59_000)

@@ -9,14 +9,14 @@ from emulator.services.mns.model import Draft
 
 
 def send(mns, count, **draft):
-    live = mns.service.find(mns.world, "q")
+    live = mns.service.find(mns.tenant, "q")
     for number in range(count):
         mns.service.messages.send(live, Draft(body=str(number), **draft))
     mns.database.commit()
 
 
 def counters(mns):
-    found = mns.service.queues.view(mns.world, "q").counters
+    found = mns.service.queues.view(mns.tenant, "q").counters
     return found.active, found.inactive, found.delayed
 
 
@@ -27,7 +27,7 @@ def test_every_state_is_purged(mns):
     send(mns, 3, delay_s=60)
     mns.call("GET", "/queues/q/messages?numOfMessages=16")
 
-    deleted = asyncio.run(mns.service.purge(mns.world, "q"))
+    deleted = asyncio.run(mns.service.purge(mns.tenant, "q"))
 
     assert deleted == 503
     assert counters(mns) == (0, 0, 0)
@@ -39,7 +39,7 @@ def test_message_sent_after_the_call_stays(mns):
     send(mns, 450)
 
     async def purge():
-        purging = asyncio.ensure_future(mns.service.purge(mns.world, "q"))
+        purging = asyncio.ensure_future(mns.service.purge(mns.tenant, "q"))
         await asyncio.sleep(0)
         mns.advance(1)
         send(mns, 2)
@@ -53,7 +53,7 @@ def test_group_goes_on_after_a_purge(mns):
     """In a FIFO queue no message waits for one that is gone."""
     mns.create(fifo=True)
     send(mns, 3, group_id="g")
-    asyncio.run(mns.service.purge(mns.world, "q"))
+    asyncio.run(mns.service.purge(mns.tenant, "q"))
     mns.advance(1)
 
     send(mns, 1, group_id="g")
@@ -64,4 +64,4 @@ def test_group_goes_on_after_a_purge(mns):
 def test_queue_that_does_not_exist_is_refused(mns):
     """The error is the service's."""
     with pytest.raises(QueueNotExist):
-        asyncio.run(mns.service.purge(mns.world, "nope"))
+        asyncio.run(mns.service.purge(mns.tenant, "nope"))

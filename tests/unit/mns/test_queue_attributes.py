@@ -22,7 +22,7 @@ def queue_xml(namespace=' xmlns="http://mns.aliyuncs.com/doc/v1/"', **attributes
 
 
 def attributes_of(mns, name="q"):
-    from emulator.dialect.xml import parse
+    from emulator.wire.xml import parse
 
     answer = mns.call("GET", f"/queues/{name}")
     assert answer.status == 200
@@ -102,7 +102,7 @@ def test_names_that_are_allowed(mns, name):
 def test_names_that_are_refused(mns, name, code):
     """Nothing is created."""
     assert mns.error("PUT", f"/queues/{name}", queue_xml()) == (400, code)
-    assert mns.service.queues.page(mns.world).items == []
+    assert mns.service.queues.page(mns.tenant).items == []
 
 
 def test_the_strict_profile_enforces_the_documented_length(make_mns):
@@ -238,7 +238,7 @@ def test_settings_of_the_management_api_survive_a_restart(tmp_path, make_mns):
 
     again = make_mns(tmp_path / "s.db")
 
-    settings = again.service.queues.view(again.world, "q").queue.settings
+    settings = again.service.queues.view(again.tenant, "q").queue.settings
     assert {name: getattr(settings, name) for name in chosen} == chosen
 
 
@@ -257,7 +257,7 @@ def test_dead_letter_policies_that_are_refused(mns, policy):
     from emulator.services.mns.errors import InvalidArgument
 
     with pytest.raises(InvalidArgument):
-        mns.service.queues.create(mns.world, "q", {"dead_letter": policy})
+        mns.service.queues.create(mns.tenant, "q", {"dead_letter": policy})
 
 
 # --- delete ------------------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def test_a_large_deleted_queue_leaves_the_file_bit_by_bit(mns):
     """Other requests need not wait for it."""
     mns.create()
     for _ in range(450):
-        mns.service.send(mns.world, "q", "x")
+        mns.service.send(mns.tenant, "q", "x")
 
     mns.call("DELETE", "/queues/q")
 
@@ -307,7 +307,7 @@ def test_the_remains_of_a_deleted_queue_go_after_a_restart(tmp_path, make_mns):
     mns = make_mns(tmp_path / "s.db")
     mns.create()
     for _ in range(450):
-        mns.service.send(mns.world, "q", "x")
+        mns.service.send(mns.tenant, "q", "x")
     mns.call("DELETE", "/queues/q")
 
     again = make_mns(tmp_path / "s.db")
@@ -320,7 +320,7 @@ def test_the_remains_of_a_deleted_queue_go_after_a_restart(tmp_path, make_mns):
 
 
 def names_and_marker(mns, **headers):
-    from emulator.dialect.xml import parse
+    from emulator.wire.xml import parse
 
     answer = mns.call("GET", "/queues", **headers)
     assert answer.status == 200
@@ -362,7 +362,7 @@ def test_lists_take_a_prefix(mns):
 
 def test_lists_with_meta_have_every_attribute_and_no_empty_element(mns):
     """The same elements as of a single queue, after the address."""
-    from emulator.dialect.xml import parse
+    from emulator.wire.xml import parse
 
     mns.create()
     mns.send()
@@ -391,10 +391,10 @@ def test_bad_list_options(mns, headers):
 
 def test_worlds_do_not_see_each_other(mns):
     """Another account or region has its own queues."""
-    from emulator.kernel.identity import AccountId, World
+    from emulator.kernel.identity import AccountId, Tenant
 
     mns.create()
-    mns.world = World(AccountId("2"), mns.world.region)
+    mns.tenant = Tenant(AccountId("2"), mns.tenant.region)
 
     assert names_and_marker(mns) == ([], None)
     assert mns.error("GET", "/queues/q") == (404, "QueueNotExist")

@@ -1,6 +1,6 @@
 """The pure rules of a queue, one by one."""
 
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.mns.model import DeadLetterPolicy, Message, Queue, QueueId, QueueSettings
 from emulator.services.mns.queue import (
     HELD,
@@ -63,9 +63,9 @@ def test_the_last_receive_is_the_one_that_reaches_the_maximum():
 
 def test_a_dead_letter_names_its_source():
     """Region, account, queue and its former id."""
-    world = World(AccountId("1"), Region("cn-x"))
+    tenant = Tenant(AccountId("1"), Region("cn-x"))
     queue = Queue(
-        queue_id=QueueId(1), world=world, name="q", settings=QueueSettings(), created_at=0, modified_at=0
+        queue_id=QueueId(1), tenant=tenant, name="q", settings=QueueSettings(), created_at=0, modified_at=0
     )  # fmt: skip
 
     told = {item.name: item.value for item in dead_letter_properties(queue, a_message(0))}

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.kernel.clock import VirtualClock
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns import registry
@@ -11,7 +11,7 @@ from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
 
-WORLD = World(AccountId("1234567890123456"), Region("cn-hangzhou"))
+WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 
 
 class Runs:

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from emulator.kernel.errors import ServiceError
-from emulator.kernel.identity import AccountId, World
+from emulator.kernel.identity import AccountId, Tenant
 from emulator.services.mns import waiting
 from emulator.services.mns.errors import MessageNotExist, QueueNotExist
 from emulator.storage.database import Database
@@ -43,7 +43,7 @@ async def advance(mns, seconds):
 
 
 def send_uncommitted(mns, body="x", **draft):
-    mns.service.send(mns.world, "q", body, **draft)
+    mns.service.send(mns.tenant, "q", body, **draft)
 
 
 # --- waking ------------------------------------------------------------------------------------------------------
@@ -422,25 +422,25 @@ def test_other_services_send_receive_and_delete(make_mns):
     """Bytes or text; an empty answer instead of an error when nothing came in time."""
 
     async def scenario(mns):
-        service, world = mns.service, mns.world
-        receipt = service.send(world, "q", '{"a": "ä"}'.encode(), delay_s=0, priority=3)
-        (message,) = await service.receive(world, "q")
+        service, tenant = mns.service, mns.tenant
+        receipt = service.send(tenant, "q", '{"a": "ä"}'.encode(), delay_s=0, priority=3)
+        (message,) = await service.receive(tenant, "q")
         assert (message.message_id, message.body, message.priority) == (receipt.message_id, '{"a": "ä"}', 3)
-        service.delete(world, "q", message)
+        service.delete(tenant, "q", message)
         assert mns.counters() == (0, 0, 0)
 
-        waiting_task = asyncio.ensure_future(service.receive(world, "q", wait_s=5))
+        waiting_task = asyncio.ensure_future(service.receive(tenant, "q", wait_s=5))
         await mns.turns()
-        service.send(world, "q", "late")
+        service.send(tenant, "q", "late")
         await mns.turns()
         assert [message.body for message in await waiting_task] == ["late"]
 
-        assert await service.receive(world, "q") == ()
-        for call in (lambda: service.send(world, "none", "x"), lambda: service.find(world, "none")):
+        assert await service.receive(tenant, "q") == ()
+        for call in (lambda: service.send(tenant, "none", "x"), lambda: service.find(tenant, "none")):
             with pytest.raises(QueueNotExist):
                 call()
         with pytest.raises(QueueNotExist):
-            await service.receive(World(AccountId("2"), world.region), "q")
+            await service.receive(Tenant(AccountId("2"), tenant.region), "q")
 
     run(make_mns, scenario)
 

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.dialect.xml import parse
 from emulator.http.message import Headers, Request
 from emulator.services.mns.errors import InvalidArgument, InvalidRequestURL, MnsError, SchemaViolation
 from emulator.services.mns.message_wire import read_drafts, read_handles, render_properties
@@ -13,6 +12,7 @@ from emulator.services.mns.properties import appended, restored, stored
 from emulator.services.mns.queue_wire import read_account, read_marker, read_settings, write_marker
 from emulator.services.mns.routing import Route, route
 from emulator.services.mns.wire import base_url, document, leaf, read_bool, read_int, read_query, read_query_int
+from emulator.wire.xml import parse
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 import pytest
 
-from emulator.dialect.context import RequestContext
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Principal, Region
 from emulator.oss.rights import demands
+from emulator.wire.request import OperationRequest
 
 FORM = (
     b'--x\r\nContent-Disposition: form-data; name="key"\r\n\r\nin/a\r\n'
@@ -16,7 +16,7 @@ FORM = (
 
 def needed(method, target, body=b"", **headers):
     pairs = [("Host", "127.0.0.1"), *((name.replace("_", "-"), value) for name, value in headers.items())]
-    context = RequestContext(Request(method, target, Headers(pairs), body), Millis(0))
+    context = OperationRequest(Request(method, target, Headers(pairs), body), Millis(0))
     context.region = Region("r")
     context.principal = Principal(AccountId("123"), "key", "acs:ram::123:user/u")
     return [(each.action, each.resource) for each in demands(context)]

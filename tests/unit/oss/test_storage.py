@@ -37,10 +37,10 @@ class Noting:
         self.seen = []
         self.failure = None
 
-    def changed(self, world, change):
+    def changed(self, tenant, change):
         if self.failure is not None:
             raise self.failure
-        self.seen.append((world.region, change.event, change.key, change.size, change.size_before))
+        self.seen.append((tenant.region, change.event, change.key, change.size, change.size_before))
 
 
 class Site:
@@ -101,7 +101,7 @@ def test_a_failed_commit_leaves_nothing_behind(site):
     async def work(site):
         await filled(site)
 
-        def lose(world, change):
+        def lose(tenant, change):
             site.database._lost = True  # as after a full disk: SQLite has undone the transaction
 
         told, site.noting.changed = site.noting.changed, lose

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from emulator.dialect.context import RequestContext
-from emulator.dialect.facts import facts_of
+from emulator.auth.permissions.conditions import facts_of
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import AccountId, Principal, Region, World
+from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import RandomIds
 from emulator.oss import rights as oss_rights
 from emulator.services import ram
@@ -25,15 +24,16 @@ from emulator.services.ram.service import AccessManagement
 from emulator.services.workflow import rights as fnf_rights
 from emulator.storage.database import Database
 from emulator.storage.migrations import Schema, migrate
+from emulator.wire.request import OperationRequest
 
 ACCOUNT = AccountId("123")
-WORLD = World(ACCOUNT, Region("r"))
+WORLD = Tenant(ACCOUNT, Region("r"))
 TABLES = {"2016": Routes(v2016.ROUTES), "2021": Routes(v2021.ROUTES), "2023": Routes(v2023.ROUTES)}
 
 
 def context(method, target, body=b"", **headers):
     pairs = [(name.replace("_", "-"), value) for name, value in headers.items()]
-    made = RequestContext(Request(method, target, Headers(pairs), body), Millis(0))
+    made = OperationRequest(Request(method, target, Headers(pairs), body), Millis(0))
     made.principal = Principal(ACCOUNT, "key", "acs:ram::123:user/alice")
     made.region = WORLD.region
     return made
@@ -41,7 +41,7 @@ def context(method, target, body=b"", **headers):
 
 def of_fc(version, method, target, **body):
     made = context(method, target, json.dumps(body).encode())
-    return list(fc_rights.demands(*TABLES[version].find(method, made.request.path, made.request.path), made))
+    return list(fc_rights.demands(*TABLES[version].find(method, made.http.path, made.http.path), made))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import ssl
 from pathlib import Path
 
-from emulator.redirect.trust import write_bundle
+from emulator.redirect.environment import write_bundle
 
 
 def test_the_bundle_holds_the_own_authority_and_what_was_trusted_before(tmp_path):

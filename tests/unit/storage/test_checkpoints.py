@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from emulator.storage import checkpoints
-from emulator.storage.checkpoints import Checkpoints
+from emulator.storage import maintenance as checkpoints
 from emulator.storage.database import Database
+from emulator.storage.maintenance import Checkpoints
 
 LIMIT_S = 20
 

@@ -8,7 +8,7 @@ import pytest
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.timers import VirtualTimers
 from emulator.storage.database import Database
-from emulator.storage.shrinking import LOOK_MS, STEP_MS, Shrinker, make_shrinkable
+from emulator.storage.maintenance import LOOK_MS, STEP_MS, Shrinker, make_shrinkable
 
 PAGES = 6000
 

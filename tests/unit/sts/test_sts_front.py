@@ -5,13 +5,9 @@ import re
 
 import pytest
 
-from emulator.auth.failures import AuthFailure, Reason
-from emulator.dialect.context import RequestContext
-from emulator.dialect.dates import iso_seconds
-from emulator.dialect.xml import parse
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SECOND, VirtualClock
-from emulator.kernel.errors import ServiceError
+from emulator.kernel.errors import AuthFailure, Reason, ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import VirtualTimers
@@ -19,6 +15,9 @@ from emulator.services.sts.api import StsFront
 from emulator.services.sts.service import SCHEMA, TemporaryKeys
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
+from emulator.wire.dates import iso_seconds
+from emulator.wire.request import OperationRequest
+from emulator.wire.xml import parse
 
 ACCOUNT = AccountId("1234567890123456")
 ROLE = f"acs:ram::{ACCOUNT}:role/demo"
@@ -48,7 +47,7 @@ class Bench:
         pairs = {"Action": action, "Version": "2015-04-01", "Format": "JSON", **parameters}
         body = "&".join(f"{name}={value}" for name, value in pairs.items()).encode()
         headers = Headers([("Content-Type", "application/x-www-form-urlencoded")])
-        context = RequestContext(Request("POST", "/", headers, body), self.clock.now())
+        context = OperationRequest(Request("POST", "/", headers, body), self.clock.now())
         context.principal = principal
         context.region = Region("cn-hangzhou")
         context.request_id = self.front.new_request_id(context)

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from emulator.dialect.context import RequestContext
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.errors import ServiceError
-from emulator.kernel.identity import AccountId, Principal, Region, World
+from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.workflow.api import WorkflowFront
@@ -22,8 +21,9 @@ from emulator.services.workflow.ports import FunctionReply, MessageReply, Submis
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
+from emulator.wire.request import OperationRequest
 
-WORLD = World(AccountId("1234567890123456"), Region("cn-hangzhou"))
+WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 
 
 class ScriptedFunctions:
@@ -39,8 +39,8 @@ class ScriptedFunctions:
     def on(self, name: str, script: Callable[[dict[str, Any]], Any]) -> None:
         self.scripts[name] = script
 
-    async def invoke(self, world: World, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
-        assert world == WORLD
+    async def invoke(self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
+        assert tenant == WORLD
         given = json.loads(event)
         self.calls.append((resource.function, given, key))
         answer = self.scripts[resource.function](given)
@@ -57,9 +57,9 @@ class ScriptedFunctions:
     # --- asynchronous calls: kept by key, as the real ones, so that they survive the workflow service ----------------
 
     async def submit(
-        self, world: World, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
+        self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
     ) -> Submission:
-        assert world == WORLD
+        assert tenant == WORLD
         if key not in self.queued:
             given = json.loads(event)
             self.calls.append((resource.function, given, key))
@@ -69,13 +69,13 @@ class ScriptedFunctions:
             self.queued[key] = (f"{invocation_id or 'request'}-{len(self.queued)}", answer)
         return Submission(self.queued[key][0])
 
-    async def result(self, world: World, request_id: str) -> FunctionReply:
+    async def result(self, tenant: Tenant, request_id: str) -> FunctionReply:
         answer = next(answer for queued, answer in self.queued.values() if queued == request_id)
         if isinstance(answer, asyncio.Future):
             answer = await asyncio.shield(answer)
         return answer if isinstance(answer, FunctionReply) else FunctionReply(body=json.dumps(answer).encode())
 
-    def abandon(self, world: World, key: str) -> None:
+    def abandon(self, tenant: Tenant, key: str) -> None:
         if key in self.queued:
             self.abandoned.append(self.queued[key][0])
 
@@ -87,11 +87,11 @@ class RecordingMessages:
         self.sent: list[dict[str, Any]] = []
         self.reply = MessageReply(members={"MessageId": "M", "MessageBodyMD5": "D", "RequestId": "R"})
 
-    async def send(self, world: World, queue: str, body: str, **more: Any) -> MessageReply:
+    async def send(self, tenant: Tenant, queue: str, body: str, **more: Any) -> MessageReply:
         self.sent.append({"queue": queue, "body": body, **more})
         return self.reply
 
-    async def publish(self, world: World, topic: str, body: str, **more: Any) -> MessageReply:
+    async def publish(self, tenant: Tenant, topic: str, body: str, **more: Any) -> MessageReply:
         self.sent.append({"topic": topic, "body": body, **more})
         return self.reply
 
@@ -166,10 +166,10 @@ class Bench:
         form = {"Action": action, "Version": "2019-03-15", **{name: str(value) for name, value in parameters.items()}}
         return self.front.handle(self.context([], list(form.items())))
 
-    def context(self, query: list[tuple[str, str]], form: list[tuple[str, str]]) -> RequestContext:
+    def context(self, query: list[tuple[str, str]], form: list[tuple[str, str]]) -> OperationRequest:
         request = Request("POST", "/", Headers([("Content-Type", "application/x-www-form-urlencoded")]))
         request._query_pairs, request._form_pairs = query, form
-        context = RequestContext(request, self.clock.now())
+        context = OperationRequest(request, self.clock.now())
         context.front = self.front
         context.host = "cn-hangzhou.fnf.aliyuncs.com"
         context.region = WORLD.region

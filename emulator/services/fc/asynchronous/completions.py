@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.asynchronous.model import FINAL, AsyncCall, AsyncOutcome, Lane, Status
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.storage.database import CommitFailed, Database
@@ -17,12 +17,12 @@ class Completions:
         self._database = database
         self._waiting: dict[str, tuple[Lane, list[asyncio.Future[AsyncOutcome]]]] = {}
 
-    async def wait(self, world: World, request_id: str) -> AsyncOutcome:
+    async def wait(self, tenant: Tenant, request_id: str) -> AsyncOutcome:
         """Return how a call has ended, once it has.
 
         Raises: LookupError for a call that is not known (any more).
         """
-        call = self._store.by_request(world, request_id)
+        call = self._store.by_request(tenant, request_id)
         if call is None:
             raise LookupError(request_id)
         if call.status in FINAL:
@@ -36,10 +36,10 @@ class Completions:
         if call.request_id in self._waiting:
             self._database.after_commit(self._release(outcome_of(call, body)))
 
-    def tell_removed(self, world: World, service: str, function: str) -> None:
+    def tell_removed(self, tenant: Tenant, service: str, function: str) -> None:
         """Release whoever waits for a call of a deleted function of which nothing is left."""
         for request_id, (lane, _) in list(self._waiting.items()):
-            if lane[:3] == (world, service, function) and self._store.by_request(world, request_id) is None:
+            if lane[:3] == (tenant, service, function) and self._store.by_request(tenant, request_id) is None:
                 gone = AsyncOutcome(request_id=request_id, status=Status.INVALID, body=b"", error="", http_status=0)
                 self._database.after_commit(self._release(gone))
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
 from emulator.services.fc.arns import parse_function_arn
@@ -52,7 +52,7 @@ class AsyncConfigs:
 
     def put(
         self,
-        world: World,
+        tenant: Tenant,
         service: str,
         function: str,
         qualifier: str | None,
@@ -65,7 +65,7 @@ class AsyncConfigs:
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
         """
-        lane = self._lane(world, service, function, qualifier)
+        lane = self._lane(tenant, service, function, qualifier)
         old = self._store.config(lane)
         if old is None:
             new = StoredConfig(lane=lane, config=AsyncConfig(**values), created_at=now, modified_at=now)
@@ -74,36 +74,36 @@ class AsyncConfigs:
         self._store.put_config(new)
         return new
 
-    def get(self, world: World, service: str, function: str, qualifier: str | None) -> StoredConfig:
+    def get(self, tenant: Tenant, service: str, function: str, qualifier: str | None) -> StoredConfig:
         """Return the configuration of exactly this qualifier.
 
         Raises: as `put`; AsyncConfigNotExists.
         """
-        lane = self._lane(world, service, function, qualifier)
+        lane = self._lane(tenant, service, function, qualifier)
         found = self._store.config(lane)
         if found is None:
             raise AsyncConfigNotExists(function=function, qualifier=lane.qualifier)
         return found
 
-    def delete(self, world: World, service: str, function: str, qualifier: str | None) -> None:
+    def delete(self, tenant: Tenant, service: str, function: str, qualifier: str | None) -> None:
         """Remove the configuration of exactly this qualifier.
 
         Raises: as `get`.
         """
-        lane = self.get(world, service, function, qualifier).lane
-        self._store.delete_configs(world, service, function, lane.qualifier)
+        lane = self.get(tenant, service, function, qualifier).lane
+        self._store.delete_configs(tenant, service, function, lane.qualifier)
 
-    def page(self, world: World, service: str, function: str | None, marker: str, limit: int) -> Page[StoredConfig]:
+    def page(self, tenant: Tenant, service: str, function: str | None, marker: str, limit: int) -> Page[StoredConfig]:
         """Return the configurations of a function, or of all functions in *service*, by function and qualifier.
 
         Raises: ServiceNotFound, FunctionNotFound.
         """
         if function is not None:
-            self._resolver.function(world, service, function)
+            self._resolver.function(tenant, service, function)
         first, _, second = marker.partition("/")
-        rows = self._store.configs(world, service, function, (first, second), limit)
+        rows = self._store.configs(tenant, service, function, (first, second), limit)
         return cut(rows, limit, lambda row: f"{row.lane.function}/{row.lane.qualifier}")
 
-    def _lane(self, world: World, service: str, function: str, qualifier: str | None) -> Lane:
-        self._resolver.function(world, service, function, qualifier)
-        return lane_of(world, service, function, qualifier)
+    def _lane(self, tenant: Tenant, service: str, function: str, qualifier: str | None) -> Lane:
+        self._resolver.function(tenant, service, function, qualifier)
+        return lane_of(tenant, service, function, qualifier)

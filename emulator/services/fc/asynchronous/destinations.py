@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
 from emulator.services.fc.arns import FunctionName, MessageTarget, parse_function_arn, parse_message_arn
 from emulator.services.fc.asynchronous.model import AsyncCall, Lane, Status
@@ -21,8 +21,8 @@ from emulator.services.fc.ports import DestinationQueue, DestinationRefused, Des
 
 _log = logging.getLogger(__name__)
 
-HandOver = Callable[[World, FunctionName, bytes, str], None]
-"""Queues an asynchronous call of a function: world, function, event, key. Raises: ServiceError."""
+HandOver = Callable[[Tenant, FunctionName, bytes, str], None]
+"""Queues an asynchronous call of a function: tenant, function, event, key. Raises: ServiceError."""
 
 CheckTarget = Callable[[Lane, FunctionName | MessageTarget], None]
 """Checks that the function of a lane may tell a destination. Raises: DestinationRefused, ServiceError."""
@@ -62,18 +62,18 @@ class Destinations:
         return True
 
     def _send(self, arn: str, lane: Lane, body: str, key: str) -> None:
-        world = lane.world
+        tenant = lane.tenant
         if (function := parse_function_arn(arn)) is not None:
             self._check(lane, function)
-            self._hand_over(world, function, body.encode("utf-8", "replace"), key)
+            self._hand_over(tenant, function, body.encode("utf-8", "replace"), key)
             return
         target = parse_message_arn(arn)
         if target is not None:
             self._check(lane, target)
         if target is not None and target.kind == "queue" and self._queue is not None:
-            self._queue.send(world, target.name, body, key=key)
+            self._queue.send(tenant, target.name, body, key=key)
         elif target is not None and target.kind == "topic" and self._topic is not None:
-            self._topic.publish(world, target.name, body, key=key)
+            self._topic.publish(tenant, target.name, body, key=key)
         else:
             raise DestinationRefused("this emulator does not serve destinations of this kind")
 
@@ -92,7 +92,7 @@ def message(call: AsyncCall, now: Millis) -> str:
             "requestContext": {
                 "requestId": call.request_id,
                 "functionArn": function_arn(
-                    lane.world,
+                    lane.tenant,
                     lane.service,
                     lane.function,
                     lane.qualifier if lane.service or lane.qualifier != LATEST else "",

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
 from emulator.services.fc.model import LATEST
 from emulator.services.fc.runtime.instance import HttpCall
@@ -15,15 +15,15 @@ from emulator.services.fc.runtime.instance import HttpCall
 class Lane(NamedTuple):
     """A queue: the calls of one function through one qualifier. ``service`` is empty for a 3.0 function."""
 
-    world: World
+    tenant: Tenant
     service: str
     function: str
     qualifier: str
 
 
-def lane_of(world: World, service: str, function: str, qualifier: str | None) -> Lane:
+def lane_of(tenant: Tenant, service: str, function: str, qualifier: str | None) -> Lane:
     """Return the queue of calls through *qualifier*; none means ``LATEST``."""
-    return Lane(world, service, function, qualifier or LATEST)
+    return Lane(tenant, service, function, qualifier or LATEST)
 
 
 class Status(StrEnum):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from emulator.kernel.clock import HOUR, SECOND, Clock, Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
@@ -143,7 +143,7 @@ class AsyncQueue:
 
     # --- calls in ------------------------------------------------------------------------------------------------
 
-    def accept(self, world: World, order: Order) -> Accepted:
+    def accept(self, tenant: Tenant, order: Order) -> Accepted:
         """Queue a call; it is safe once the transaction of this moment is committed.
 
         Raises: EntityTooLarge, ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvocationDisabled;
@@ -151,11 +151,11 @@ class AsyncQueue:
         """
         if len(order.event) > limits.ASYNC_PAYLOAD_BYTES:
             raise EntityTooLarge(limit=limits.ASYNC_PAYLOAD_BYTES)
-        self._invoker.check_callable(world, order.service, order.function, order.qualifier)
-        known = self._store.by_key(world, order.key) if order.key else None
+        self._invoker.check_callable(tenant, order.service, order.function, order.qualifier)
+        known = self._store.by_key(tenant, order.key) if order.key else None
         if known is not None:
             return Accepted(known.request_id, known.task_id)
-        lane = lane_of(world, order.service, order.function, order.qualifier)
+        lane = lane_of(tenant, order.service, order.function, order.qualifier)
         call = self._store.add(
             AsyncCall(
                 seq=0,
@@ -192,14 +192,14 @@ class AsyncQueue:
         if not order.task_id:
             return order.request_id
         task_id = check_task_id(order.task_id)
-        old = self._store.task(lane.world, lane.service, lane.function, task_id)
+        old = self._store.task(lane.tenant, lane.service, lane.function, task_id)
         if old is not None and old.status not in FINAL:
             raise StatefulAsyncInvocationAlreadyExists(task=task_id, function=lane.function)
         if old is not None:
             self._store.delete(old)
         return task_id
 
-    def _hand_over(self, world: World, name: FunctionName, event: bytes, key: str) -> None:
+    def _hand_over(self, tenant: Tenant, name: FunctionName, event: bytes, key: str) -> None:
         order = Order(
             service=name.service,
             function=name.function,
@@ -209,11 +209,11 @@ class AsyncQueue:
             now=self._clock.now(),
             key=key,
         )
-        self.accept(world, order)
+        self.accept(tenant, order)
 
     # --- calls out -----------------------------------------------------------------------------------------------
 
-    async def completion(self, world: World, request_id: str) -> AsyncOutcome:
+    async def completion(self, tenant: Tenant, request_id: str) -> AsyncOutcome:
         """Wait until a call has ended and return how.
 
         Does not survive a restart by itself: whoever queued the call with a key queues it again with the same one, is
@@ -222,7 +222,7 @@ class AsyncQueue:
 
         Raises: LookupError for a call that is not known (any more).
         """
-        return await self._completions.wait(world, request_id)
+        return await self._completions.wait(tenant, request_id)
 
     def stop(self, call: AsyncCall) -> None:
         """End a call that has not ended: one that waits now, one that runs by killing its instance."""
@@ -246,25 +246,25 @@ class AsyncQueue:
 
         self._database.after_commit(cancel)
 
-    def stop_key(self, world: World, key: str) -> None:
+    def stop_key(self, tenant: Tenant, key: str) -> None:
         """End the call that was queued with *key*, if there is one and it has not ended."""
-        call = self._store.by_key(world, key)
+        call = self._store.by_key(tenant, key)
         if call is not None:
             self.stop(call)
 
-    def forget_function(self, world: World, service: str, function: str) -> None:
+    def forget_function(self, tenant: Tenant, service: str, function: str) -> None:
         """Take note that a function is deleted: its waiting calls are invalid, its configurations gone."""
         now = self._clock.now()
-        self._store.delete_configs(world, service, function, None)
-        self._store.delete_waiting(world, service, function)
-        for call in self._store.open_calls(world, service, function):
+        self._store.delete_configs(tenant, service, function, None)
+        self._store.delete_waiting(tenant, service, function)
+        for call in self._store.open_calls(tenant, service, function):
             if call.seq not in self._running.get(call.lane, {}):
                 self._finish(call, Status.INVALID, now)
-        self._completions.tell_removed(world, service, function)
+        self._completions.tell_removed(tenant, service, function)
 
-    def forget_qualifier(self, world: World, service: str, function: str | None, qualifier: str) -> None:
+    def forget_qualifier(self, tenant: Tenant, service: str, function: str | None, qualifier: str) -> None:
         """Take note that an alias or version is deleted; calls through it find out when their turn comes."""
-        self._store.delete_configs(world, service, function, qualifier)
+        self._store.delete_configs(tenant, service, function, qualifier)
 
     # --- the worker ----------------------------------------------------------------------------------------------
 
@@ -373,7 +373,7 @@ class AsyncQueue:
             http=call.http,
         )
         try:
-            result = (await self._invoker.invoke(lane.world, order)).result
+            result = (await self._invoker.invoke(lane.tenant, order)).result
         except FcError as error:
             return refused(error)
         except Exception:

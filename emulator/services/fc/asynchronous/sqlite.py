@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.asynchronous.model import (
     AsyncCall,
     AsyncConfig,
@@ -53,14 +53,14 @@ class SqliteAsyncStore:
         return _config(row) if row else None
 
     def configs(
-        self, world: World, service: str, function: str | None, start: tuple[str, str], limit: int
+        self, tenant: Tenant, service: str, function: str | None, start: tuple[str, str], limit: int
     ) -> list[StoredConfig]:
         """Return configurations by (function, qualifier) from *start* on, of one *function* or of all."""
         sql = (
             f"SELECT {_CONFIG} FROM fc_async_configs WHERE account = ? AND region = ? AND service = ? "  # noqa: S608 - constants
             "AND (function, qualifier) >= (?, ?)"
         )
-        values: list[Any] = [world.account, world.region, service, *start]
+        values: list[Any] = [tenant.account, tenant.region, service, *start]
         if function is not None:
             sql += " AND function = ?"
             values.append(function)
@@ -83,10 +83,10 @@ class SqliteAsyncStore:
             (*_place(config.lane), text, config.created_at, config.modified_at),
         )
 
-    def delete_configs(self, world: World, service: str, function: str | None, qualifier: str | None) -> bool:
+    def delete_configs(self, tenant: Tenant, service: str, function: str | None, qualifier: str | None) -> bool:
         """Remove a configuration; without *function* or *qualifier* those of all. Return whether there was any."""
         sql = "DELETE FROM fc_async_configs WHERE account = ? AND region = ? AND service = ?"
-        values = [world.account, world.region, service]
+        values = [tenant.account, tenant.region, service]
         for column, value in (("function", function), ("qualifier", qualifier)):
             if value is not None:
                 sql += f" AND {column} = ?"
@@ -157,27 +157,27 @@ class SqliteAsyncStore:
         sql = "SELECT status, count(*) FROM fc_async_calls WHERE ended_at IS NULL GROUP BY status"
         return dict(self._database.read(sql).fetchall())
 
-    def open_calls(self, world: World, service: str, function: str) -> list[AsyncCall]:
+    def open_calls(self, tenant: Tenant, service: str, function: str) -> list[AsyncCall]:
         """Return the calls of a function that have not ended."""
         sql = f"SELECT {_CALL} FROM fc_async_calls WHERE {_OF_FUNCTION} AND ended_at IS NULL ORDER BY seq"  # noqa: S608 - constants
-        return [_call(row) for row in self._database.read(sql, (world.account, world.region, service, function))]
+        return [_call(row) for row in self._database.read(sql, (tenant.account, tenant.region, service, function))]
 
-    def delete_waiting(self, world: World, service: str, function: str) -> None:
+    def delete_waiting(self, tenant: Tenant, service: str, function: str) -> None:
         """Remove the waiting calls of a function of which no record is kept."""
         self._database.write(
             f"DELETE FROM fc_async_calls WHERE {_OF_FUNCTION} AND due_at IS NOT NULL "  # noqa: S608 - constants
             "AND task_id = '' AND call_key = ''",
-            (world.account, world.region, service, function),
+            (tenant.account, tenant.region, service, function),
         )
 
-    def by_request(self, world: World, request_id: str) -> AsyncCall | None:
+    def by_request(self, tenant: Tenant, request_id: str) -> AsyncCall | None:
         """Return a call by its request id."""
-        return self._one("request_id = ? AND account = ? AND region = ?", (request_id, world.account, world.region))
+        return self._one("request_id = ? AND account = ? AND region = ?", (request_id, tenant.account, tenant.region))
 
-    def by_key(self, world: World, call_key: str) -> AsyncCall | None:
+    def by_key(self, tenant: Tenant, call_key: str) -> AsyncCall | None:
         """Return a call by its caller's own name for it."""
         where = "account = ? AND region = ? AND call_key = ? AND call_key <> ''"
-        return self._one(where, (world.account, world.region, call_key))
+        return self._one(where, (tenant.account, tenant.region, call_key))
 
     def purge(self, tasks_before: Millis, others_before: Millis) -> None:
         """Remove the records of calls that ended before these instants."""
@@ -191,15 +191,15 @@ class SqliteAsyncStore:
 
     # --- tasks ---------------------------------------------------------------------------------------------------
 
-    def task(self, world: World, service: str, function: str, task_id: str) -> AsyncCall | None:
+    def task(self, tenant: Tenant, service: str, function: str, task_id: str) -> AsyncCall | None:
         """Return the newest task of this id."""
         where = f"{_OF_FUNCTION} AND task_id = ? AND task_id <> ''"
-        return self._one(where, (world.account, world.region, service, function, task_id))
+        return self._one(where, (tenant.account, tenant.region, service, function, task_id))
 
-    def tasks(self, world: World, service: str, function: str, query: TaskQuery) -> list[AsyncCall]:
+    def tasks(self, tenant: Tenant, service: str, function: str, query: TaskQuery) -> list[AsyncCall]:
         """Return tasks in the order they were accepted, or the other way round."""
         sql = f"SELECT {_CALL} FROM fc_async_calls WHERE {_OF_FUNCTION} AND task_id <> ''"  # noqa: S608 - constants
-        values: list[Any] = [world.account, world.region, service, function]
+        values: list[Any] = [tenant.account, tenant.region, service, function]
         order, further = ("DESC", "<=") if query.newest_first else ("ASC", ">=")
         bounds = (
             (f"seq {further} ?", query.after),
@@ -218,9 +218,9 @@ class SqliteAsyncStore:
         rows = self._database.read(f"{sql} ORDER BY seq {order} LIMIT ?", (*values, query.limit + 1))
         return [_call(row) for row in rows]
 
-    def task_lanes(self, world: World) -> list[tuple[str, str, str]]:
+    def task_lanes(self, tenant: Tenant) -> list[tuple[str, str, str]]:
         """Return (service, function, qualifier) of the 2.0 functions that are configured for tasks or have some."""
-        mine = (world.account, world.region)
+        mine = (tenant.account, tenant.region)
         return self._database.read(
             "SELECT service, function, qualifier FROM fc_async_configs WHERE account = ? AND region = ? "
             "AND service <> '' AND json_extract(config, '$.task_mode') UNION "
@@ -259,12 +259,12 @@ class SqliteAsyncStore:
 
 
 def _place(lane: Lane) -> tuple[str, str, str, str, str]:
-    return (lane.world.account, lane.world.region, lane.service, lane.function, lane.qualifier)
+    return (lane.tenant.account, lane.tenant.region, lane.service, lane.function, lane.qualifier)
 
 
 def _lane(row: Any) -> Lane:
     account, region, service, function, qualifier = row
-    return Lane(World(AccountId(account), Region(region)), service, function, qualifier)
+    return Lane(Tenant(AccountId(account), Region(region)), service, function, qualifier)
 
 
 def _config(row: Any) -> StoredConfig:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.asynchronous.model import AsyncCall, Lane, Status, StoredConfig, TaskEvent, TaskQuery
 
 
@@ -21,7 +21,7 @@ class AsyncStore(Protocol):
         ...
 
     def configs(
-        self, world: World, service: str, function: str | None, start: tuple[str, str], limit: int
+        self, tenant: Tenant, service: str, function: str | None, start: tuple[str, str], limit: int
     ) -> list[StoredConfig]:
         """Return configurations by (function, qualifier) from *start* on, of one *function* or of all."""
         ...
@@ -30,7 +30,7 @@ class AsyncStore(Protocol):
         """Write a configuration, new or not."""
         ...
 
-    def delete_configs(self, world: World, service: str, function: str | None, qualifier: str | None) -> bool:
+    def delete_configs(self, tenant: Tenant, service: str, function: str | None, qualifier: str | None) -> bool:
         """Remove a configuration; without *function* or *qualifier* those of all. Return whether there was any."""
         ...
 
@@ -72,19 +72,19 @@ class AsyncStore(Protocol):
         """Return how many calls have not ended, by status."""
         ...
 
-    def open_calls(self, world: World, service: str, function: str) -> list[AsyncCall]:
+    def open_calls(self, tenant: Tenant, service: str, function: str) -> list[AsyncCall]:
         """Return the calls of a function that have not ended."""
         ...
 
-    def delete_waiting(self, world: World, service: str, function: str) -> None:
+    def delete_waiting(self, tenant: Tenant, service: str, function: str) -> None:
         """Remove the waiting calls of a function of which no record is kept."""
         ...
 
-    def by_request(self, world: World, request_id: str) -> AsyncCall | None:
+    def by_request(self, tenant: Tenant, request_id: str) -> AsyncCall | None:
         """Return a call by its request id."""
         ...
 
-    def by_key(self, world: World, call_key: str) -> AsyncCall | None:
+    def by_key(self, tenant: Tenant, call_key: str) -> AsyncCall | None:
         """Return a call by its caller's own name for it."""
         ...
 
@@ -94,15 +94,15 @@ class AsyncStore(Protocol):
 
     # --- tasks ---------------------------------------------------------------------------------------------------
 
-    def task(self, world: World, service: str, function: str, task_id: str) -> AsyncCall | None:
+    def task(self, tenant: Tenant, service: str, function: str, task_id: str) -> AsyncCall | None:
         """Return the newest task of this id."""
         ...
 
-    def tasks(self, world: World, service: str, function: str, query: TaskQuery) -> list[AsyncCall]:
+    def tasks(self, tenant: Tenant, service: str, function: str, query: TaskQuery) -> list[AsyncCall]:
         """Return tasks in the order they were accepted, or the other way round."""
         ...
 
-    def task_lanes(self, world: World) -> list[tuple[str, str, str]]:
+    def task_lanes(self, tenant: Tenant) -> list[tuple[str, str, str]]:
         """Return (service, function, qualifier) of the 2.0 functions that are configured for tasks or have some."""
         ...
 

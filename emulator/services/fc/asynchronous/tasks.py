@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import AsyncCall, TaskEvent, TaskQuery
@@ -35,22 +35,22 @@ class Tasks:
         self._resolver = resolver
         self._stop = stop
 
-    def page(self, world: World, service: str, function: str, query: TaskQuery) -> Page[AsyncCall]:
+    def page(self, tenant: Tenant, service: str, function: str, query: TaskQuery) -> Page[AsyncCall]:
         """Return the tasks of a function that *query* asks for.
 
         Raises: ServiceNotFound, FunctionNotFound.
         """
-        self._resolver.function(world, service, function)
-        rows = self._store.tasks(world, service, function, query)
+        self._resolver.function(tenant, service, function)
+        rows = self._store.tasks(tenant, service, function, query)
         return cut(rows, query.limit, lambda call: str(call.seq))
 
-    def get(self, world: World, service: str, function: str, task_id: str, qualifier: str | None) -> AsyncCall:
+    def get(self, tenant: Tenant, service: str, function: str, task_id: str, qualifier: str | None) -> AsyncCall:
         """Return a task; with a *qualifier* only when it was called through that.
 
         Raises: ServiceNotFound, FunctionNotFound, StatefulAsyncInvocationNotFound.
         """
-        self._resolver.function(world, service, function)
-        call = self._store.task(world, service, function, task_id)
+        self._resolver.function(tenant, service, function)
+        call = self._store.task(tenant, service, function, task_id)
         if call is None or (qualifier or call.lane.qualifier) != call.lane.qualifier:
             raise StatefulAsyncInvocationNotFound(task=task_id, function=function)
         return call
@@ -59,14 +59,14 @@ class Tasks:
         """Return what has happened to a task, in order."""
         return self._store.events(call)
 
-    def stop(self, world: World, service: str, function: str, task_id: str, qualifier: str | None) -> None:
+    def stop(self, tenant: Tenant, service: str, function: str, task_id: str, qualifier: str | None) -> None:
         """End a task that waits or runs; one that has ended stays as it is.
 
         Raises: as `get`.
         """
-        self._stop(self.get(world, service, function, task_id, qualifier))
+        self._stop(self.get(tenant, service, function, task_id, qualifier))
 
-    def functions(self, world: World, marker: str, limit: int) -> Page[tuple[str, str, str]]:
+    def functions(self, tenant: Tenant, marker: str, limit: int) -> Page[tuple[str, str, str]]:
         """Return (service, function, qualifier) of the 2.0 functions that run tasks."""
-        rows = [row for row in self._store.task_lanes(world) if "/".join(row) >= marker]
+        rows = [row for row in self._store.task_lanes(tenant) if "/".join(row) >= marker]
         return cut(rows[: limit + 1], limit, "/".join)

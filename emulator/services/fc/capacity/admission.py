@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.asynchronous.model import Lane
 from emulator.services.fc.capacity.model import Kind, Place, place_of
 from emulator.services.fc.capacity.store import CapacityStore
@@ -26,7 +26,7 @@ from emulator.services.fc.errors import (
 from emulator.services.fc.model import LATEST, FunctionConfig
 from emulator.services.fc.resolving import Resolver
 
-_Function = tuple[World, str, str]
+_Function = tuple[Tenant, str, str]
 
 
 class Ticket:
@@ -66,42 +66,44 @@ class Admission:
         self._rules: dict[Place, _Rules] = {}
         self._seen = -1
 
-    def enter(self, world: World, service: str, function: str, qualifier: str | None, config: FunctionConfig) -> Ticket:
+    def enter(
+        self, tenant: Tenant, service: str, function: str, qualifier: str | None, config: FunctionConfig
+    ) -> Ticket:
         """Count a call in.
 
         Raises: InvocationDisabled, ResourceExhausted, ResourceThrottled.
         """
-        key = (world, service, function)
+        key = (tenant, service, function)
         ticket = Ticket(qualifier or LATEST)
         running = self._running.get(key)
-        rules = self._rules_of(Place(world, service, function, ticket.qualifier))
+        rules = self._rules_of(Place(tenant, service, function, ticket.qualifier))
         if rules is not _NO_RULES:
-            self._check(Place(world, service, function, ticket.qualifier), rules, config, running or set())
+            self._check(Place(tenant, service, function, ticket.qualifier), rules, config, running or set())
         if running is None:
             running = self._running[key] = set()
         running.add(ticket)
         return ticket
 
-    def leave(self, world: World, service: str, function: str, ticket: Ticket) -> None:
+    def leave(self, tenant: Tenant, service: str, function: str, ticket: Ticket) -> None:
         """Count a call out."""
-        key = (world, service, function)
+        key = (tenant, service, function)
         running = self._running[key]
         running.discard(ticket)
         if not running:
             del self._running[key]
 
-    def check_enabled(self, world: World, service: str, function: str) -> None:
+    def check_enabled(self, tenant: Tenant, service: str, function: str) -> None:
         """Make sure that a function may be called at all.
 
         Raises: InvocationDisabled.
         """
-        rules = self._rules_of(Place(world, service, function, LATEST))
+        rules = self._rules_of(Place(tenant, service, function, LATEST))
         if rules.disabled is not None:
             raise InvocationDisabled(function=function, reason=rules.disabled)
 
-    def abort(self, world: World, service: str, function: str, reason: str) -> None:
+    def abort(self, tenant: Tenant, service: str, function: str, reason: str) -> None:
         """End every call of a function that is running; each is answered with `InvocationAborted`."""
-        for ticket in list(self._running.get((world, service, function), ())):
+        for ticket in list(self._running.get((tenant, service, function), ())):
             if ticket.task is not None and ticket.aborted is None:
                 ticket.aborted = reason
                 ticket.task.cancel()
@@ -162,7 +164,7 @@ class Admission:
 
     def _read(self, place: Place) -> _Rules:
         found = {}
-        for setting in self._store.of_function(place.world, place.service, place.function):
+        for setting in self._store.of_function(place.tenant, place.service, place.function):
             if setting.place == place_of(setting.kind, *place):
                 found[setting.kind] = setting.config
         if not found:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.model import LATEST, etag
 
 
@@ -29,15 +29,15 @@ class Place(NamedTuple):
     ``service`` is empty for a 3.0 function.
     """
 
-    world: World
+    tenant: Tenant
     service: str
     function: str
     qualifier: str = ""
 
 
-def place_of(kind: Kind, world: World, service: str, function: str, qualifier: str | None) -> Place:
+def place_of(kind: Kind, tenant: Tenant, service: str, function: str, qualifier: str | None) -> Place:
     """Return the place of a configuration; no qualifier means ``LATEST`` where they are kept per qualifier."""
-    return Place(world, service, function, (qualifier or LATEST) if kind in PER_QUALIFIER else "")
+    return Place(tenant, service, function, (qualifier or LATEST) if kind in PER_QUALIFIER else "")
 
 
 @frozen

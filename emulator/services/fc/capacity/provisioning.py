@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from emulator.kernel.clock import SECOND, Clock, Millis
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
@@ -191,14 +191,14 @@ class Provisioner:
 
         Raises: FcError when there is no such function or alias any more.
         """
-        world, service, function, qualifier = setting.place
-        main = self._resolver.target(world, service, function, qualifier, 1.0)
-        alias = self._store.alias(world, scope_of(service, function), qualifier)
+        tenant, service, function, qualifier = setting.place
+        main = self._resolver.target(tenant, service, function, qualifier, 1.0)
+        alias = self._store.alias(tenant, scope_of(service, function), qualifier)
         weight = sum(alias.weights.values()) if alias else 0.0
         part = round(wanted * min(weight, 1.0))
         if not part:
             return [Share(main, wanted)]
-        other = self._resolver.target(world, service, function, qualifier, 0.0)
+        other = self._resolver.target(tenant, service, function, qualifier, 0.0)
         return [Share(main, wanted - part), Share(other, part)]
 
     def _look_at(self, instant: Millis) -> None:
@@ -225,9 +225,9 @@ class Provisioner:
         if target.function.problem:
             self._errors[key] = target.function.problem
             return
-        world = World(AccountId(image.account), Region(image.region))
+        tenant = Tenant(AccountId(image.account), Region(image.region))
         try:
-            credentials = self._invoker.credentials(world, target, self._clock.now())
+            credentials = self._invoker.credentials(tenant, target, self._clock.now())
             ready = await self._instances.provision(image, count, credentials)
         except RuntimeFailure as failure:
             _log.warning("instances of %s are not kept ready: %s", image.family, failure)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc.capacity import shapes
@@ -56,26 +56,26 @@ class Settings:
 
     # --- any kind ------------------------------------------------------------------------------------------------
 
-    def get(self, kind: Kind, world: World, service: str, function: str, qualifier: str | None) -> Setting:
+    def get(self, kind: Kind, tenant: Tenant, service: str, function: str, qualifier: str | None) -> Setting:
         """Return the configuration of exactly this qualifier, or of the function where there is one for all.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, and the kind's own "not found".
         """
-        self._resolver.function(world, service, function, qualifier)
-        place = place_of(kind, world, service, function, qualifier)
+        self._resolver.function(tenant, service, function, qualifier)
+        place = place_of(kind, tenant, service, function, qualifier)
         found = self._store.get(kind, place)
         if found is None:
             raise _MISSING[kind](resource=resource_of(place))
         return found
 
     def delete(
-        self, kind: Kind, world: World, service: str, function: str, qualifier: str | None, if_match: str = ""
+        self, kind: Kind, tenant: Tenant, service: str, function: str, qualifier: str | None, if_match: str = ""
     ) -> None:
         """Remove a configuration.
 
         Raises: as `get`; PreconditionFailed.
         """
-        found = self.get(kind, world, service, function, qualifier)
+        found = self.get(kind, tenant, service, function, qualifier)
         check_if_match(if_match, found.etag)
         self._store.delete(found)
         self._changed()
@@ -83,14 +83,14 @@ class Settings:
     def page(
         self,
         kind: Kind,
-        world: World,
+        tenant: Tenant,
         wanted: Callable[[Setting], bool],
         key: Callable[[Setting], str],
         start: str,
         limit: int,
     ) -> Page[Setting]:
         """Return the configurations that are *wanted*, ordered by *key*, from *start* on."""
-        rows = sorted(filter(wanted, self._store.list(kind, world)), key=key)
+        rows = sorted(filter(wanted, self._store.list(kind, tenant)), key=key)
         return cut([row for row in rows if key(row) >= start][: limit + 1], limit, key)
 
     def _put(self, kind: Kind, place: Place, config: Mapping[str, Any], if_match: str, now: Millis) -> Setting:
@@ -111,7 +111,7 @@ class Settings:
     def limit(
         self,
         kind: Kind,
-        world: World,
+        tenant: Tenant,
         service: str,
         function: str,
         qualifier: str | None,
@@ -125,15 +125,15 @@ class Settings:
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, PreconditionFailed.
         """
-        self._resolver.function(world, service, function, qualifier)
-        return self._put(kind, place_of(kind, world, service, function, qualifier), config, if_match, now)
+        self._resolver.function(tenant, service, function, qualifier)
+        return self._put(kind, place_of(kind, tenant, service, function, qualifier), config, if_match, now)
 
     # --- instances kept ready ------------------------------------------------------------------------------------
 
     def provision(
         self,
         kind: Kind,
-        world: World,
+        tenant: Tenant,
         service: str,
         function: str,
         qualifier: str | None,
@@ -149,11 +149,11 @@ class Settings:
         InstanceMetricsRequired, ProvisionConfigExist, ResidentScalingConfigExists; InvalidArgument for a version of
         2.0, where only an alias and LATEST can have instances kept ready.
         """
-        target = self._resolver.function(world, service, function, qualifier)
+        target = self._resolver.function(tenant, service, function, qualifier)
         if service and qualifier and is_version(qualifier):
             raise InvalidArgument(f"qualifier '{qualifier}' is invalid: it must be an alias or LATEST")
         self._check_metrics(target, config)
-        place = place_of(kind, world, service, function, qualifier)
+        place = place_of(kind, tenant, service, function, qualifier)
         self._check_other(kind, place)
         setting = self._put(kind, place, config, if_match, now)
         policies = ("scheduledActions", "targetTrackingPolicies")
@@ -175,66 +175,66 @@ class Settings:
 
     # --- the switch ----------------------------------------------------------------------------------------------
 
-    def disable(self, world: World, function: str, reason: str, now: Millis, *, abort: bool) -> None:
+    def disable(self, tenant: Tenant, function: str, reason: str, now: Millis, *, abort: bool) -> None:
         """Let no call of a 3.0 function begin any more; with *abort* those that run are ended.
 
         Raises: FunctionNotFound.
         """
-        self._resolver.function(world, "", function)
-        place = place_of(Kind.SWITCH, world, "", function, None)
+        self._resolver.function(tenant, "", function)
+        place = place_of(Kind.SWITCH, tenant, "", function, None)
         self._put(Kind.SWITCH, place, {"disable": True, "reason": reason}, "", now)
         if abort:
-            self._admission.abort(world, "", function, reason or "no reason given")
+            self._admission.abort(tenant, "", function, reason or "no reason given")
 
-    def enable(self, world: World, function: str, now: Millis) -> None:
+    def enable(self, tenant: Tenant, function: str, now: Millis) -> None:
         """Let a 3.0 function be called again.
 
         Raises: FunctionNotFound.
         """
-        self._resolver.function(world, "", function)
-        place = place_of(Kind.SWITCH, world, "", function, None)
+        self._resolver.function(tenant, "", function)
+        place = place_of(Kind.SWITCH, tenant, "", function, None)
         if self._store.get(Kind.SWITCH, place) is not None:
             self._put(Kind.SWITCH, place, {"disable": False, "reason": ""}, "", now)
 
-    def switch(self, world: World, function: str) -> Setting | None:
+    def switch(self, tenant: Tenant, function: str) -> Setting | None:
         """Return the switch of a 3.0 function, None when it was never used."""
-        return self._store.get(Kind.SWITCH, place_of(Kind.SWITCH, world, "", function, None))
+        return self._store.get(Kind.SWITCH, place_of(Kind.SWITCH, tenant, "", function, None))
 
     # --- functions and aliases that go ---------------------------------------------------------------------------
 
-    def check_deletable(self, world: World, service: str, function: str) -> None:
+    def check_deletable(self, tenant: Tenant, service: str, function: str) -> None:
         """Make sure that no instances are kept ready for a function.
 
         Raises: ProvisionConfigExist, ResidentScalingConfigExists.
         """
-        for setting in self._store.of_function(world, service, function):
+        for setting in self._store.of_function(tenant, service, function):
             self._refuse(setting)
 
-    def check_qualifier_deletable(self, world: World, service: str, function: str, qualifier: str) -> None:
+    def check_qualifier_deletable(self, tenant: Tenant, service: str, function: str, qualifier: str) -> None:
         """Make sure that no instances are kept ready for an alias or version, of any function when *function* is empty.
 
         Raises: ProvisionConfigExist, ResidentScalingConfigExists.
         """
-        for setting in self._of_qualifier(world, service, function, qualifier):
+        for setting in self._of_qualifier(tenant, service, function, qualifier):
             self._refuse(setting)
 
-    def forget_function(self, world: World, service: str, function: str) -> None:
+    def forget_function(self, tenant: Tenant, service: str, function: str) -> None:
         """Remove everything configured for a function."""
-        for setting in self._store.of_function(world, service, function):
+        for setting in self._store.of_function(tenant, service, function):
             self._store.delete(setting)
         self._changed()
 
-    def forget_qualifier(self, world: World, service: str, function: str, qualifier: str) -> None:
+    def forget_qualifier(self, tenant: Tenant, service: str, function: str, qualifier: str) -> None:
         """Remove everything configured for an alias or version, of every function when *function* is empty."""
-        for setting in self._of_qualifier(world, service, function, qualifier):
+        for setting in self._of_qualifier(tenant, service, function, qualifier):
             self._store.delete(setting)
         self._changed()
 
-    def _of_qualifier(self, world: World, service: str, function: str, qualifier: str) -> list[Setting]:
+    def _of_qualifier(self, tenant: Tenant, service: str, function: str, qualifier: str) -> list[Setting]:
         return [
             setting
             for kind in (Kind.PROVISION, Kind.SCALING, Kind.ON_DEMAND)
-            for setting in self._store.list(kind, world)
+            for setting in self._store.list(kind, tenant)
             if setting.place.service == service
             and setting.place.function == (function or setting.place.function)
             and setting.place.qualifier == qualifier

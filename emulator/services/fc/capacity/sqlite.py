@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.capacity.model import Kind, Place, Setting
 from emulator.storage.database import Database
 
@@ -30,20 +30,20 @@ class SqliteCapacityStore:
         row = self._database.read(f"SELECT {_COLUMNS} FROM fc_capacity WHERE {_KEY}", _key(kind, place)).fetchone()  # noqa: S608 - constants
         return _setting(row) if row else None
 
-    def of_function(self, world: World, service: str, function: str) -> list[Setting]:
+    def of_function(self, tenant: Tenant, service: str, function: str) -> list[Setting]:
         """Return everything configured for a function."""
         rows = self._database.read(
             f"SELECT {_COLUMNS} FROM fc_capacity WHERE account = ? AND region = ? AND service = ? AND function = ?",  # noqa: S608 - constants
-            (world.account, world.region, service, function),
+            (tenant.account, tenant.region, service, function),
         )
         return [_setting(row) for row in rows]
 
-    def list(self, kind: Kind, world: World | None = None) -> list[Setting]:
-        """Return the configurations of a kind by service, function and qualifier, of one world or of all."""
+    def list(self, kind: Kind, tenant: Tenant | None = None) -> list[Setting]:
+        """Return the configurations of a kind by service, function and qualifier, of one tenant or of all."""
         sql, values = f"SELECT {_COLUMNS} FROM fc_capacity WHERE kind = ?", [kind.value]  # noqa: S608 - constants
-        if world is not None:
+        if tenant is not None:
             sql += " AND account = ? AND region = ?"
-            values += [world.account, world.region]
+            values += [tenant.account, tenant.region]
         return [_setting(row) for row in self._database.read(f"{sql} {_ORDER}", values)]
 
     def put(self, setting: Setting) -> None:
@@ -72,13 +72,13 @@ class SqliteCapacityStore:
 
 
 def _key(kind: Kind, place: Place) -> tuple[str, ...]:
-    return (place.world.account, place.world.region, kind.value, place.service, place.function, place.qualifier)
+    return (place.tenant.account, place.tenant.region, kind.value, place.service, place.function, place.qualifier)
 
 
 def _setting(row: Any) -> Setting:
     account, region, kind, service, function, qualifier, config, setting_id, revision, created_at, modified_at = row
     return Setting(
-        kind=Kind(kind), place=Place(World(AccountId(account), Region(region)), service, function, qualifier),
+        kind=Kind(kind), place=Place(Tenant(AccountId(account), Region(region)), service, function, qualifier),
         config=json.loads(config), setting_id=setting_id, created_at=created_at, modified_at=modified_at,
         revision=revision,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.capacity.model import Kind, Place, Setting
 
 
@@ -18,12 +18,12 @@ class CapacityStore(Protocol):
         """Return the configuration of exactly this place."""
         ...
 
-    def of_function(self, world: World, service: str, function: str) -> list[Setting]:
+    def of_function(self, tenant: Tenant, service: str, function: str) -> list[Setting]:
         """Return everything configured for a function."""
         ...
 
-    def list(self, kind: Kind, world: World | None = None) -> list[Setting]:
-        """Return the configurations of a kind by service, function and qualifier, of one world or of all."""
+    def list(self, kind: Kind, tenant: Tenant | None = None) -> list[Setting]:
+        """Return the configurations of a kind by service, function and qualifier, of one tenant or of all."""
         ...
 
     def put(self, setting: Setting) -> None:

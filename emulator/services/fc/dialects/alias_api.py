@@ -5,7 +5,6 @@ Source: API reference and models of the three versions.
 
 from typing import Any
 
-from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc import checks, fields
 from emulator.services.fc.checks import one_of, shape, text
@@ -15,6 +14,7 @@ from emulator.services.fc.dialects.routing import Route
 from emulator.services.fc.fields import Field
 from emulator.services.fc.model import Alias
 from emulator.services.fc.versions import check_weights
+from emulator.wire.dates import iso_seconds
 
 _FIELDS = (
     Field("versionId", "version_id", checks.version_or_latest),
@@ -47,32 +47,32 @@ class _Aliases:
         body = exchange.body()
         values = fields.read(self._fields, body)
         publishing = exchange.service.publishing
-        alias = publishing.create_alias(exchange.world, exchange.scope, body.get("aliasName"), values, exchange.now)
+        alias = publishing.create_alias(exchange.tenant, exchange.scope, body.get("aliasName"), values, exchange.now)
         return self._answer(exchange, alias)
 
     def get(self, exchange: Exchange) -> Response:
         """Show an alias."""
-        alias = exchange.service.publishing.alias(exchange.world, exchange.scope, exchange.segment("alias"))
+        alias = exchange.service.publishing.alias(exchange.tenant, exchange.scope, exchange.segment("alias"))
         return self._answer(exchange, alias)
 
     def update(self, exchange: Exchange) -> Response:
         """Change an alias; what the body leaves out stays."""
         values = fields.read(self._fields, exchange.body())
         alias = exchange.service.publishing.update_alias(
-            exchange.world, exchange.scope, exchange.segment("alias"), values, exchange.if_match, exchange.now
+            exchange.tenant, exchange.scope, exchange.segment("alias"), values, exchange.if_match, exchange.now
         )
         return self._answer(exchange, alias)
 
     def delete(self, exchange: Exchange) -> Response:
         """Remove an alias."""
         exchange.service.publishing.delete_alias(
-            exchange.world, exchange.scope, exchange.segment("alias"), exchange.if_match
+            exchange.tenant, exchange.scope, exchange.segment("alias"), exchange.if_match
         )
         return no_content()
 
     def list(self, exchange: Exchange) -> Response:
         """List aliases by name."""
-        page = exchange.service.publishing.page_aliases(exchange.world, exchange.scope, exchange.part())
+        page = exchange.service.publishing.page_aliases(exchange.tenant, exchange.scope, exchange.part())
         rows = [self._render(alias) for alias in page.items]
         return exchange.answer({"aliases": rows, "nextToken": next_token(page.next_marker)})
 

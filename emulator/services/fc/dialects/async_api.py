@@ -9,7 +9,6 @@ Source: API reference and models of the three versions; aliyun-fc2 client.py.
 import json
 from typing import Any, Literal
 
-from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.kernel.clock import Millis
 from emulator.services.fc import fields, limits
@@ -20,6 +19,7 @@ from emulator.services.fc.dialects.exchange import Exchange, next_token, no_cont
 from emulator.services.fc.dialects.routing import Route
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import function_arn
+from emulator.wire.dates import iso_seconds
 
 Generation = Literal["2.0", "3.0"]
 
@@ -48,7 +48,7 @@ def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any
         if (value := _said_or_default(stored.config, field.attribute)) is not None
     }
     if generation == "3.0":
-        return {"functionArn": function_arn(lane.world, "", lane.function, lane.qualifier), **times, **said}
+        return {"functionArn": function_arn(lane.tenant, "", lane.function, lane.qualifier), **times, **said}
     return {"service": lane.service, "function": lane.function, "qualifier": lane.qualifier, **times, **said}
 
 
@@ -60,7 +60,7 @@ def _said_or_default(config: AsyncConfig, attribute: str) -> Any:
 def _put(exchange: Exchange, generation: Generation) -> Response:
     values = fields.read(_CONFIG_FIELDS[generation], exchange.body())
     stored = exchange.service.async_configs.put(
-        exchange.world, *_function(exchange), exchange.qualifier, values, exchange.now
+        exchange.tenant, *_function(exchange), exchange.qualifier, values, exchange.now
     )
     return exchange.answer(render_config(stored, generation))
 
@@ -77,19 +77,19 @@ def put_config_3(exchange: Exchange) -> Response:
 
 def get_config_2(exchange: Exchange) -> Response:
     """Show a configuration."""
-    stored = exchange.service.async_configs.get(exchange.world, *_function(exchange), exchange.qualifier)
+    stored = exchange.service.async_configs.get(exchange.tenant, *_function(exchange), exchange.qualifier)
     return exchange.answer(render_config(stored, "2.0"))
 
 
 def get_config_3(exchange: Exchange) -> Response:
     """Show a configuration."""
-    stored = exchange.service.async_configs.get(exchange.world, *_function(exchange), exchange.qualifier)
+    stored = exchange.service.async_configs.get(exchange.tenant, *_function(exchange), exchange.qualifier)
     return exchange.answer(render_config(stored, "3.0"))
 
 
 def delete_config(exchange: Exchange) -> Response:
     """Remove a configuration."""
-    exchange.service.async_configs.delete(exchange.world, *_function(exchange), exchange.qualifier)
+    exchange.service.async_configs.delete(exchange.tenant, *_function(exchange), exchange.qualifier)
     return no_content()
 
 
@@ -105,7 +105,7 @@ def list_configs_3(exchange: Exchange) -> Response:
 
 
 def _configs(exchange: Exchange, service: str, function: str | None, generation: Generation) -> Response:
-    page = exchange.service.async_configs.page(exchange.world, service, function, exchange.marker(), exchange.limit())
+    page = exchange.service.async_configs.page(exchange.tenant, service, function, exchange.marker(), exchange.limit())
     rows = [render_config(stored, generation) for stored in page.items]
     return exchange.answer({"configs": rows, "nextToken": next_token(page.next_marker)})
 
@@ -124,7 +124,7 @@ def render_task(exchange: Exchange, call: AsyncCall, *, payload: bool) -> dict[s
     body: dict[str, Any] = (
         {"serviceName": lane.service, "functionName": lane.function}
         if lane.service
-        else {"functionArn": function_arn(lane.world, "", lane.function)}
+        else {"functionArn": function_arn(lane.tenant, "", lane.function)}
     )
     body |= {
         "qualifier": lane.qualifier,
@@ -199,7 +199,7 @@ def _tasks(exchange: Exchange, rows_name: str, prefix_name: str) -> Response:
         end=_instant(exchange, "startedTimeEnd"),
         newest_first=order == "desc",
     )
-    page = exchange.service.tasks.page(exchange.world, *_function(exchange), query)
+    page = exchange.service.tasks.page(exchange.tenant, *_function(exchange), query)
     payload = truth(exchange.query("includePayload"))
     rows = [render_task(exchange, call, payload=payload) for call in page.items]
     return exchange.answer({rows_name: rows, "nextToken": next_token(page.next_marker)})
@@ -208,20 +208,20 @@ def _tasks(exchange: Exchange, rows_name: str, prefix_name: str) -> Response:
 def get_task(exchange: Exchange) -> Response:
     """Show a task, its payload included unless ``includePayload`` says otherwise."""
     call = exchange.service.tasks.get(
-        exchange.world, *_function(exchange), exchange.segment("task"), exchange.qualifier
+        exchange.tenant, *_function(exchange), exchange.segment("task"), exchange.qualifier
     )
     return exchange.answer(render_task(exchange, call, payload=truth(exchange.query("includePayload") or "true")))
 
 
 def stop_task(exchange: Exchange) -> Response:
     """End a task."""
-    exchange.service.tasks.stop(exchange.world, *_function(exchange), exchange.segment("task"), exchange.qualifier)
+    exchange.service.tasks.stop(exchange.tenant, *_function(exchange), exchange.segment("task"), exchange.qualifier)
     return no_content()
 
 
 def list_task_functions(exchange: Exchange) -> Response:
     """List the functions of 2.0 that run tasks."""
-    page = exchange.service.tasks.functions(exchange.world, exchange.marker(), exchange.limit())
+    page = exchange.service.tasks.functions(exchange.tenant, exchange.marker(), exchange.limit())
     rows = [
         {"serviceName": service, "functionName": function, "qualifier": qualifier}
         for service, function, qualifier in page.items

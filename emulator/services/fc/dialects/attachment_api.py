@@ -3,11 +3,11 @@
 Source: API reference and models of the three versions; that binding twice is no error is assumed.
 """
 
-from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc.attachments import EventSource
 from emulator.services.fc.dialects.exchange import Exchange, no_content
 from emulator.services.fc.dialects.routing import Route
+from emulator.wire.dates import iso_seconds
 
 
 def _owner(exchange: Exchange) -> tuple[str, str]:
@@ -18,18 +18,18 @@ def _owner(exchange: Exchange) -> tuple[str, str]:
 def create_vpc_binding(exchange: Exchange) -> Response:
     """Bind a VPC."""
     vpc = exchange.body().get("vpcId")
-    exchange.service.attachments.bind(exchange.world, *_owner(exchange), vpc, exchange.now)
+    exchange.service.attachments.bind(exchange.tenant, *_owner(exchange), vpc, exchange.now)
     return exchange.answer({})
 
 
 def list_vpc_bindings(exchange: Exchange) -> Response:
     """List the VPCs that are bound."""
-    return exchange.answer({"vpcIds": exchange.service.attachments.bound(exchange.world, *_owner(exchange))})
+    return exchange.answer({"vpcIds": exchange.service.attachments.bound(exchange.tenant, *_owner(exchange))})
 
 
 def delete_vpc_binding(exchange: Exchange) -> Response:
     """Remove a binding."""
-    exchange.service.attachments.unbind(exchange.world, *_owner(exchange), exchange.segment("vpc"))
+    exchange.service.attachments.unbind(exchange.tenant, *_owner(exchange), exchange.segment("vpc"))
     return no_content()
 
 
@@ -54,18 +54,18 @@ def register_event_source(exchange: Exchange) -> Response:
     """Register an event source."""
     arn = exchange.body().get("sourceArn")
     attachments = exchange.service.attachments
-    return exchange.answer(_render(attachments.register(exchange.world, *_function(exchange), arn, exchange.now)))
+    return exchange.answer(_render(attachments.register(exchange.tenant, *_function(exchange), arn, exchange.now)))
 
 
 def list_event_sources(exchange: Exchange) -> Response:
     """List event sources."""
-    found = exchange.service.attachments.registered(exchange.world, *_function(exchange))
+    found = exchange.service.attachments.registered(exchange.tenant, *_function(exchange))
     return exchange.answer({"eventSources": [_render(source) for source in found]})
 
 
 def deregister_event_source(exchange: Exchange) -> Response:
     """Forget an event source."""
-    exchange.service.attachments.deregister(exchange.world, *_function(exchange), exchange.segment("source"))
+    exchange.service.attachments.deregister(exchange.tenant, *_function(exchange), exchange.segment("source"))
     return no_content()
 
 

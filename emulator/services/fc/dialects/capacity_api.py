@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from emulator.http.message import Response
-from emulator.kernel.limits import Range
+from emulator.kernel.paging import Range
 from emulator.services.fc import limits
 from emulator.services.fc.capacity import shapes
 from emulator.services.fc.capacity.model import Kind, Setting, default_target, resource_of
@@ -36,7 +36,7 @@ def render_on_demand(exchange: Exchange, setting: Setting) -> dict[str, Any]:
 
 def render_concurrency(exchange: Exchange, setting: Setting) -> dict[str, Any]:
     """Write a reserved concurrency."""
-    return {"functionArn": function_arn(exchange.world, "", setting.place.function), **setting.config}
+    return {"functionArn": function_arn(exchange.tenant, "", setting.place.function), **setting.config}
 
 
 def render_provision_2(exchange: Exchange, setting: Setting) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def render_provision_2(exchange: Exchange, setting: Setting) -> dict[str, Any]:
     place, ready = setting.place, exchange.service.provisioner.readiness(setting)
     return {
         **setting.config,
-        "resource": f"{exchange.world.account}#{place.service}#{place.qualifier}#{place.function}",
+        "resource": f"{exchange.tenant.account}#{place.service}#{place.qualifier}#{place.function}",
         "target": ready.target,
         "current": ready.current,
         "currentError": ready.error,
@@ -56,7 +56,7 @@ def render_provision_3(exchange: Exchange, setting: Setting) -> dict[str, Any]:
     place, ready = setting.place, exchange.service.provisioner.readiness(setting)
     return {
         **setting.config,
-        "functionArn": function_arn(exchange.world, "", place.function, place.qualifier),
+        "functionArn": function_arn(exchange.tenant, "", place.function, place.qualifier),
         "defaultTarget": default_target(setting),
         "target": ready.target,
         "current": ready.current,
@@ -69,7 +69,7 @@ def render_scaling(exchange: Exchange, setting: Setting) -> dict[str, Any]:
     place, ready = setting.place, exchange.service.provisioner.readiness(setting)
     return {
         **setting.config,
-        "functionArn": function_arn(exchange.world, "", place.function, place.qualifier),
+        "functionArn": function_arn(exchange.tenant, "", place.function, place.qualifier),
         "minInstances": default_target(setting),
         "targetInstances": ready.target,
         "currentInstances": ready.current,
@@ -99,19 +99,19 @@ def _put(kind: Kind, exchange: Exchange) -> Response:
     capacity = exchange.service.capacity
     change = capacity.provision if kind in {Kind.PROVISION, Kind.SCALING} else capacity.limit
     setting = change(
-        kind, exchange.world, *_function(exchange), exchange.qualifier, config, exchange.now, exchange.if_match
+        kind, exchange.tenant, *_function(exchange), exchange.qualifier, config, exchange.now, exchange.if_match
     )
     return _shown(exchange, setting)
 
 
 def _get(kind: Kind, exchange: Exchange) -> Response:
     return _shown(
-        exchange, exchange.service.capacity.get(kind, exchange.world, *_function(exchange), exchange.qualifier)
+        exchange, exchange.service.capacity.get(kind, exchange.tenant, *_function(exchange), exchange.qualifier)
     )
 
 
 def _delete(kind: Kind, exchange: Exchange) -> Response:
-    exchange.service.capacity.delete(kind, exchange.world, *_function(exchange), exchange.qualifier, exchange.if_match)
+    exchange.service.capacity.delete(kind, exchange.tenant, *_function(exchange), exchange.qualifier, exchange.if_match)
     return no_content()
 
 
@@ -129,7 +129,7 @@ def list_on_demand_configs(exchange: Exchange) -> Response:
     prefix = exchange.query("prefix")
     page = exchange.service.capacity.page(
         Kind.ON_DEMAND,
-        exchange.world,
+        exchange.tenant,
         lambda setting: resource_of(setting.place).startswith(prefix),
         lambda setting: resource_of(setting.place),
         max(exchange.marker(), exchange.query("startKey")),
@@ -168,7 +168,7 @@ def _list_3(kind: Kind, name: str, exchange: Exchange) -> Response:
 
 def _list(exchange: Exchange, kind: Kind, name: str, wanted: Callable[[Setting], bool]) -> Response:
     page = exchange.service.capacity.page(
-        kind, exchange.world, wanted, lambda setting: "/".join(setting.place[1:]), exchange.marker(), exchange.limit()
+        kind, exchange.tenant, wanted, lambda setting: "/".join(setting.place[1:]), exchange.marker(), exchange.limit()
     )
     rows = [(_RENDER_2 if setting.place.service else _RENDER_3)[kind](exchange, setting) for setting in page.items]
     return exchange.answer({name: rows, "nextToken": next_token(page.next_marker)})
@@ -179,7 +179,7 @@ def _list(exchange: Exchange, kind: Kind, name: str, wanted: Callable[[Setting],
 
 def list_instances_2(exchange: Exchange) -> Response:
     """List the instances behind a qualifier."""
-    found = exchange.service.instance_list.of_qualifier(exchange.world, *_function(exchange), exchange.qualifier)
+    found = exchange.service.instance_list.of_qualifier(exchange.tenant, *_function(exchange), exchange.qualifier)
     rows = [
         {"instanceId": info.instance_id, "versionId": _version_id(info)}
         for info in _named(found, _many(exchange, "instanceIds"))
@@ -195,9 +195,9 @@ def list_instances_3(exchange: Exchange) -> Response:
     listing, (service, function) = exchange.service.instance_list, _function(exchange)
     qualifier = exchange.qualifier
     if qualifier and not truth(exchange.query("withAllActive")):
-        found = listing.of_qualifier(exchange.world, service, function, qualifier)
+        found = listing.of_qualifier(exchange.tenant, service, function, qualifier)
     else:
-        found = listing.of_function(exchange.world, service, function)
+        found = listing.of_function(exchange.tenant, service, function)
     states = {state.lower() for state in _many(exchange, "instanceStatus")}
     begin, end = _instant(exchange, "startTimeMs"), _instant(exchange, "endTimeMs")
     start = exchange.query("startKey")
@@ -242,7 +242,7 @@ def disable_invocation(exchange: Exchange) -> Response:
     """Let no call of a function begin any more."""
     body = shapes.switch(exchange.body())
     exchange.service.capacity.disable(
-        exchange.world,
+        exchange.tenant,
         exchange.segment("function"),
         body.get("reason", ""),
         exchange.now,
@@ -253,7 +253,7 @@ def disable_invocation(exchange: Exchange) -> Response:
 
 def enable_invocation(exchange: Exchange) -> Response:
     """Let a function be called again."""
-    exchange.service.capacity.enable(exchange.world, exchange.segment("function"), exchange.now)
+    exchange.service.capacity.enable(exchange.tenant, exchange.segment("function"), exchange.now)
     return exchange.answer({"success": True})
 
 
@@ -267,7 +267,7 @@ def _function(exchange: Exchange) -> tuple[str, str]:
 def _many(exchange: Exchange, name: str) -> list[str]:
     """Read a list: repeated parameters, numbered ones (``instanceIds.1=a``), or one with JSON."""
     values = []
-    for key, value in exchange.context.request.query_pairs:
+    for key, value in exchange.context.http.query_pairs:
         if key == name or (key.startswith(f"{name}.") and key[len(name) + 1 :].isdigit()):
             values += [str(item) for item in json_list(value, name)]
     return values

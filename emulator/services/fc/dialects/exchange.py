@@ -5,15 +5,15 @@ from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from emulator.dialect.context import RequestContext
 from emulator.http.message import Response
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
 from emulator.services.fc.dialects.routing import valid_text
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Scope
 from emulator.services.fc.store import Slice
+from emulator.wire.request import OperationRequest
 
 if TYPE_CHECKING:
     from emulator.services.fc.service import FunctionCompute
@@ -28,7 +28,7 @@ class Exchange:
 
     __slots__ = ("_path", "_query", "context", "service")
 
-    def __init__(self, service: "FunctionCompute", context: RequestContext, path: Mapping[str, str]) -> None:
+    def __init__(self, service: "FunctionCompute", context: OperationRequest, path: Mapping[str, str]) -> None:
         self.service = service
         self.context = context
         self._path = path
@@ -37,9 +37,9 @@ class Exchange:
     # --- what was asked ------------------------------------------------------------------------------------------
 
     @property
-    def world(self) -> World:
+    def tenant(self) -> Tenant:
         """Whose resources, and where."""
-        return self.context.world
+        return self.context.tenant
 
     @property
     def now(self) -> Millis:
@@ -49,7 +49,7 @@ class Exchange:
     @property
     def if_match(self) -> str:
         """The ETag the caller expects, empty when none."""
-        return self.context.request.headers.get("if-match")
+        return self.context.http.headers.get("if-match")
 
     def segment(self, name: str) -> str:
         """Return a path segment."""
@@ -62,7 +62,7 @@ class Exchange:
     def queries(self) -> dict[str, str]:
         """Return all query parameters."""
         if self._query is None:
-            pairs = self.context.request.query_pairs
+            pairs = self.context.http.query_pairs
             self._query = {name: valid_text(value) for name, value in pairs}
         return self._query
 
@@ -110,14 +110,14 @@ class Exchange:
 
         Raises: InvalidArgument.
         """
-        return _parse(self.context.request.body)
+        return _parse(self.context.http.body)
 
     async def large_body(self) -> dict[str, Any]:
         """Return the JSON object in a body that may hold a code package.
 
         Raises: InvalidArgument.
         """
-        body = self.context.request.body
+        body = self.context.http.body
         if len(body) < _LARGE_BODY:
             return _parse(body)
         return await self.service.codes.in_thread(lambda: _parse(body))

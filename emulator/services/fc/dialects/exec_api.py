@@ -20,12 +20,12 @@ def instance_exec(exchange: Exchange) -> Response:
     """Run a command beside an instance, connected to the caller."""
     instance = exchange.segment("instance")
     found = exchange.service.instance_list.of_qualifier(
-        exchange.world, exchange.service_name, exchange.segment("function"), exchange.qualifier
+        exchange.tenant, exchange.service_name, exchange.segment("function"), exchange.qualifier
     )
     if all(info.instance_id != instance for info in found):
         raise InstanceNotFound(instance=instance)
     try:
-        return accept(exchange.context.request, Terminal(_start(exchange, instance), _idle_s(exchange)))
+        return accept(exchange.context.http, Terminal(_start(exchange, instance), _idle_s(exchange)))
     except NoHandshake as error:
         raise InvalidArgument(str(error)) from error
 
@@ -35,7 +35,7 @@ def _start(exchange: Exchange, instance: str) -> Start:
 
     Raises: InvalidArgument.
     """
-    pairs = [(name, valid_text(value)) for name, value in exchange.context.request.query_pairs]
+    pairs = [(name, valid_text(value)) for name, value in exchange.context.http.query_pairs]
     try:
         command = command_line([value for name, value in pairs if name == "command"] or ["/bin/bash"])
     except ValueError as error:

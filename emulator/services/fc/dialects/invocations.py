@@ -21,7 +21,7 @@ _EXPOSED = (
 
 async def invoke_function(exchange: Exchange) -> Response:
     """Run a function and wait for its result, or queue the call."""
-    headers = exchange.context.request.headers
+    headers = exchange.context.http.headers
     kind = _choice(headers.get("x-fc-invocation-type") or "Sync", "X-Fc-Invocation-Type", ("sync", "async", "dryrun"))
     tail = _choice(headers.get("x-fc-log-type") or "None", "X-Fc-Log-Type", ("none", "tail")) == "tail"
     in_service = exchange.has_service
@@ -29,18 +29,18 @@ async def invoke_function(exchange: Exchange) -> Response:
         service=exchange.service_name if in_service else "",
         function=exchange.segment("function"),
         qualifier=exchange.qualifier,
-        event=exchange.context.request.body,
+        event=exchange.context.http.body,
         request_id=exchange.context.request_id,
         now=exchange.now,
         tracing=dict(headers.starting_with("x-fc-tracing-")),
-        request=exchange.context.request,
+        request=exchange.context.http,
     )
     if kind == "dryrun":
-        exchange.service.invoker.check(exchange.world, call)
+        exchange.service.invoker.check(exchange.tenant, call)
         return Response(204)
     if kind == "async":
         return _queue(exchange, call)
-    return _answer(await exchange.service.invoker.invoke(exchange.world, call), tail=tail)
+    return _answer(await exchange.service.invoker.invoke(exchange.tenant, call), tail=tail)
 
 
 def _queue(exchange: Exchange, call: Call) -> Response:
@@ -48,7 +48,7 @@ def _queue(exchange: Exchange, call: Call) -> Response:
 
     Either generation's header may name the task; 2.0 has one more that asks for task mode or against it.
     """
-    headers = exchange.context.request.headers
+    headers = exchange.context.http.headers
     enable = headers.get("x-fc-stateful-async-invocation-enable")
     order = Order(
         service=call.service,
@@ -61,7 +61,7 @@ def _queue(exchange: Exchange, call: Call) -> Response:
         task_id=headers.get("x-fc-stateful-async-invocation-id") or headers.get("x-fc-async-task-id"),
         tracing=call.tracing,
     )
-    accepted = exchange.service.async_queue.accept(exchange.world, order)
+    accepted = exchange.service.async_queue.accept(exchange.tenant, order)
     named = []
     if accepted.task_id:
         header = "X-Fc-Stateful-Async-Invocation-Id" if call.service else "X-Fc-Async-Task-Id"

@@ -5,19 +5,19 @@ Source: fc-go-sdk layer.go; alibabacloud_fc_open20210406; alibabacloud_fc2023033
 
 from typing import Any
 
-from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.dialects import bodies
 from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
 from emulator.services.fc.dialects.routing import Route
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.layer_model import LayerVersion, layer_arn
+from emulator.wire.dates import iso_seconds
 
 
-def _render(exchange: Exchange, owner: World, version: LayerVersion, *, with_code: bool = False) -> dict[str, Any]:
+def _render(exchange: Exchange, owner: Tenant, version: LayerVersion, *, with_code: bool = False) -> dict[str, Any]:
     arn = layer_arn(owner, version.name, version.number)
-    third = exchange.context.request.path.startswith("/2023-03-30/")
+    third = exchange.context.http.path.startswith("/2023-03-30/")
     body: dict[str, Any] = {
         "layerName": version.name,
         "version": version.number,
@@ -43,20 +43,20 @@ async def create_layer_version(exchange: Exchange) -> Response:
     """Publish the next version of a layer."""
     body = await exchange.large_body()
     version = await exchange.service.layers.publish(
-        exchange.world, exchange.segment("layer"), body, bodies.code_source(body), exchange.now
+        exchange.tenant, exchange.segment("layer"), body, bodies.code_source(body), exchange.now
     )
-    return exchange.answer(_render(exchange, exchange.world, version, with_code=True))
+    return exchange.answer(_render(exchange, exchange.tenant, version, with_code=True))
 
 
 def get_layer_version(exchange: Exchange) -> Response:
     """Show a version and where its package can be downloaded."""
-    version = exchange.service.layers.get(exchange.world, exchange.segment("layer"), exchange.segment("version"))
-    return exchange.answer(_render(exchange, exchange.world, version, with_code=True))
+    version = exchange.service.layers.get(exchange.tenant, exchange.segment("layer"), exchange.segment("version"))
+    return exchange.answer(_render(exchange, exchange.tenant, version, with_code=True))
 
 
 def get_layer_version_by_arn(exchange: Exchange) -> Response:
     """Show the version a resource name names."""
-    owner, version = exchange.service.layers.by_arn(exchange.world, exchange.segment("arn"))
+    owner, version = exchange.service.layers.by_arn(exchange.tenant, exchange.segment("arn"))
     return exchange.answer(_render(exchange, owner, version, with_code=True))
 
 
@@ -66,9 +66,9 @@ def list_layer_versions(exchange: Exchange) -> Response:
     if not (start.isascii() and start.isdigit() and len(start) <= 10):
         raise InvalidArgument(f"startVersion '{start[:40]}' is invalid: it must be a number")
     page = exchange.service.layers.page_versions(
-        exchange.world, exchange.segment("layer"), int(start), exchange.limit()
+        exchange.tenant, exchange.segment("layer"), int(start), exchange.limit()
     )
-    body: dict[str, Any] = {"layers": [_render(exchange, exchange.world, version) for version in page.items]}
+    body: dict[str, Any] = {"layers": [_render(exchange, exchange.tenant, version) for version in page.items]}
     if page.next_marker is not None:
         body["nextVersion"] = int(page.next_marker)
     return exchange.answer(body)
@@ -82,21 +82,21 @@ def list_layers(exchange: Exchange) -> Response:
     if bodies.truth(exchange.query("official")):
         return exchange.answer({"layers": [], "nextToken": ""})
     public = bodies.truth(exchange.query("public"))
-    page = exchange.service.layers.page(exchange.world, exchange.part(), public=public)
+    page = exchange.service.layers.page(exchange.tenant, exchange.part(), public=public)
     rows = [_render(exchange, owner, version) for owner, version in page.items]
     return exchange.answer({"layers": rows, "nextToken": next_token(page.next_marker)})
 
 
 def delete_layer_version(exchange: Exchange) -> Response:
     """Remove a version."""
-    exchange.service.layers.delete(exchange.world, exchange.segment("layer"), exchange.segment("version"))
+    exchange.service.layers.delete(exchange.tenant, exchange.segment("layer"), exchange.segment("version"))
     return no_content()
 
 
 def put_layer_acl(exchange: Exchange) -> Response:
     """Open a layer to other accounts, or close it."""
     public = bodies.truth(exchange.query("public")) or exchange.query("acl") == "1"
-    exchange.service.layers.set_public(exchange.world, exchange.segment("layer"), public=public)
+    exchange.service.layers.set_public(exchange.tenant, exchange.segment("layer"), public=public)
     return no_content()
 
 

@@ -7,12 +7,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
 from emulator.services.fc.dialects.routing import Handler, Route
 from emulator.services.fc.model import function_arn
 from emulator.services.fc.trigger_model import Trigger
+from emulator.wire.dates import iso_seconds
 
 Render = Callable[[Exchange, Trigger], dict[str, Any]]
 
@@ -45,12 +45,12 @@ def render_2021(exchange: Exchange, trigger: Trigger) -> dict[str, Any]:
         **_common(trigger),
         "triggerConfig": json.dumps(trigger.config, ensure_ascii=False, separators=(",", ":")),
         "status": None,
-        "targetArn": function_arn(exchange.world, trigger.service, trigger.function),
+        "targetArn": function_arn(exchange.tenant, trigger.service, trigger.function),
     }
     if trigger.kind == "http":
         url = exchange.service.sources.url(trigger)
         body |= {
-            "domainName": exchange.service.sources.host(exchange.world, trigger),
+            "domainName": exchange.service.sources.host(exchange.tenant, trigger),
             "urlInternet": url,
             "urlIntranet": url,
         }
@@ -63,7 +63,7 @@ def render_2023(exchange: Exchange, trigger: Trigger) -> dict[str, Any]:
         **_common(trigger),
         "triggerConfig": json.dumps(trigger.config, ensure_ascii=False, separators=(",", ":")),
         "status": "",
-        "targetArn": function_arn(exchange.world, "", trigger.function),
+        "targetArn": function_arn(exchange.tenant, "", trigger.function),
     }
     if trigger.kind == "http":
         url = exchange.service.sources.url(trigger)
@@ -78,7 +78,7 @@ def _service(exchange: Exchange) -> str:
 def _create(render: Render) -> Handler:
     def create_trigger(exchange: Exchange) -> Response:
         trigger = exchange.service.sources.triggers.create(
-            exchange.world, _service(exchange), exchange.segment("function"), exchange.body(), exchange.now
+            exchange.tenant, _service(exchange), exchange.segment("function"), exchange.body(), exchange.now
         )
         return exchange.answer(render(exchange, trigger), trigger.etag)
 
@@ -88,7 +88,7 @@ def _create(render: Render) -> Handler:
 def _get(render: Render) -> Handler:
     def get_trigger(exchange: Exchange) -> Response:
         trigger = exchange.service.sources.triggers.get(
-            exchange.world, _service(exchange), exchange.segment("function"), exchange.segment("trigger")
+            exchange.tenant, _service(exchange), exchange.segment("function"), exchange.segment("trigger")
         )
         return exchange.answer(render(exchange, trigger), trigger.etag)
 
@@ -98,7 +98,7 @@ def _get(render: Render) -> Handler:
 def _update(render: Render) -> Handler:
     def update_trigger(exchange: Exchange) -> Response:
         trigger = exchange.service.sources.triggers.update(
-            exchange.world,
+            exchange.tenant,
             _service(exchange),
             exchange.segment("function"),
             exchange.segment("trigger"),
@@ -114,7 +114,7 @@ def _update(render: Render) -> Handler:
 def _list(render: Render) -> Handler:
     def list_triggers(exchange: Exchange) -> Response:
         page = exchange.service.sources.triggers.page(
-            exchange.world, _service(exchange), exchange.segment("function"), exchange.part()
+            exchange.tenant, _service(exchange), exchange.segment("function"), exchange.part()
         )
         rows = [render(exchange, trigger) for trigger in page.items]
         return exchange.answer({"triggers": rows, "nextToken": next_token(page.next_marker)})
@@ -125,7 +125,7 @@ def _list(render: Render) -> Handler:
 def delete_trigger(exchange: Exchange) -> Response:
     """Remove a trigger."""
     exchange.service.sources.triggers.delete(
-        exchange.world,
+        exchange.tenant,
         _service(exchange),
         exchange.segment("function"),
         exchange.segment("trigger"),

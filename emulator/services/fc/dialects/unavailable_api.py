@@ -33,7 +33,7 @@ def release_gpu_instance(exchange: Exchange) -> Response:
 def create_session(exchange: Exchange) -> Response:
     """Refuse: a function has sessions when calls are bound to instances, which the emulator does not do."""
     service, function = "", exchange.segment("function")
-    config = exchange.service.resolver.function(exchange.world, service, function, exchange.qualifier).config
+    config = exchange.service.resolver.function(exchange.tenant, service, function, exchange.qualifier).config
     if (config.session_affinity or "NONE") == "NONE":
         raise InvalidArgument(f"the function '{function}' has no session affinity")
     raise OperationNotServed(operation="CreateSession")
@@ -69,7 +69,7 @@ def list_snapshots(exchange: Exchange) -> Response:
 
 
 def _check(exchange: Exchange) -> None:
-    exchange.service.resolver.function(exchange.world, "", exchange.segment("function"), exchange.qualifier)
+    exchange.service.resolver.function(exchange.tenant, "", exchange.segment("function"), exchange.qualifier)
 
 
 _F = "/functions/{function}"

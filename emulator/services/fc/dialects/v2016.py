@@ -5,7 +5,6 @@ Source: aliyun-fc2 client.py; the API reference of 2016-08-15.
 
 from typing import Any
 
-from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.services.fc import fields
 from emulator.services.fc.dialects import (
@@ -24,6 +23,7 @@ from emulator.services.fc.dialects.invocations import invoke_function
 from emulator.services.fc.dialects.routing import Route
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Function, Service, Version, service_arn
+from emulator.wire.dates import iso_seconds
 
 # --- what resources look like ------------------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ def render_version(version: Version) -> dict[str, Any]:
 
 def get_account_settings(exchange: Exchange) -> Response:
     """Tell the availability zones."""
-    return exchange.answer({"availableAZs": [f"{exchange.world.region}-f"], "defaultRole": ""})
+    return exchange.answer({"availableAZs": [f"{exchange.tenant.region}-f"], "defaultRole": ""})
 
 
 def list_reserved_capacities(exchange: Exchange) -> Response:
@@ -86,13 +86,13 @@ def create_service(exchange: Exchange) -> Response:
     """Make a service."""
     body = exchange.body()
     values = fields.read(fields.SERVICE, body)
-    service = exchange.service.catalog.create(exchange.world, body.get("serviceName"), values, exchange.now)
+    service = exchange.service.catalog.create(exchange.tenant, body.get("serviceName"), values, exchange.now)
     return exchange.answer(render_service(service), service.etag)
 
 
 def get_service(exchange: Exchange) -> Response:
     """Show a service, current or as a version froze it."""
-    service = exchange.service.catalog.get(exchange.world, exchange.service_name, exchange.qualifier)
+    service = exchange.service.catalog.get(exchange.tenant, exchange.service_name, exchange.qualifier)
     return exchange.answer(render_service(service), service.etag)
 
 
@@ -100,21 +100,21 @@ def update_service(exchange: Exchange) -> Response:
     """Change a service; what the body leaves out stays."""
     values = fields.read(fields.SERVICE, exchange.body())
     service = exchange.service.catalog.update(
-        exchange.world, exchange.writable_service(), values, exchange.if_match, exchange.now
+        exchange.tenant, exchange.writable_service(), values, exchange.if_match, exchange.now
     )
     return exchange.answer(render_service(service), service.etag)
 
 
 def delete_service(exchange: Exchange) -> Response:
     """Remove an empty service."""
-    exchange.service.catalog.delete(exchange.world, exchange.writable_service(), exchange.if_match)
+    exchange.service.catalog.delete(exchange.tenant, exchange.writable_service(), exchange.if_match)
     return no_content()
 
 
 def list_services(exchange: Exchange) -> Response:
     """List services; ``tag_x=y`` keeps those with that tag."""
     tags = {key[4:]: value for key, value in exchange.queries().items() if key.startswith("tag_")}
-    page = exchange.service.catalog.page(exchange.world, exchange.part(tags))
+    page = exchange.service.catalog.page(exchange.tenant, exchange.part(tags))
     rows = [render_service(service) for service in page.items]
     return exchange.answer({"services": rows, "nextToken": next_token(page.next_marker)})
 
@@ -126,12 +126,12 @@ async def create_function(exchange: Exchange) -> Response:
     """Make a function in a service."""
     service = exchange.writable_service()
     body = await exchange.large_body()
-    source = bodies.code_source(body, exchange.context.request.headers.get("x-fc-code-checksum"))
+    source = bodies.code_source(body, exchange.context.http.headers.get("x-fc-code-checksum"))
     values = fields.read(fields.FUNCTION_2, body)
     if "handler" not in values:
         raise InvalidArgument("handler is required")
     function = await exchange.service.functions.create(
-        exchange.world, service, body.get("functionName"), values, source, exchange.now
+        exchange.tenant, service, body.get("functionName"), values, source, exchange.now
     )
     return exchange.answer(render_function(function), function.etag)
 
@@ -139,7 +139,7 @@ async def create_function(exchange: Exchange) -> Response:
 def get_function(exchange: Exchange) -> Response:
     """Show a function, current or as a version froze it."""
     function = exchange.service.functions.get(
-        exchange.world, exchange.service_name, exchange.segment("function"), exchange.qualifier
+        exchange.tenant, exchange.service_name, exchange.segment("function"), exchange.qualifier
     )
     return exchange.answer(render_function(function), function.etag)
 
@@ -148,10 +148,10 @@ async def update_function(exchange: Exchange) -> Response:
     """Change a function; what the body leaves out stays."""
     service = exchange.writable_service()
     body = await exchange.large_body()
-    source = bodies.code_source(body, exchange.context.request.headers.get("x-fc-code-checksum"))
+    source = bodies.code_source(body, exchange.context.http.headers.get("x-fc-code-checksum"))
     values = fields.read(fields.FUNCTION_2, body)
     function = await exchange.service.functions.update(
-        exchange.world, service, exchange.segment("function"), values, source, exchange.if_match, exchange.now
+        exchange.tenant, service, exchange.segment("function"), values, source, exchange.if_match, exchange.now
     )
     return exchange.answer(render_function(function), function.etag)
 
@@ -159,13 +159,13 @@ async def update_function(exchange: Exchange) -> Response:
 def delete_function(exchange: Exchange) -> Response:
     """Remove a function."""
     service, function = exchange.writable_service(), exchange.segment("function")
-    exchange.service.functions.delete(exchange.world, service, function, exchange.if_match)
+    exchange.service.functions.delete(exchange.tenant, service, function, exchange.if_match)
     return no_content()
 
 
 def list_functions(exchange: Exchange) -> Response:
     """List the functions of a service, current or as a version froze them."""
-    page = exchange.service.functions.page(exchange.world, exchange.service_name, exchange.qualifier, exchange.part())
+    page = exchange.service.functions.page(exchange.tenant, exchange.service_name, exchange.qualifier, exchange.part())
     rows = [render_function(function) for function in page.items]
     return exchange.answer({"functions": rows, "nextToken": next_token(page.next_marker)})
 
@@ -173,7 +173,7 @@ def list_functions(exchange: Exchange) -> Response:
 async def get_function_code(exchange: Exchange) -> Response:
     """Tell where the code can be downloaded for some minutes."""
     location = await exchange.service.functions.locate_code(
-        exchange.world,
+        exchange.tenant,
         exchange.service_name if exchange.has_service else "",
         exchange.segment("function"),
         exchange.qualifier,
@@ -187,7 +187,7 @@ async def get_function_code(exchange: Exchange) -> Response:
 async def publish_version(exchange: Exchange) -> Response:
     """Freeze the scope's functions as the next version."""
     version = await exchange.service.publishing.publish(
-        exchange.world, exchange.scope, bodies.description(exchange.body()), exchange.if_match, exchange.now
+        exchange.tenant, exchange.scope, bodies.description(exchange.body()), exchange.if_match, exchange.now
     )
     return exchange.answer(render_version(version))
 
@@ -201,7 +201,7 @@ def list_versions(exchange: Exchange) -> Response:
     if start and not (start.isascii() and start.isdigit() and len(start) < 19):
         raise InvalidArgument(f"startKey '{start[:40]}' is invalid: it must be a version id")
     page = exchange.service.publishing.page_versions(
-        exchange.world,
+        exchange.tenant,
         exchange.scope,
         start=int(start) if start else None,
         newest_first=direction == "BACKWARD",
@@ -213,7 +213,7 @@ def list_versions(exchange: Exchange) -> Response:
 
 def delete_version(exchange: Exchange) -> Response:
     """Remove a version no alias needs."""
-    exchange.service.publishing.delete_version(exchange.world, exchange.scope, exchange.segment("version"))
+    exchange.service.publishing.delete_version(exchange.tenant, exchange.scope, exchange.segment("version"))
     return no_content()
 
 
@@ -224,8 +224,8 @@ def tag_resource(exchange: Exchange) -> Response:
     """Set tags on a service."""
     body = exchange.body()
     tagging = exchange.service.tagging
-    resource = tagging.resource(exchange.world, str(body.get("resourceArn") or ""), "services")
-    tagging.tag(exchange.world, resource, body.get("tags"))
+    resource = tagging.resource(exchange.tenant, str(body.get("resourceArn") or ""), "services")
+    tagging.tag(exchange.tenant, resource, body.get("tags"))
     return exchange.answer({"requestId": exchange.context.request_id})
 
 
@@ -233,23 +233,23 @@ def untag_resource(exchange: Exchange) -> Response:
     """Remove tags from a service. The answer has a body although it is a DELETE: the official client parses it."""
     body = exchange.body()
     tagging = exchange.service.tagging
-    resource = tagging.resource(exchange.world, str(body.get("resourceArn") or ""), "services")
+    resource = tagging.resource(exchange.tenant, str(body.get("resourceArn") or ""), "services")
     keys = body.get("tagKeys") or []
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise InvalidArgument("tagKeys must be a list of strings")
-    tagging.untag(exchange.world, resource, keys, everything=bodies.truth(body.get("all")))
+    tagging.untag(exchange.tenant, resource, keys, everything=bodies.truth(body.get("all")))
     return exchange.answer({"requestId": exchange.context.request_id})
 
 
 def get_resource_tags(exchange: Exchange) -> Response:
     """Show the tags of a service."""
     tagging = exchange.service.tagging
-    resource = tagging.resource(exchange.world, exchange.query("resourceArn"), "services")
+    resource = tagging.resource(exchange.tenant, exchange.query("resourceArn"), "services")
     return exchange.answer(
         {
             "requestId": exchange.context.request_id,
-            "resourceArn": service_arn(exchange.world, resource.partition("/")[2]),
-            "tags": tagging.tags(exchange.world, resource),
+            "resourceArn": service_arn(exchange.tenant, resource.partition("/")[2]),
+            "tags": tagging.tags(exchange.tenant, resource),
         }
     )
 

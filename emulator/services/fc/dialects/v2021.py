@@ -12,9 +12,9 @@ from emulator.services.fc.model import service_arn
 
 def list_tagged_resources(exchange: Exchange) -> Response:
     """List the services that carry tags."""
-    page = exchange.service.tagging.page(exchange.world, "services", exchange.part())
+    page = exchange.service.tagging.page(exchange.tenant, "services", exchange.part())
     rows = [
-        {"resourceArn": service_arn(exchange.world, resource.partition("/")[2]), "tags": tags}
+        {"resourceArn": service_arn(exchange.tenant, resource.partition("/")[2]), "tags": tags}
         for resource, tags in page.items
     ]
     return exchange.answer({"resources": rows, "nextToken": next_token(page.next_marker)})

@@ -5,7 +5,6 @@ Source: alibabacloud_fc20230330; the published metadata of this API version.
 
 from typing import Any
 
-from emulator.dialect.dates import iso_seconds
 from emulator.http.message import Response
 from emulator.kernel.paging import cut
 from emulator.services.fc import checks, fields, limits
@@ -27,6 +26,7 @@ from emulator.services.fc.dialects.routing import Route
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Function, function_arn
 from emulator.services.fc.tagging import check_tags
+from emulator.wire.dates import iso_seconds
 
 
 def render_function(exchange: Exchange, function: Function) -> dict[str, Any]:
@@ -35,11 +35,11 @@ def render_function(exchange: Exchange, function: Function) -> dict[str, Any]:
     body = {
         "functionName": function.name,
         "functionId": function.function_id,
-        "functionArn": function_arn(exchange.world, "", function.name),
+        "functionArn": function_arn(exchange.tenant, "", function.name),
         **fields.SHOWN_3,
         **fields.write(fields.FUNCTION_3, function.config),
         "layers": [
-            {"arn": arn, "size": exchange.service.layers.size(exchange.world, arn)} for arn in function.config.layers
+            {"arn": arn, "size": exchange.service.layers.size(exchange.tenant, arn)} for arn in function.config.layers
         ],
         "codeSize": code.size if code else 0,
         "codeChecksum": code.checksum if code else "0",
@@ -52,8 +52,8 @@ def render_function(exchange: Exchange, function: Function) -> dict[str, Any]:
         "lastUpdateStatusReason": "",
         "lastUpdateStatusReasonCode": "",
     }
-    tags = exchange.service.tagging.tags(exchange.world, f"functions/{function.name}")
-    if (switch := exchange.service.capacity.switch(exchange.world, function.name)) is not None:
+    tags = exchange.service.tagging.tags(exchange.tenant, f"functions/{function.name}")
+    if (switch := exchange.service.capacity.switch(exchange.tenant, function.name)) is not None:
         body["invocationRestriction"] = {**switch.config, "lastModifiedTime": iso_seconds(switch.modified_at)}
     if tags:
         body["tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
@@ -71,14 +71,14 @@ async def create_function(exchange: Exchange) -> Response:
         raise InvalidArgument("handler is required")
     tags = check_tags(bodies.tag_pairs(body["tags"], "tags")) if body.get("tags") else None
     function = await exchange.service.functions.create(
-        exchange.world, "", body.get("functionName"), values, bodies.code_source(body), exchange.now, tags
+        exchange.tenant, "", body.get("functionName"), values, bodies.code_source(body), exchange.now, tags
     )
     return exchange.answer(render_function(exchange, function))
 
 
 def get_function(exchange: Exchange) -> Response:
     """Show a function, current or as a version froze it."""
-    function = exchange.service.functions.get(exchange.world, "", exchange.segment("function"), exchange.qualifier)
+    function = exchange.service.functions.get(exchange.tenant, "", exchange.segment("function"), exchange.qualifier)
     return exchange.answer(render_function(exchange, function))
 
 
@@ -86,7 +86,7 @@ async def update_function(exchange: Exchange) -> Response:
     """Change a function; what the body leaves out stays."""
     body = await exchange.large_body()
     function = await exchange.service.functions.update(
-        exchange.world,
+        exchange.tenant,
         "",
         exchange.segment("function"),
         fields.read(fields.FUNCTION_3, body),
@@ -99,7 +99,7 @@ async def update_function(exchange: Exchange) -> Response:
 
 def delete_function(exchange: Exchange) -> Response:
     """Remove a function with its versions and aliases."""
-    exchange.service.functions.delete(exchange.world, "", exchange.segment("function"), exchange.if_match)
+    exchange.service.functions.delete(exchange.tenant, "", exchange.segment("function"), exchange.if_match)
     return no_content()
 
 
@@ -112,7 +112,7 @@ def list_functions(exchange: Exchange) -> Response:
     if exchange.query("fcVersion").lower() == "v2":
         return exchange.answer({"functions": [], "nextToken": ""})
     tags = bodies.tag_pairs(bodies.json_list(exchange.query("tags"), "tags"), "tags")
-    page = exchange.service.functions.page(exchange.world, "", None, exchange.part(tags))
+    page = exchange.service.functions.page(exchange.tenant, "", None, exchange.part(tags))
     rows = [render_function(exchange, function) for function in page.items if _passes(exchange, function)]
     return exchange.answer({"functions": rows, "nextToken": next_token(page.next_marker)})
 
@@ -141,7 +141,7 @@ def tag_resources(exchange: Exchange) -> Response:
     resources = _resources(exchange, str(body.get("ResourceType") or ""), named)
     tags = bodies.tag_pairs(body.get("Tag"), "Tag")
     for resource in resources:
-        exchange.service.tagging.tag(exchange.world, resource, tags)
+        exchange.service.tagging.tag(exchange.tenant, resource, tags)
     return exchange.answer({"RequestId": exchange.context.request_id})
 
 
@@ -153,7 +153,7 @@ def untag_resources(exchange: Exchange) -> Response:
     keys = [str(key) for key in bodies.json_list(exchange.query("TagKey"), "TagKey")]
     everything = bodies.truth(exchange.query("All"))
     for resource in resources:
-        exchange.service.tagging.untag(exchange.world, resource, keys, everything=everything)
+        exchange.service.tagging.untag(exchange.tenant, resource, keys, everything=everything)
     return exchange.answer({"RequestId": exchange.context.request_id})
 
 
@@ -168,9 +168,9 @@ def list_tag_resources(exchange: Exchange) -> Response:
     limit, start = exchange.limit("Limit"), exchange.marker("NextToken")
     tagging = exchange.service.tagging
     if named := bodies.json_list(exchange.query("ResourceId"), "ResourceId"):
-        found = {resource: tagging.tags(exchange.world, resource) for resource in _resources(exchange, kind, named)}
+        found = {resource: tagging.tags(exchange.tenant, resource) for resource in _resources(exchange, kind, named)}
     else:
-        found = dict(tagging.every(exchange.world, "functions"))
+        found = dict(tagging.every(exchange.tenant, "functions"))
     rows = [
         (resource, key, value)
         for resource, tags in sorted(found.items())
@@ -180,7 +180,7 @@ def list_tag_resources(exchange: Exchange) -> Response:
     page = cut([row for row in rows if _place_of(row) >= start][: limit + 1], limit, _place_of)
     shown = [
         {
-            "ResourceId": function_arn(exchange.world, "", resource.partition("/")[2]),
+            "ResourceId": function_arn(exchange.tenant, "", resource.partition("/")[2]),
             "ResourceType": kind,
             "TagKey": key,
             "TagValue": value,
@@ -205,7 +205,7 @@ def _resources(exchange: Exchange, kind: str, named: list[Any]) -> list[str]:
     _check_kind(kind)
     if not limits.TAGS_PER_CALL.contains(len(named)):
         raise InvalidArgument(f"ResourceId must have 1 to {limits.TAGS_PER_CALL.high} items")
-    return [exchange.service.tagging.resource(exchange.world, str(name), "functions") for name in named]
+    return [exchange.service.tagging.resource(exchange.tenant, str(name), "functions") for name in named]
 
 
 async def change_resource_group(exchange: Exchange) -> Response:
@@ -218,8 +218,8 @@ async def change_resource_group(exchange: Exchange) -> Response:
         raise InvalidArgument("NewResourceGroupId is required")
     name = resource.partition("/")[2]
     functions = exchange.service.functions
-    before = functions.get(exchange.world, "", name, None).config.resource_group_id
-    await functions.update(exchange.world, "", name, values, None, "", exchange.now)
+    before = functions.get(exchange.tenant, "", name, None).config.resource_group_id
+    await functions.update(exchange.tenant, "", name, values, None, "", exchange.now)
     return exchange.answer(
         {"NewResourceGroupId": group, "OldResourceGroupId": before or "", "ResourceId": str(body.get("ResourceId"))}
     )
@@ -227,7 +227,7 @@ async def change_resource_group(exchange: Exchange) -> Response:
 
 def describe_regions(exchange: Exchange) -> Response:
     """Tell the one region there is."""
-    region = exchange.world.region
+    region = exchange.tenant.region
     return exchange.answer({"Regions": {"Region": [{"LocalName": region, "RegionId": region}]}})
 
 

@@ -3,8 +3,8 @@
 import asyncio
 from dataclasses import replace
 
-from emulator.http.client import ClientError, ClientResponse, HttpClient, StreamedResponse
-from emulator.http.client_errors import AnswerTooLarge, ConnectFailed
+from emulator.http.client import ClientResponse, HttpClient, StreamedResponse
+from emulator.http.client_errors import AnswerTooLarge, ClientError, ConnectFailed
 from emulator.services.fc.runtime import failures
 from emulator.services.fc.runtime.custom_headers import STATUS_FIELD, request_fields, request_line, succeeded
 from emulator.services.fc.runtime.health import wait_until_ill

@@ -47,8 +47,8 @@ class Container:
 class FunctionImage:
     """Everything an instance is built from; calls with equal `key` share instances.
 
-    ``key`` is unique per world, service, function, version and the state of its configuration and code: a change makes
-    a new key. ``family`` (world/service/function/``LATEST`` or version) is what `InstancePool.retire_family` names.
+    ``key`` is unique per tenant, service, function, version and the state of its configuration and code: a change makes
+    a new key. ``family`` (tenant/service/function/``LATEST`` or version) is what `InstancePool.retire_family` names.
     ``version`` is ``LATEST`` or a number; ``service`` is None for functions without one (3.0). Handlers of hooks are
     None when not configured. ``code_dir`` is used in place; ``layers`` are unpacked folders, first one first. ``port``,
     ``command`` and ``health_check`` are those of custom runtimes, ``container`` that of a custom container. With

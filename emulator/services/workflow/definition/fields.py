@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from emulator.kernel.limits import Range
+from emulator.kernel.paging import Range
 from emulator.services.workflow.definition.document import Node, Scalar, Sequence, Table, plain_value
 from emulator.services.workflow.definition.errors import DefinitionError
 from emulator.services.workflow.definition.limits import NAME, NAME_RULE

@@ -6,7 +6,7 @@ Source: limits, Serverless Workflow guide, where not marked as assumed.
 import re
 from typing import Final
 
-from emulator.kernel.limits import Range
+from emulator.kernel.paging import Range
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z")
 """Names of flows and executions; for steps the same rule is assumed."""

@@ -7,7 +7,7 @@ are known only when the step runs; the engine checks them then.
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from emulator.kernel.limits import Range
+from emulator.kernel.paging import Range
 from emulator.services.workflow.definition.fields import Fields, Part, whole
 from emulator.services.workflow.definition.limits import DELAY_S, PRIORITY
 from emulator.services.workflow.definition.nodes import (

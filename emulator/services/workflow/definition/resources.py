@@ -1,7 +1,7 @@
 """What a task calls: resource ARNs and actions.
 
 Source: service integration pages, Serverless Workflow guide. Region and account may be empty or anything: there is one
-world here. The FC 3 form is assumed for this language.
+tenant here. The FC 3 form is assumed for this language.
 """
 
 import re

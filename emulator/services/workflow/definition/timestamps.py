@@ -2,8 +2,8 @@
 
 import re
 
-from emulator.dialect.dates import parse_iso
 from emulator.kernel.clock import Millis
+from emulator.wire.dates import parse_iso
 
 _RFC_3339 = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})\Z", re.ASCII)
 

@@ -119,7 +119,7 @@ class Driver:
     # --- what others ask -----------------------------------------------------------------------------------------
 
     def recover(self) -> None:
-        """Claim everything that was under way; harmless when done twice."""
+        """SignedRequest everything that was under way; harmless when done twice."""
         for execution, resumed in claimable(self._store):
             arrivals = self._queue.setdefault(execution, [])
             if resumed is not None:

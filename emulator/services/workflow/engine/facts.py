@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from emulator.dialect.dates import iso_millis
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.definition.nodes import Flow
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.expression.mappings import Mapping
 from emulator.services.workflow.expression.paths import Path
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
+from emulator.wire.dates import iso_millis
 
 
 @frozen

@@ -1,7 +1,7 @@
 """An execution in memory while it has something to do."""
 
 from emulator.kernel.clock import SECOND, Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.workflow.definition.nodes import Flow
 from emulator.services.workflow.engine.events import Event, decode, parse_object
 from emulator.services.workflow.engine.facts import Facts
@@ -22,13 +22,25 @@ class Run:
     """
 
     __slots__ = (
-        "callback_token", "chars_since", "deadline", "facts", "has_deadline", "has_rows", "id", "snapshot_at",
-        "snapshot_chars", "started_at", "state", "trace", "world", "world_id",
+        "callback_token",
+        "chars_since",
+        "deadline",
+        "facts",
+        "has_deadline",
+        "has_rows",
+        "id",
+        "snapshot_at",
+        "snapshot_chars",
+        "started_at",
+        "state",
+        "tenant",
+        "trace",
+        "world_id",
     )  # fmt: skip
 
     def __init__(self, live: LiveExecution, facts: Facts, state: ExecutionState, snapshot_at: int) -> None:
         self.id: ExecutionId = live.id
-        self.world: World = live.world
+        self.tenant: Tenant = live.tenant
         self.world_id: WorldId = live.world_id
         self.started_at = live.started_at
         self.callback_token = live.callback_token
@@ -46,7 +58,7 @@ class Run:
 
     def key(self, entry: int, attempt: int) -> str:
         """Return the idempotency key of an attempt's effect; the same after a restart."""
-        return f"{self.world.account}-{self.id}-{self.started_at}-{entry}-{attempt}"
+        return f"{self.tenant.account}-{self.id}-{self.started_at}-{entry}-{attempt}"
 
 
 def load_run(store: EngineStore, live: LiveExecution, flow: Flow, mint: Mint, bounds: Bounds) -> Run:
@@ -56,7 +68,7 @@ def load_run(store: EngineStore, live: LiveExecution, flow: Flow, mint: Mint, bo
     """
 
     def token(entry: int, attempt: int) -> str:
-        return mint.make(live.world, live.flow_name, live.name, live.started_at, entry, attempt)
+        return mint.make(live.tenant, live.flow_name, live.name, live.started_at, entry, attempt)
 
     facts = Facts(
         flow=flow,

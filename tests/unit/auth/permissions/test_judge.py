@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.auth.permissions.judge import Demand, Verdict, judge, trusts
+from emulator.auth.permissions.judge import Verdict, judge, trusts
 from emulator.auth.permissions.policy import parse_policy, parse_trust_policy
+from emulator.kernel.identity import Demand
 
 SEND = Demand("mns:SendMessage", "acs:mns:cn-hangzhou:123:/queues/orders/messages")
 

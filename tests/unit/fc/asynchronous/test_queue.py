@@ -433,13 +433,13 @@ def test_order_with_a_known_key_is_queued_once(on_site):
 
     async def scenario(site):
         await site.make_function()
-        fc, world = site.fc, site.world
+        fc, tenant = site.fc, site.tenant
 
-        first = await fc.invoke_async(world, "shop", "order", None, b"one", key="k")
-        second = await fc.invoke_async(world, "shop", "order", None, b"two", key="k")
-        outcome = await fc.completion(world, first)
-        third = await fc.invoke_async(world, "shop", "order", None, b"three", key="k")
-        known = await fc.completion(world, third)
+        first = await fc.invoke_async(tenant, "shop", "order", None, b"one", key="k")
+        second = await fc.invoke_async(tenant, "shop", "order", None, b"two", key="k")
+        outcome = await fc.completion(tenant, first)
+        third = await fc.invoke_async(tenant, "shop", "order", None, b"three", key="k")
+        known = await fc.completion(tenant, third)
         await site.settle()
 
         assert first == second == third
@@ -455,15 +455,15 @@ def test_whoever_waits_learns_the_end_after_all_retries(on_site):
 
     async def scenario(site):
         await site.make_function()
-        fc, world = site.fc, site.world
+        fc, tenant = site.fc, site.tenant
         site.answer_calls(FAILED, "UnhandledInvocationError")
 
-        failing = await fc.invoke_async(world, "shop", "order", None, b"", key="")
-        waiter = asyncio.ensure_future(fc.completion(world, failing))
+        failing = await fc.invoke_async(tenant, "shop", "order", None, b"", key="")
+        waiter = asyncio.ensure_future(fc.completion(tenant, failing))
         await site.after(10_000)
-        deleted = await fc.invoke_async(world, "shop", "order", None, b"", key="")
+        deleted = await fc.invoke_async(tenant, "shop", "order", None, b"", key="")
         await site.settle()
-        other = asyncio.ensure_future(fc.completion(world, deleted))
+        other = asyncio.ensure_future(fc.completion(tenant, deleted))
         await site.settle()
         await site.v1("DELETE", "/services/shop/functions/order")
         await site.settle()
@@ -472,7 +472,7 @@ def test_whoever_waits_learns_the_end_after_all_retries(on_site):
         assert (outcome.status, outcome.error, outcome.body) == (Status.FAILED, "UnhandledInvocationError", FAILED)
         assert gone.status is Status.INVALID
         with pytest.raises(LookupError):
-            await fc.completion(world, "never queued")
+            await fc.completion(tenant, "never queued")
 
     on_site(scenario)
 
@@ -482,7 +482,7 @@ def test_records_are_removed_after_their_time(on_site):
 
     async def scenario(site):
         await site.make_function()
-        await site.fc.invoke_async(site.world, "shop", "order", None, b"", key="k")
+        await site.fc.invoke_async(site.tenant, "shop", "order", None, b"", key="k")
         await call(site, X_Fc_Stateful_Async_Invocation_Enable="true")
         counts = []
         for pause in (0, limits.KEYED_CALL_KEPT_MS, 3_600_000, limits.TASK_KEPT_MS):

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from emulator.kernel.clock import HOUR, Millis
-from emulator.kernel.identity import World
+from emulator.kernel.identity import Tenant
 from emulator.services.fc.asynchronous.model import AsyncCall, AsyncConfig, Policy, Status, lane_of, policy_of
 from emulator.services.fc.asynchronous.rules import (
     Attempt,
@@ -32,7 +32,7 @@ FAILURE = Attempt(http_status=200, body=b"", error="UnhandledInvocationError")
 
 def a_call(function_failures=0, platform_failures=0):
     return AsyncCall(
-        seq=1, lane=lane_of(World("1", "cn"), "s", "f", None), request_id="r", task_id="", call_key="", event=b"",
+        seq=1, lane=lane_of(Tenant("1", "cn"), "s", "f", None), request_id="r", task_id="", call_key="", event=b"",
         tracing={}, accepted_at=START, status=Status.RUNNING, due_at=None,
         function_failures=function_failures, platform_failures=platform_failures,
     )  # fmt: skip

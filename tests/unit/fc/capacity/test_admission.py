@@ -1,6 +1,6 @@
 """What the admission of calls remembers."""
 
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.fc.capacity import admission
 from emulator.services.fc.capacity.admission import Admission
 
@@ -13,7 +13,7 @@ class Settings:
     def __init__(self) -> None:
         self.asked = 0
 
-    def of_function(self, world, service, function):
+    def of_function(self, tenant, service, function):
         self.asked += 1
         return []
 
@@ -23,11 +23,11 @@ def test_rules_of_functions_that_come_and_go_do_not_pile_up(monkeypatch):
     monkeypatch.setattr(admission, "_RULES_KEPT", 10)
     settings = Settings()
     gate = Admission(settings, None, lambda place: 0)
-    world = World(AccountId("1"), Region("cn-hangzhou"))
+    tenant = Tenant(AccountId("1"), Region("cn-hangzhou"))
 
     for number in range(100):
         for _ in range(3):
-            gate.check_enabled(world, "", f"f{number}")
+            gate.check_enabled(tenant, "", f"f{number}")
 
     assert settings.asked == 100
     assert len(gate._rules) <= 10

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.http.client import ClientError
+from emulator.http.client_errors import ClientError
 from emulator.services.fc.runtime.instance import HttpCall
 from emulator.services.fc.runtime.listening import free_port
 

@@ -6,12 +6,10 @@ import contextlib
 
 import pytest
 
-from emulator.dialect.context import RequestContext
-from emulator.dialect.xml import parse
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.errors import ServiceError
-from emulator.kernel.identity import AccountId, Principal, Region, World
+from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.api import MnsFront
@@ -22,8 +20,10 @@ from emulator.services.mns.topic_ports import FunctionRefused
 from emulator.services.mns.topic_service import TopicService
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
+from emulator.wire.request import OperationRequest
+from emulator.wire.xml import parse
 
-WORLD = World(AccountId("1234567890123456"), Region("cn-hangzhou"))
+WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 ADDRESS = "http://127.0.0.1:8868"
 
 
@@ -57,7 +57,7 @@ class RecordingFunctions:
         self.events = []
         self.refusals = 0
 
-    async def invoke_async(self, world, arn, event, key):
+    async def invoke_async(self, tenant, arn, event, key):
         if self.refusals:
             self.refusals -= 1
             raise FunctionRefused("FunctionNotFound: there is no such function")
@@ -116,7 +116,7 @@ class Receiver:
 class Site:
     """Queues, topics and everything around them that a test may want to move or look at."""
 
-    world = WORLD
+    tenant = WORLD
 
     def __init__(self, path=None, clock=None, **options):
         self.clock = clock or VirtualClock()
@@ -162,33 +162,33 @@ class Site:
         return receiver
 
     def topic(self, name="t", **change):
-        self.service.topics.create(self.world, name, change)
+        self.service.topics.create(self.tenant, name, change)
 
     def queue(self, name="q", **change):
-        self.queues.queues.create(self.world, name, change)
+        self.queues.queues.create(self.tenant, name, change)
 
     def subscribe(self, endpoint, name="s", topic="t", content_format=ContentFormat.SIMPLIFIED, **settings):
         chosen = SubscriptionSettings(endpoint=endpoint, content_format=content_format, **settings)
-        self.service.subscriptions.create(self.world, topic, name, chosen)
+        self.service.subscriptions.create(self.tenant, topic, name, chosen)
 
     def to_queue(self, queue="q", **settings):
         self.subscribe(f"acs:mns:any:any:queues/{queue}", **settings)
 
     def publish(self, body="hello", topic="t", **more):
-        return self.service.publish(self.world, topic, body, **more)
+        return self.service.publish(self.tenant, topic, body, **more)
 
     # --- looking ------------------------------------------------------------------------------------------------
 
     def bodies(self, queue="q"):
         """Receive all messages of a queue and return their bodies."""
-        live = self.queues.find(self.world, queue)
+        live = self.queues.find(self.tenant, queue)
         found = []
         while live.tally.counters(self.clock.now()).active:
             found += [message.body for message in self.queues.messages.receive(live, 16, 0, list)]
         return found
 
     def reports(self, name="s", topic="t"):
-        return self.service.list_deliveries(self.world, topic, name)
+        return self.service.list_deliveries(self.tenant, topic, name)
 
     # --- time ---------------------------------------------------------------------------------------------------
 
@@ -239,9 +239,9 @@ class Site:
         return self._ask(self.open_front, Request("POST", f"/?{query}", Headers([("Host", "h")])))
 
     def _ask(self, front, request):
-        context = RequestContext(request, self.clock.now())
-        context.region = self.world.region
-        context.principal = Principal(self.world.account, "key", "arn")
+        context = OperationRequest(request, self.clock.now())
+        context.region = self.tenant.region
+        context.principal = Principal(self.tenant.account, "key", "arn")
         context.front = front
         context.request_id = front.new_request_id(context)
         try:

@@ -28,7 +28,7 @@ def test_a_push_is_made_once_when_it_is_answered_with_success(run):
 
         assert [len(receiver.pushes) for receiver in receivers] == [1, 1, 1, 1]
         assert {report.state for number in range(4) for report in site.reports(f"s{number}")} == {"delivered"}
-        assert site.service.topics.view(site.world, "t").message_count == 0
+        assert site.service.topics.view(site.tenant, "t").message_count == 0
 
     run(scenario)
 
@@ -83,7 +83,7 @@ def test_back_off_gives_up_after_three_retries(run):
         assert gaps(receiver.pushes) == [15, 15, 15]
         (report,) = site.reports()
         assert (report.state, report.attempts, report.last_result) == ("dropped", 4, "HTTP 500")
-        assert site.service.topics.view(site.world, "t").message_count == 0
+        assert site.service.topics.view(site.tenant, "t").message_count == 0
 
     run(scenario)
 
@@ -293,14 +293,14 @@ def test_a_subscriber_that_leaves_gets_nothing_more(run):
         site.publish()
         async with asyncio.timeout(5):
             await asyncio.gather(hanging.came.wait(), failing.came.wait())
-        count = site.service.topics.view(site.world, "t").message_count
-        site.service.subscriptions.delete(site.world, "t", "hanging")
-        site.service.subscriptions.delete(site.world, "t", "failing")
+        count = site.service.topics.view(site.tenant, "t").message_count
+        site.service.subscriptions.delete(site.tenant, "t", "hanging")
+        site.service.subscriptions.delete(site.tenant, "t", "failing")
         await site.advance(100)
 
         assert count == 1
         assert len(failing.pushes) == 1
-        assert site.service.topics.view(site.world, "t").message_count == 0
+        assert site.service.topics.view(site.tenant, "t").message_count == 0
         assert len(site.timers) == 0
 
     run(scenario)
@@ -316,7 +316,7 @@ def test_a_large_backlog_of_a_subscriber_that_left_goes_bit_by_bit(run, monkeypa
         for number in range(35):
             site.publish(f"m{number}")
         await site.settle()
-        site.service.topics.delete(site.world, "t")
+        site.service.topics.delete(site.tenant, "t")
         left = site.service.store.publication_count(1)
         await site.advance(1)
 
@@ -338,7 +338,7 @@ def test_what_a_stop_left_of_a_deleted_subscription_goes_at_the_next_start(new_s
             for number in range(15):
                 site.publish(f"m{number}")
             await site.settle()
-            site.service.topics.delete(site.world, "t")
+            site.service.topics.delete(site.tenant, "t")
         async with new_site(tmp_path / "state.db") as site:
             left = site.service.store.publication_count(1)
             await site.advance(1)
@@ -361,7 +361,7 @@ def test_the_last_failure_sends_the_message_to_the_dead_letter_queue(run):
         receipt = site.publish()
         await site.advance(100)
 
-        live = site.queues.find(site.world, "dead")
+        live = site.queues.find(site.tenant, "dead")
         (message,) = site.queues.messages.receive(live, 16, 0, list)
         properties = {name: value for name, value, _ in json.loads(message.system_properties)}
         assert message.body == "hello"
@@ -559,7 +559,7 @@ def test_a_result_whose_commit_fails_did_not_happen(run):
 
         assert (first, pending, len(receiver.pushes)) == (1, "pending", 2)
         assert site.reports()[0].state == "delivered"
-        assert site.service.topics.view(site.world, "t").message_count == 0
+        assert site.service.topics.view(site.tenant, "t").message_count == 0
 
     run(scenario)
 
@@ -597,8 +597,8 @@ def test_reset_forgets_everything(run):
         await site.advance(100)
         site.topic()
 
-        assert site.service.subscriptions.all(site.world, "t") == []
-        assert site.service.outbox(site.world) == []
+        assert site.service.subscriptions.all(site.tenant, "t") == []
+        assert site.service.outbox(site.tenant) == []
         assert site.service.store.subscriptions_with_deliveries() == []
 
     run(scenario)

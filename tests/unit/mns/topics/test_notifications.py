@@ -8,7 +8,7 @@ import pytest
 
 from emulator.auth.push import string_to_sign
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import AccountId, Region, World
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.mns.model import Property
 from emulator.services.mns.notifications import function_event, notification, push_headers
 from emulator.services.mns.topic_model import (
@@ -27,7 +27,7 @@ def a_subscription(content_format):
     return Subscription(
         subscription_id=SubscriptionId(1),
         topic_id=TopicId(1),
-        world=World(AccountId("1234567890123456"), Region("cn-hangzhou")),
+        tenant=Tenant(AccountId("1234567890123456"), Region("cn-hangzhou")),
         topic_name="t",
         name="s",
         settings=SubscriptionSettings(endpoint="http://127.0.0.1/", content_format=content_format),

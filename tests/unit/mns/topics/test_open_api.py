@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from emulator.dialect.context import RequestContext
 from emulator.http.message import Headers, Request
 from emulator.kernel.identity import Principal
 from emulator.services.mns.model import RateLimit
 from emulator.services.mns.topic_model import SubscriptionDeadLetters
+from emulator.wire.request import OperationRequest
 
 SUB = {"TopicName": "t", "SubscriptionName": "s"}
 RULE = {"ProductName": "oss", "RuleName": "r"}
@@ -43,11 +43,11 @@ def test_form_parameters_count_like_those_of_the_query(run):
     async def scenario(site):
         headers = [("Host", "h"), ("Content-Type", "application/x-www-form-urlencoded")]
         target = "/?Action=CreateTopic&Version=2022-01-19&Format=JSON&TopicType=fifo"
-        context = RequestContext(Request("POST", target, Headers(headers), b"TopicName=t&EnableLogging=true"), 0)
-        context.region, context.principal = site.world.region, Principal(site.world.account, "key", "arn")
+        context = OperationRequest(Request("POST", target, Headers(headers), b"TopicName=t&EnableLogging=true"), 0)
+        context.region, context.principal = site.tenant.region, Principal(site.tenant.account, "key", "arn")
         site.open_front.handle(context)
 
-        settings = site.service.topics.view(site.world, "t").topic.settings
+        settings = site.service.topics.view(site.tenant, "t").topic.settings
         assert (settings.fifo, settings.logging_enabled) == (True, True)
 
     run(scenario)
@@ -187,11 +187,11 @@ def test_changes_of_a_subscription_are_kept(run):
         )
         site.publish()
 
-        settings = site.service.subscriptions.get(site.world, "t", "s").settings
+        settings = site.service.subscriptions.get(site.tenant, "t", "s").settings
         assert settings.extras["StsRoleArn"] == "acs:ram::1:role/r"
         assert settings.rate_limit == RateLimit(enabled=True, max_receives_per_second=3)
         assert settings.dead_letters == SubscriptionDeadLetters(enabled=True, target="dead")
-        assert site.service.outbox(site.world)[0].details == {"AccountName": "me", "Subject": "Hi"}
+        assert site.service.outbox(site.tenant)[0].details == {"AccountName": "me", "Subject": "Hi"}
 
     run(scenario)
 

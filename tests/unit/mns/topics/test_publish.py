@@ -28,7 +28,7 @@ def test_a_publisher_learns_id_and_digest(run):
         assert [child.name for child in root.children] == ["MessageId", "MessageBodyMD5"]
         assert root.text_of("MessageBodyMD5") == md5(b"hello").hexdigest().upper()
         assert len(root.text_of("MessageId")) == 32
-        assert site.service.topics.view(site.world, "t").message_count == 0
+        assert site.service.topics.view(site.tenant, "t").message_count == 0
 
     run(scenario)
 
@@ -102,7 +102,7 @@ def test_user_properties_go_to_the_queue_message(run):
         site.queue()
         site.to_queue(content_format=ContentFormat.JSON)
         site.call("POST", "/topics/t/messages", message_xml(inner=properties_xml()))
-        live = site.queues.find(site.world, "q")
+        live = site.queues.find(site.tenant, "q")
         (message,) = site.queues.messages.receive(live, 1, 0, list)
 
         assert json.loads(message.user_properties) == [["case0", "ack", "STRING"]]
@@ -137,7 +137,7 @@ def test_an_ordered_topic_needs_a_group_and_hands_it_on(run):
         site.to_queue()
         missing = site.error("POST", "/topics/t/messages", message_xml())
         root = site.xml("POST", "/topics/t/messages", message_xml(inner="<MessageGroupId>g</MessageGroupId>"))
-        live = site.queues.find(site.world, "q")
+        live = site.queues.find(site.tenant, "q")
         (message,) = site.queues.messages.receive(live, 1, 0, list)
 
         assert missing == (400, "FifoMissingMessageGroupId")
@@ -160,7 +160,7 @@ def test_mails_and_short_messages_are_in_the_outbox(run):
         site.subscribe("sms:directsms:anonymous", name="sms")
         site.subscribe("push:app", name="push")
         receipt = site.xml("POST", "/topics/t/messages", message_xml(inner=attributes))
-        entries = {entry.kind: entry for entry in site.service.outbox(site.world)}
+        entries = {entry.kind: entry for entry in site.service.outbox(site.tenant)}
 
         mail, sms = entries["mail"], entries["sms"]
         assert (mail.address, mail.details["Subject"], mail.body) == ("to@example.com", "Hi", "hello")
@@ -182,7 +182,7 @@ def test_the_outbox_keeps_the_newest(run, monkeypatch):
         for number in range(6):
             site.publish(f"m{number}")
 
-        assert [entry.body for entry in site.service.outbox(site.world)] == ["m5", "m4", "m3"]
+        assert [entry.body for entry in site.service.outbox(site.tenant)] == ["m5", "m4", "m3"]
 
     run(scenario)
 
@@ -204,7 +204,7 @@ def test_attributes_of_other_services_are_json(run, attributes, address):
         site.subscribe("sms:directsms:anonymous")
         site.publish(attributes=attributes)
 
-        assert [entry.address for entry in site.service.outbox(site.world)] == [address]
+        assert [entry.address for entry in site.service.outbox(site.tenant)] == [address]
 
     run(scenario)
 
@@ -243,7 +243,7 @@ def test_the_message_count_is_that_of_messages_on_their_way(run):
         receiver = await site.receiver(500, 204)
         site.topic()
         site.subscribe(receiver.url)
-        site.service.topics.view(site.world, "t")
+        site.service.topics.view(site.tenant, "t")
         site.publish("one")
         await site.settle()
         waiting = site.xml("GET", "/topics/t").text_of("MessageCount")

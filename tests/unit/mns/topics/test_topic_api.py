@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.dialect.xml import parse
+from emulator.wire.xml import parse
 
 SUBSCRIPTION = "/topics/t/subscriptions/s"
 
@@ -56,10 +56,10 @@ def test_topics_that_are_refused(run, target, body, expected):
 
     async def scenario(site):
         site.topic()
-        before = site.service.topics.page(site.world).items
+        before = site.service.topics.page(site.tenant).items
 
         assert site.error("PUT", target, body) == expected
-        assert site.service.topics.page(site.world).items == before
+        assert site.service.topics.page(site.tenant).items == before
 
     run(scenario)
 
@@ -255,7 +255,7 @@ def test_subscriptions_that_are_refused(run, name, body, expected):
         site.queue("small", maximum_message_size=1024)
 
         assert site.error("PUT", f"/topics/t/subscriptions/{name}", body) == expected
-        assert site.service.subscriptions.all(site.world, "t") == []
+        assert site.service.subscriptions.all(site.tenant, "t") == []
 
     run(scenario)
 

@@ -1,0 +1,132 @@
+"""What flows call: functions, queues and topics, behind the ports of the workflow service."""
+
+import json
+
+from emulator.kernel.clock import Clock
+from emulator.kernel.identity import Tenant
+from emulator.kernel.ids import Ids
+from emulator.services.fc.asynchronous.model import Status
+from emulator.services.fc.errors import FcError
+from emulator.services.fc.service import FunctionCompute
+from emulator.services.mns.errors import MnsError
+from emulator.services.mns.model import MessageReceipt
+from emulator.services.mns.service import MessageService
+from emulator.services.mns.topic_service import TopicService
+from emulator.services.workflow.definition.nodes import FunctionResource
+from emulator.services.workflow.ports import FunctionReply, MessageReply, Refusal, Submission
+
+
+class FunctionCalls:
+    """Lets flows run functions (the port `FunctionInvoker` of the workflow service)."""
+
+    def __init__(self, functions: FunctionCompute) -> None:
+        self._functions = functions
+
+    async def invoke(self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
+        """Run a function and wait for its answer; a refusal keeps its HTTP status and code."""
+        del key
+        try:
+            call = await self._functions.invoke(tenant, resource.service, resource.function, resource.qualifier, event)
+        except FcError as error:
+            return FunctionReply(refusal=_refusal(error))
+        return FunctionReply(body=call.result.body, error_type=call.result.error_type)
+
+    async def submit(
+        self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
+    ) -> Submission:
+        """Queue an asynchronous call, once for each *key*."""
+        try:
+            request_id = await self._functions.invoke_async(
+                tenant,
+                resource.service,
+                resource.function,
+                resource.qualifier,
+                event,
+                key=_key(key),
+                task_id=invocation_id,
+            )
+        except FcError as error:
+            return Submission("", _refusal(error))
+        return Submission(request_id)
+
+    async def result(self, tenant: Tenant, request_id: str) -> FunctionReply:
+        """Wait for the end of a queued call.
+
+        Raises: LookupError for a call that is not known (any more).
+        """
+        outcome = await self._functions.completion(tenant, request_id)
+        if outcome.status is Status.SUCCEEDED:
+            return FunctionReply(body=outcome.body)
+        if outcome.http_status >= 400:
+            message = outcome.body.decode("utf-8", "replace")
+            return FunctionReply(refusal=Refusal(outcome.http_status, outcome.error, _told(message)))
+        body = outcome.body or json.dumps({"errorMessage": f"The call has ended as {outcome.status}."}).encode()
+        return FunctionReply(body=body, error_type=outcome.error or str(outcome.status))
+
+    def abandon(self, tenant: Tenant, key: str) -> None:
+        """Stop a queued call that has not ended."""
+        self._functions.async_queue.stop_key(tenant, _key(key))
+
+
+class FlowMessages:
+    """Lets flows send messages (the port `MessageSender` of the workflow service).
+
+    A message is stored in the same transaction as what the flow records of it, or in an earlier one.
+    """
+
+    def __init__(self, queues: MessageService, topics: TopicService, clock: Clock, ids: Ids) -> None:
+        self._queues = queues
+        self._topics = topics
+        self._clock = clock
+        self._ids = ids
+
+    async def send(
+        self, tenant: Tenant, queue: str, body: str, *, delay_s: int | None, priority: int | None, key: str
+    ) -> MessageReply:
+        """Send to a queue; the reply has the members of SendMessage."""
+        del key
+        try:
+            receipt = self._queues.send(tenant, queue, body, delay_s=delay_s, priority=priority)
+        except MnsError as error:
+            return MessageReply(members={}, refusal=_refusal(error))
+        return self._reply(receipt)
+
+    async def publish(
+        self, tenant: Tenant, topic: str, body: str, *, tag: str | None, attributes: str | None, key: str
+    ) -> MessageReply:
+        """Publish to a topic; the reply has the members of PublishMessage."""
+        del key
+        try:
+            receipt = self._topics.publish(tenant, topic, body, tag=tag, attributes=attributes)
+        except MnsError as error:
+            return MessageReply(members={}, refusal=_refusal(error))
+        return self._reply(receipt)
+
+    def _reply(self, receipt: MessageReceipt) -> MessageReply:
+        members = {
+            "MessageId": receipt.message_id,
+            "MessageBodyMD5": receipt.body_md5,
+            "RequestId": f"{self._clock.now() // 1000:08X}{self._ids.hex(16).upper()}",  # as in the service's answers
+        }
+        if receipt.handle is not None:
+            members["ReceiptHandle"] = receipt.handle
+        return MessageReply(members=members)
+
+
+def _key(key: str) -> str:
+    """Return the name of a call among those of topics and triggers, which have keys of their own."""
+    return f"flow {key}"
+
+
+def _refusal(error: FcError | MnsError) -> Refusal:
+    return Refusal(error.http_status, error.code, error.message)
+
+
+def _told(body: str) -> str:
+    """Return the message of a refusal that was recorded as a failed function's answer."""
+    try:
+        members = json.loads(body)
+    except ValueError:
+        return body
+    message = members.get("errorMessage") if isinstance(members, dict) else None
+    return message if isinstance(message, str) else body

@@ -1,0 +1,130 @@
+"""Functions and topics: results sent as messages, messages sent to functions, triggers as subscriptions."""
+
+from collections.abc import Callable
+
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.identity import Tenant
+from emulator.services.fc.arns import parse_function_arn
+from emulator.services.fc.errors import FcError
+from emulator.services.fc.ports import DestinationRefused, TopicMissing
+from emulator.services.fc.service import FunctionCompute
+from emulator.services.mns.service import MessageService
+from emulator.services.mns.topic_errors import TopicNotExist
+from emulator.services.mns.topic_model import ContentFormat, NotifyStrategy, SubscriptionChange, SubscriptionSettings
+from emulator.services.mns.topic_ports import FunctionRefused
+from emulator.services.mns.topic_service import TopicService
+
+
+class OwnNames:
+    """Finds the host names that lead back here, the cloud's and users' own: a push to one needs no detour."""
+
+    def __init__(self, emulates: Callable[[str], bool], address: str) -> None:
+        self._emulates = emulates
+        host, _, port = address.removeprefix("http://").partition(":")
+        self._address = (host, int(port))
+
+    def find(self, host: str) -> tuple[str, int] | None:
+        """Return where *host* is listening for plain HTTP, None for a name this emulator does not serve."""
+        return self._address if self._emulates(host) else None
+
+
+class ResultMessages:
+    """Takes results of asynchronous calls (the ports `DestinationQueue` and `DestinationTopic` of Function Compute).
+
+    Queues and topics keep their messages in the same database, so a result is sent in the transaction that ends its
+    call, exactly once; the key is not needed.
+    """
+
+    def __init__(self, queues: MessageService, topics: TopicService) -> None:
+        self._queues = queues
+        self._topics = topics
+
+    def send(self, tenant: Tenant, queue: str, body: str, *, key: str) -> None:
+        """Send a message.
+
+        Raises: DestinationRefused.
+        """
+        del key
+        try:
+            self._queues.send(tenant, queue, body)
+        except ServiceError as error:
+            raise DestinationRefused(str(error)) from error
+
+    def publish(self, tenant: Tenant, topic: str, body: str, *, key: str) -> None:
+        """Publish a message.
+
+        Raises: DestinationRefused.
+        """
+        del key
+        try:
+            self._topics.publish(tenant, topic, body)
+        except ServiceError as error:
+            raise DestinationRefused(str(error)) from error
+
+
+class TopicCalls:
+    """Lets topics call functions (the port `FunctionInvoker` of the message service)."""
+
+    def __init__(self, functions: Callable[[], FunctionCompute]) -> None:
+        self._functions = functions
+
+    async def invoke_async(self, tenant: Tenant, arn: str, event: bytes, key: str) -> None:
+        """Queue a call of the function that *arn* names.
+
+        Raises: FunctionRefused.
+        """
+        name = parse_function_arn(arn)
+        if name is None:
+            raise FunctionRefused(f"{arn} does not name a function")
+        if not self._functions().role_checks.topics_may_call(tenant, name):
+            raise FunctionRefused(f"the role of the trigger may not call {arn}")
+        try:
+            await self._functions().invoke_async(
+                tenant, name.service or None, name.function, name.qualifier, event, key=key
+            )
+        except FcError as error:
+            raise FunctionRefused(str(error)) from error
+
+
+class TriggerSubscriptions:
+    """Lets triggers subscribe functions to topics (the port `TopicSubscriptions` of Function Compute)."""
+
+    def __init__(self, topics: TopicService) -> None:
+        self._subscriptions = topics.subscriptions
+
+    def subscribe(
+        self,
+        tenant: Tenant,
+        topic: str,
+        name: str,
+        function_arn: str,
+        *,
+        filter_tag: str | None,
+        content_format: str,
+        strategy: str,
+    ) -> None:
+        """Make the subscription *name*, or change it when it is there.
+
+        Raises: TopicMissing.
+        """
+        settings = SubscriptionSettings(
+            endpoint=function_arn,
+            filter_tag=filter_tag,
+            strategy=NotifyStrategy(strategy),
+            content_format=ContentFormat(content_format),
+        )
+        try:
+            found = [each for each in self._subscriptions.all(tenant, topic) if each.name == name]
+            same = [each.settings for each in found if each.settings.endpoint == function_arn]
+            if same and same[0].content_format is settings.content_format:
+                change: SubscriptionChange = {"filter_tag": filter_tag, "strategy": settings.strategy}
+                self._subscriptions.change(tenant, topic, name, change)
+                return
+            self._subscriptions.delete(tenant, topic, name)  # endpoint and format of a subscription never change
+            self._subscriptions.create(tenant, topic, name, settings)
+        except TopicNotExist:
+            raise TopicMissing(topic) from None
+
+    def unsubscribe(self, tenant: Tenant, topic: str, name: str) -> None:
+        """Remove the subscription; does nothing when topic or subscription are gone."""
+        self._subscriptions.delete(tenant, topic, name)

@@ -1,0 +1,83 @@
+"""Functions and objects: code read from buckets, changes of objects that fire triggers."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from emulator.kernel.clock import Clock
+from emulator.kernel.identity import Tenant
+from emulator.kernel.ids import Ids
+from emulator.oss.errors import AccessDenied, ExtraMissing, InvalidArgument, NoSuchBucket, NoSuchKey, WrongEndpoint
+from emulator.oss.opening import LazyStorage
+from emulator.services.fc.ports import ObjectMissing, ObjectsUnavailable, ObjectTooLarge
+from emulator.services.fc.service import FunctionCompute
+from emulator.services.fc.trigger_events import ObjectChange
+
+if TYPE_CHECKING:
+    from emulator.oss.ports import Change
+
+
+class CodeObjects:
+    """Reads code packages out of buckets (the port `ObjectReader` of Function Compute)."""
+
+    def __init__(self, storage: LazyStorage, clock: Clock, ids: Ids) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._ids = ids
+
+    async def read(self, tenant: Tenant, bucket: str, name: str, limit: int) -> bytes:
+        """Return the content of an object of at most *limit* bytes.
+
+        The bucket has to be in the function's region, as in the cloud.
+
+        Raises: ObjectMissing, ObjectTooLarge, ObjectsUnavailable.
+        """
+        apis, storage = await self._storage.apis(), await self._storage.storage()
+        from emulator.oss.objects import Place  # loaded with the operations
+        from emulator.oss.storage import Caller
+
+        caller = Caller(
+            account=tenant.account, region=tenant.region, principal=tenant.account,
+            request_id=self._ids.hex(24).upper(), source_ip="127.0.0.1", now=self._clock.now(),
+        )  # fmt: skip
+        try:
+            stored = await apis.objects.get(caller, Place(bucket, name))
+        except NoSuchBucket:
+            raise ObjectMissing(f"the bucket '{bucket}' does not exist") from None
+        except (NoSuchKey, InvalidArgument):
+            raise ObjectMissing(f"the object '{name}' in the bucket '{bucket}' does not exist") from None
+        except WrongEndpoint:
+            raise ObjectMissing(f"the bucket '{bucket}' is not in the region {tenant.region}") from None
+        except AccessDenied:
+            raise ObjectMissing(f"the bucket '{bucket}' does not belong to you") from None
+        except ExtraMissing as error:
+            raise ObjectsUnavailable(error.message) from None
+        if stored.size > limit:
+            raise ObjectTooLarge(stored.size)
+        return await storage.contents.read(stored.pieces)
+
+
+class ObjectTriggers:
+    """Tells Function Compute what happens to objects (the port `Watcher` of the object store)."""
+
+    def __init__(self, functions: Callable[[], FunctionCompute]) -> None:
+        self._functions = functions
+
+    def changed(self, tenant: Tenant, change: "Change") -> None:
+        """Queue the calls of the triggers that *change* fires, in its transaction."""
+        self._functions().sources.object_changed(
+            tenant,
+            ObjectChange(
+                event=change.event,
+                bucket=change.bucket,
+                key=change.key,
+                size=change.size,
+                size_before=change.size_before,
+                etag=change.etag,
+                at=change.at,
+                request_id=change.request_id,
+                source_ip=change.source_ip,
+                principal=change.principal,
+                content_type=change.content_type,
+                metadata=change.metadata,
+            ),
+        )

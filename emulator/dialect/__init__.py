@@ -1,1 +1,0 @@
-"""How services speak: request context, operation tables, dates, XML, the RPC gateway's forms."""

@@ -1,0 +1,45 @@
+"""Accounts in regions by number: the tables carry the number, everything else the `Tenant`."""
+
+from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.services.workflow.model import WorldId
+from emulator.storage.database import Database
+
+
+class Tenants:
+    """Translates between tenants and their numbers; a tenant gets one when it first needs it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._ids: dict[Tenant, WorldId] = {}
+        self._tenants: dict[int, Tenant] = {}
+        database.on_rollback(self._forget)
+
+    def id_of(self, tenant: Tenant) -> WorldId:
+        """Return the number of *tenant*."""
+        known = self._ids.get(tenant)
+        if known is not None:
+            return known
+        read = self._database.read
+        where = (tenant.account, tenant.region)
+        row = read("SELECT id FROM workflow_worlds WHERE account = ? AND region = ?", where).fetchone()
+        if row is None:
+            row = self._database.write(
+                "INSERT INTO workflow_worlds (account, region) VALUES (?, ?) RETURNING id", where
+            ).fetchone()
+        self._ids[tenant] = WorldId(row[0])
+        self._tenants[row[0]] = tenant
+        return self._ids[tenant]
+
+    def by_id(self, world_id: int) -> Tenant:
+        """Return the tenant of a number that a table has."""
+        known = self._tenants.get(world_id)
+        if known is None:
+            row = self._database.read(
+                "SELECT account, region FROM workflow_worlds WHERE id = ?", (world_id,)
+            ).fetchone()
+            known = self._tenants[world_id] = Tenant(AccountId(row[0]), Region(row[1]))
+        return known
+
+    def _forget(self) -> None:
+        self._ids.clear()
+        self._tenants.clear()

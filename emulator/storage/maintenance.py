@@ -1,0 +1,204 @@
+"""Checkpoints of the write-ahead log in a thread of their own, so that the loop does not wait for the disk.
+
+Left to itself SQLite copies the log into the file within a COMMIT, which holds the loop for milliseconds every
+thousand pages. Here a second connection copies it a few times a second, and the commits in between only append. Under
+an uninterrupted load there is never a moment at which all of the log has been copied, and SQLite begins it anew only
+then; so once it has outgrown a bound, the loop itself copies the few pages that came during the last copying.
+
+What a commit promises does not change: it is in the log, and the log is read again after a crash.
+
+A checkpoint is never begun before a commit has ended since the last one. SQLite before 3.51.3 has a race that damages
+the file when a checkpoint begins right after a complete one while a commit begins the log anew; with one connection
+that writes and this rule the two cannot meet. TRUNCATE from here would be just such a second checkpoint; the size of
+the log is bounded by ``journal_size_limit`` instead. Source: sqlite.org, Write-Ahead Logging, the WAL-reset bug.
+"""
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from emulator.kernel.clock import SECOND, Clock, Millis
+from emulator.kernel.metrics import Family, counter, gauge
+from emulator.kernel.timers import Timers
+from emulator.storage.database import Database, FileSizes
+
+_log = logging.getLogger(__name__)
+
+INTERVAL_S: Final = 0.25
+"""Commits of this long are copied together; a page that was changed many times is copied once."""
+
+LONGEST_LOG: Final = 8000
+"""Pages after which the log has to begin anew: 32 MB."""
+
+
+class Checkpoints:
+    """Copies the log of *database*, whose file is *path*, from `start` to `close`."""
+
+    def __init__(self, database: Database, path: Path, interval_s: float = INTERVAL_S) -> None:
+        self._database = database
+        self._path = path
+        self._interval_s = interval_s
+        self._written = threading.Event()
+        self._closing = threading.Event()
+        self._settled = -1
+        """How many commits there were at the end of the last checkpoint."""
+        self._overgrown = False
+        self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
+        self.done = 0
+        """How many checkpoints there have been."""
+
+    def start(self) -> None:
+        """Take the checkpoints over from SQLite; on the loop's thread."""
+        self._database.checkpoint_elsewhere(self._note_commit)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread after what it is doing; SQLite makes the checkpoints again, the last one when it is closed."""
+        if self._thread.ident is None:
+            return
+        self._closing.set()
+        self._written.set()
+        self._thread.join()
+        self._database.checkpoint_elsewhere(None)
+
+    # --- on the loop ---------------------------------------------------------------------------------------------
+
+    def _note_commit(self) -> None:
+        if self._overgrown:
+            self._database.checkpoint()
+            self._settled = self._database.commits
+            self._overgrown = False
+        elif not self._written.is_set():
+            self._written.set()
+
+    # --- in the thread -------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            connection = sqlite3.connect(self._path, isolation_level=None)
+            try:
+                connection.execute("PRAGMA wal_autocheckpoint=0")
+                self._copy_until_closed(connection)
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            _log.error("no checkpoints are made beside the loop: %s", error)
+
+    def _copy_until_closed(self, connection: sqlite3.Connection) -> None:
+        in_trouble = False
+        while self._written.wait() and not self._closing.wait(self._interval_s):
+            self._written.clear()
+            if self._closing.is_set():  # `close` came in between, and its wake-up has just been cleared
+                return
+            if self._overgrown or self._database.commits <= self._settled:
+                continue
+            try:
+                busy, log_pages, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            except sqlite3.Error as error:  # a full disk, say: the log keeps what was committed
+                _log.log(
+                    logging.DEBUG if in_trouble else logging.WARNING, "the write-ahead log is not copied: %s", error
+                )
+                in_trouble = True
+                continue
+            in_trouble = False
+            self._settled = self._database.commits
+            self.done += 1
+            if not busy and log_pages > LONGEST_LOG:
+                self._overgrown = True
+                _log.debug("the write-ahead log has %d pages, of which %d are copied", log_pages, copied)
+
+
+LOOK_MS = 10 * SECOND
+STEP_MS = 25
+STEP_S = 0.0015
+"""What one step may take of the loop."""
+
+FEWEST_PAGES = 1024
+"""Less is not worth the work: 4 MB."""
+
+REWRITTEN_BYTES = 128 * 1024 * 1024
+"""A file with more content than this is not written anew: it would hold up the start for more than a second or so."""
+
+_TIMER = ("storage", "shrink")
+
+
+class Shrinker:
+    """Gives free pages back while the emulator runs."""
+
+    def __init__(self, database: Database, timers: Timers, clock: Clock, look_ms: int = LOOK_MS) -> None:
+        self._database = database
+        self._timers = timers
+        self._clock = clock
+        self._look_ms = look_ms
+        self._step = 16
+        self._seen_commits = -1
+
+    def start(self) -> None:
+        """Begin to look after the file."""
+        if self._database.gives_pages_back:
+            self._after(self._look_ms, self._look)
+
+    def close(self) -> None:
+        """Leave the file as it is."""
+        self._timers.cancel(_TIMER)
+
+    def _look(self) -> None:
+        commits = self._database.commits
+        if commits != self._seen_commits:
+            self._seen_commits = commits
+            sizes = self._database.sizes()
+            if sizes.free_pages >= FEWEST_PAGES and sizes.free_pages * 4 >= sizes.pages:
+                self._give_back()
+                return
+        self._after(self._look_ms, self._look)
+
+    def _give_back(self) -> None:
+        """Cut off a few pages, as many as fit into a step, until little is free."""
+        began = self._clock.monotonic()
+        try:
+            self._database.give_back(self._step)
+        except sqlite3.Error as error:
+            _log.warning("the state file does not shrink: %s", error)
+            self._after(self._look_ms, self._look)
+            return
+        spent_s = self._clock.monotonic() - began
+        self._step = max(4, self._step // 2) if spent_s > STEP_S else min(256, self._step + 4)
+        if _is_spacious(self._database.sizes()):
+            self._after(STEP_MS, self._give_back)
+        else:
+            self._after(self._look_ms, self._look)
+
+    def _after(self, span_ms: int, then: Callable[[], None]) -> None:
+        self._timers.call_at(Millis(self._clock.now() + span_ms), _TIMER, then)
+
+
+def _is_spacious(sizes: FileSizes) -> bool:
+    """Tell whether giving pages back goes on: some stay for what is written next."""
+    return sizes.free_pages > FEWEST_PAGES // 4 and sizes.free_pages * 16 > sizes.pages
+
+
+def make_shrinkable(database: Database) -> None:
+    """Write a file of an earlier form anew so that it can give pages back; leave a large one as it is."""
+    if database.gives_pages_back:
+        return
+    sizes = database.sizes()
+    if (sizes.pages - sizes.free_pages) * sizes.page_bytes > REWRITTEN_BYTES:
+        _log.info("the state file is too large to be written anew at a start, so it does not shrink")
+        return
+    try:
+        database.rewrite()
+    except sqlite3.Error as error:
+        _log.warning("the state file is not written anew, so it does not shrink: %s", error)
+
+
+def storage_figures(database: Database) -> Iterator[Family]:
+    """Yield commits and the sizes of the file and of its write-ahead log."""
+    sizes = database.sizes()
+    yield counter("localyun_commits_total", "Transactions committed.", database.commits)
+    yield gauge("localyun_state_bytes", "Size of the state, with what is free.", sizes.pages * sizes.page_bytes)
+    free = sizes.free_pages * sizes.page_bytes
+    yield gauge("localyun_state_free_bytes", "Part of the state that nothing uses.", free)
+    yield gauge("localyun_wal_bytes", "Size of the write-ahead log.", sizes.log_bytes)
