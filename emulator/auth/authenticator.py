@@ -1,13 +1,13 @@
-"""Which signature schemes exist, in which order they are asked, and what is checked of every claim.
+"""Which signature schemes exist, how a request shows that it uses one, and what is checked of what it states.
 
-A scheme answers three ways: its claim (yes, somebody signed this way), None (not my scheme) or an `AuthFailure` (mine,
-and broken). The order is that of the table by which the gateway chooses the service, so the two cannot disagree about
-a request that carries two kinds of signature.
+The gateway recognises the scheme once, with `scheme_of`. The choice of the service and authentication go by it, so the
+two cannot disagree about a request that carries two kinds of signature.
 """
 
 import hmac
 import logging
 from collections.abc import Callable
+from typing import NamedTuple
 
 from emulator.auth import acs3, fc, mns, oss, roa, rpc
 from emulator.auth.keys import AccessKey, Keyring, NonceMemory
@@ -16,17 +16,64 @@ from emulator.http.message import Request
 from emulator.kernel.clock import MINUTE, Millis
 from emulator.kernel.errors import AuthFailure, Reason
 from emulator.kernel.identity import Principal
+from emulator.wire.multipart import is_form
 
 _log = logging.getLogger(__name__)
 
-SCHEMES: tuple[Callable[[Request], SignedRequest | None], ...] = (
-    mns.claim,
-    fc.claim,
-    oss.claim,
-    acs3.claim,
-    roa.claim,
-    rpc.claim,
-)
+
+class Scheme(NamedTuple):
+    """A way to sign. ``front`` is the only service that uses it, ``""`` when several do.
+
+    ``read`` returns what a request states about its signature, None when it states nothing after all, and raises
+    `AuthFailure` for a statement with something missing.
+    """
+
+    read: Callable[[Request], SignedRequest | None]
+    front: str = ""
+    in_header: bool = True
+
+
+MNS = Scheme(mns.claim, "mns")
+FC = Scheme(fc.claim, "fc")
+OSS = Scheme(oss.claim, "oss")
+OSS_FORM = Scheme(oss.claim, in_header=False)
+ACS3 = Scheme(acs3.claim)
+ROA = Scheme(roa.claim)
+RPC = Scheme(rpc.claim, in_header=False)
+
+_BY_WORD = {
+    "MNS": MNS, "MNS4-HMAC-SHA256": MNS, "APSARA-MNS4-HMAC-SHA256": MNS, "FC": FC, "OSS": OSS, "OSS2": OSS,
+    "OSS4-HMAC-SHA256": OSS, "ACS3-HMAC-SHA256": ACS3, "acs": ROA,
+}  # fmt: skip
+"""By the first word of ``Authorization``."""
+
+_OSS_MARKS = ("OSSAccessKeyId=", "x-oss-credential=", "x-oss-signature-version=")
+
+
+def scheme_of(http: Request) -> Scheme | None:
+    """Return the scheme that a request shows in its header, its query or its form; None when it shows none."""
+    authorization = http.headers.get("authorization")
+    if authorization:
+        word = authorization.partition(" ")[0]
+        scheme = _BY_WORD.get(word)
+        if scheme is not None:
+            return scheme
+        if word.startswith("ACS3-"):
+            return ACS3
+        if word.startswith("OSS"):
+            return OSS
+    query = http.query
+    if query:
+        if "x-fc-signature=" in query:
+            return FC
+        if not authorization and any(mark in query for mark in _OSS_MARKS):
+            return OSS
+    if http.path in {"/", ""} and rpc.is_marked(http):
+        return RPC
+    if http.method == "POST" and query is None and not authorization and is_form(http.headers.get("content-type")):
+        return OSS_FORM
+    return None
+
 
 SKEW_MS = 15 * MINUTE
 """How far a request's date may be from now, either way."""
@@ -48,44 +95,51 @@ class Authenticator:
         self._nonces = nonces
         self._warned: set[str] = set()
 
-    def authenticate(self, request: Request, now: Millis, *, host_account: str | None = None) -> Principal:
-        """Return the caller.
+    def authenticate(
+        self, http: Request, now: Millis, *, host_account: str | None = None, scheme: Scheme | None = None
+    ) -> Principal:
+        """Return the caller of a request that came at *now* and is signed with *scheme*, recognised when not given.
 
         *host_account* is the account the host name speaks of; a key of another account is refused.
 
         Raises: AuthFailure. Checked in this order: the parts are there, the key exists and is active, the token is
         the key's and not expired, the date is near (or the URL not over), the signature, the nonce, the account.
         """
-        claim = _claim_of(request)
-        key = self._keys.find(claim.key_id)
+        scheme = scheme or scheme_of(http)
+        signed = scheme.read(http) if scheme is not None else None
+        if signed is None:
+            if http.headers.get("authorization"):
+                raise AuthFailure(Reason.MALFORMED_AUTHORIZATION, detail="the scheme is not known")
+            raise AuthFailure(Reason.MISSING_AUTHORIZATION)
+        key = self._keys.find(signed.key_id)
         if key is None:
-            key = self._stranger(claim)
+            key = self._stranger(signed)
         elif not self._lenient:
-            self._check(claim, key, now)
-        if host_account and key.account != host_account and key.key_id == claim.key_id:
-            raise AuthFailure(Reason.FOREIGN_ACCOUNT, scheme=claim.scheme, detail=host_account)
-        return Principal(key.account, claim.key_id, key.arn, key.token is not None, key.policy)
+            self._check(signed, key, now)
+        if host_account and key.account != host_account and key.key_id == signed.key_id:
+            raise AuthFailure(Reason.FOREIGN_ACCOUNT, scheme=signed.scheme, detail=host_account)
+        return Principal(key.account, signed.key_id, key.arn, key.token is not None, key.policy)
 
-    def _check(self, claim: SignedRequest, key: AccessKey, now: Millis) -> None:
+    def _check(self, signed: SignedRequest, key: AccessKey, now: Millis) -> None:
         if not key.active:
-            raise AuthFailure(Reason.INACTIVE_KEY, scheme=claim.scheme, detail=claim.key_id)
-        if key.token is not None or claim.token:
-            _check_token(claim, key, now)
-        _check_time(claim, now)
-        _check_signature(claim, key)
-        if claim.nonce and not self._nonces.is_new(claim.key_id, claim.nonce, now, claim.date or now):
-            raise AuthFailure(Reason.NONCE_USED, scheme=claim.scheme, detail=claim.nonce)
+            raise AuthFailure(Reason.INACTIVE_KEY, scheme=signed.scheme, detail=signed.key_id)
+        if key.token is not None or signed.token:
+            _check_token(signed, key, now)
+        _check_time(signed, now)
+        _check_signature(signed, key)
+        if signed.nonce and not self._nonces.is_new(signed.key_id, signed.nonce, now, signed.date or now):
+            raise AuthFailure(Reason.NONCE_USED, scheme=signed.scheme, detail=signed.nonce)
 
-    def _stranger(self, claim: SignedRequest) -> AccessKey:
-        if claim.key_id.startswith("LTAI"):
+    def _stranger(self, signed: SignedRequest) -> AccessKey:
+        if signed.key_id.startswith("LTAI"):
             self._warn(
-                claim.key_id,
+                signed.key_id,
                 "a request is signed with %s, which looks like a real cloud key and was not issued here; it is refused",
             )
         elif self._lenient:
-            self._warn(claim.key_id, "access key %s is unknown; accepted unchecked, because authentication is lenient")
+            self._warn(signed.key_id, "access key %s is unknown; accepted unchecked, because authentication is lenient")
             return self._keys.own
-        raise AuthFailure(Reason.UNKNOWN_KEY, scheme=claim.scheme, detail=claim.key_id)
+        raise AuthFailure(Reason.UNKNOWN_KEY, scheme=signed.scheme, detail=signed.key_id)
 
     def _warn(self, key_id: str, text: str) -> None:
         """Log once per key id, its end left out."""
@@ -95,45 +149,37 @@ class Authenticator:
             _log.warning(text, ascii(shown))
 
 
-def _claim_of(request: Request) -> SignedRequest:
-    for scheme in SCHEMES:
-        claim = scheme(request)
-        if claim is not None:
-            return claim
-    if request.headers.get("authorization"):
-        raise AuthFailure(Reason.MALFORMED_AUTHORIZATION, detail="the scheme is not known")
-    raise AuthFailure(Reason.MISSING_AUTHORIZATION)
-
-
-def _check_token(claim: SignedRequest, key: AccessKey, now: Millis) -> None:
-    if not claim.token:
-        raise AuthFailure(Reason.MISSING_TOKEN, scheme=claim.scheme, detail=claim.key_id)
+def _check_token(signed: SignedRequest, key: AccessKey, now: Millis) -> None:
+    if not signed.token:
+        raise AuthFailure(Reason.MISSING_TOKEN, scheme=signed.scheme, detail=signed.key_id)
     if key.token is None:  # a lasting key has no token to go with it
-        raise AuthFailure(Reason.TOKEN_OF_ANOTHER_KEY, scheme=claim.scheme, detail=claim.key_id)
-    if not hmac.compare_digest(octets(claim.token), octets(key.token)):
-        alike = claim.token.startswith("CAIS") and len(claim.token) >= len(key.token) // 2
+        raise AuthFailure(Reason.TOKEN_OF_ANOTHER_KEY, scheme=signed.scheme, detail=signed.key_id)
+    if not hmac.compare_digest(octets(signed.token), octets(key.token)):
+        alike = signed.token.startswith("CAIS") and len(signed.token) >= len(key.token) // 2
         reason = Reason.TOKEN_OF_ANOTHER_KEY if alike else Reason.BAD_TOKEN
-        raise AuthFailure(reason, scheme=claim.scheme, detail=claim.key_id)
+        raise AuthFailure(reason, scheme=signed.scheme, detail=signed.key_id)
     if key.expires_at is not None and now >= key.expires_at:
-        raise AuthFailure(Reason.TOKEN_EXPIRED, scheme=claim.scheme, detail=claim.key_id)
+        raise AuthFailure(Reason.TOKEN_EXPIRED, scheme=signed.scheme, detail=signed.key_id)
 
 
-def _check_time(claim: SignedRequest, now: Millis) -> None:
-    if claim.deadline is not None:
-        if now > claim.deadline:
-            raise AuthFailure(Reason.URL_EXPIRED, scheme=claim.scheme, detail=claim.date_text)
-        if claim.date is not None and claim.date - now > SKEW_MS:
-            raise AuthFailure(Reason.SKEWED_DATE, scheme=claim.scheme, detail=claim.date_text)
-    elif claim.date is None or abs(claim.date - now) > SKEW_MS:
-        raise AuthFailure(Reason.SKEWED_DATE, scheme=claim.scheme, detail=claim.date_text)
+def _check_time(signed: SignedRequest, now: Millis) -> None:
+    if signed.deadline is not None:
+        if now > signed.deadline:
+            raise AuthFailure(Reason.URL_EXPIRED, scheme=signed.scheme, detail=signed.date_text)
+        if signed.date is not None and signed.date - now > SKEW_MS:
+            raise AuthFailure(Reason.SKEWED_DATE, scheme=signed.scheme, detail=signed.date_text)
+    elif signed.date is None or abs(signed.date - now) > SKEW_MS:
+        raise AuthFailure(Reason.SKEWED_DATE, scheme=signed.scheme, detail=signed.date_text)
 
 
-def _check_signature(claim: SignedRequest, key: AccessKey) -> None:
-    given = octets(claim.signature)
+def _check_signature(signed: SignedRequest, key: AccessKey) -> None:
+    given = octets(signed.signature)
     first: tuple[str, str] | None = None
-    for text in claim.texts:
-        if hmac.compare_digest(octets(claim.sign(key.secret, text[0])), given):
+    for text in signed.texts:
+        if hmac.compare_digest(octets(signed.sign(key.secret, text[0])), given):
             return
         first = first or text
     string, canonical = first or ("", "")
-    raise AuthFailure(Reason.SIGNATURE_DIFFERS, scheme=claim.scheme, string_to_sign=string, canonical_request=canonical)
+    raise AuthFailure(
+        Reason.SIGNATURE_DIFFERS, scheme=signed.scheme, string_to_sign=string, canonical_request=canonical
+    )

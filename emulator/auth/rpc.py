@@ -15,6 +15,11 @@ NAME = "RPC-V1"
 _MARKS = frozenset({"Action", "AccessKeyId", "Signature"})
 
 
+def is_marked(request: Request) -> bool:
+    """Whether a request to path ``/`` has a parameter that only an RPC call has."""
+    return any(name in _MARKS for pairs in (request.query_pairs, request.form_pairs) for name, _ in pairs)
+
+
 def parameters(request: Request) -> dict[str, str]:
     """Return the parameters of query and form as one table.
 
@@ -48,9 +53,7 @@ def claim(request: Request) -> SignedRequest | None:
 
     Raises: AuthFailure for a call with something missing or not supported.
     """
-    if request.path not in {"/", ""}:
-        return None
-    if not any(name in _MARKS for pairs in (request.query_pairs, request.form_pairs) for name, _ in pairs):
+    if not is_marked(request):
         return None
     given = parameters(request)
     if given.get("SignatureType") or given.get("SignatureMethod", "HMAC-SHA1") != "HMAC-SHA1":

@@ -6,14 +6,13 @@ cloud's own hosts, which lead here as those of the SDKs' tables do.
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import ClassVar
 
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
 from emulator.wire.pop_errors import InvalidActionNotFound, MissingParameter, PopError
 from emulator.wire.request import Answer, OperationRequest
-from emulator.wire.rpc import Parameters, Reply, RpcFront, action_of, version_of
+from emulator.wire.rpc import Parameters, Reply, RpcFront
 
 VERSION = "2015-06-12"
 
@@ -34,17 +33,17 @@ _REGION = re.compile(r"[a-z]+(?:-[a-z0-9]+)+", re.ASCII)
 class RegionUnknown(PopError):
     """What is asked for is no region. Source: the code and text that aliyun-python-sdk-core looks for."""
 
-    code: ClassVar[str] = "InvalidRegionId"
-    http_status: ClassVar[int] = 404
-    template: ClassVar[str] = "The specified region does not exist."
+    code = "InvalidRegionId"
+    http_status = 404
+    template = "The specified region does not exist."
 
 
 class ProductUnknown(PopError):
     """Nothing here has that service code. Source: the code and text that aliyun-python-sdk-core looks for."""
 
-    code: ClassVar[str] = "Illegal Parameter"
-    http_status: ClassVar[int] = 404
-    template: ClassVar[str] = "Please check the parameters"
+    code = "Illegal Parameter"
+    http_status = 404
+    template = "Please check the parameters"
 
 
 class LocationFront(RpcFront):
@@ -89,7 +88,7 @@ def _describe(context: OperationRequest, parameters: Parameters) -> Reply:
 class NotEmulated(InvalidActionNotFound):
     """An operation of a service that this emulator does not serve."""
 
-    template: ClassVar[str] = "The action '{action}' of {service} is not served by this emulator."
+    template = "The action '{action}' of {service} is not served by this emulator."
 
 
 class UnavailableFront(RpcFront):
@@ -120,6 +119,6 @@ class UnknownVersionFront(RpcFront):
 
         Raises: MissingAction, MissingParameter, InvalidVersion.
         """
-        if action_of(context) and not version_of(context):
+        if context.action and not context.version:
             raise MissingParameter(name="Version")
         return super().handle(context)

@@ -66,10 +66,9 @@ class Pipeline:
         self._ids = ids
         self._loaded = loaded
         self._guard = stages.refuse_strangers(policy, self._open_to_web)
-        self._choose = stages.choose_service(fronts, policy, region)
+        self._choose = stages.choose_front(fronts, policy, region)
         self._stages: tuple[stages.Stage, ...] = (
-            self._guard,  # foreign Host names go no further, nor web pages but to anonymous HTTP triggers
-            self._choose,  # by signature scheme, version, host name, path
+            # before these: foreign Host names and web pages are refused, and the front is chosen
             stages.name_request,  # from here on every answer carries a request id
             stages.limit_body,  # before anything is computed over the body
             stages.authenticate(authenticator, account),  # who calls, in whose account
@@ -87,30 +86,30 @@ class Pipeline:
         headers = request.headers
         if "transfer-encoding" not in headers and int(headers.get("content-length", "0")) <= SMALL_BODY:
             return SMALL_BODY
-        context = OperationRequest(request, self._clock.now())
+        call = OperationRequest(request, self._clock.now())
         try:
-            self._guard(context)
+            self._guard(call)
             if not self._loaded.done() and request.path != HEALTH:
                 return LARGEST_BODY
             if "authorization" in request.headers or request.query is not None or request.path != "/":
-                self._choose(context)
-                return stages.front_of(context).max_body
+                return self._choose(call).max_body
         except ServiceError as error:
-            return self._render(error, context)
+            return self._render(error, None, call)
         return LARGEST_BODY  # the service is named inside a form
 
     def too_large(self, request: Request, limit: int) -> Response:
         """Return the answer for a body that outgrew *limit* bytes."""
-        context = OperationRequest(request, self._clock.now())
+        call = OperationRequest(request, self._clock.now())
+        front: Front | None = None
         try:
-            self._guard(context)
-            self._choose(context)
-            stages.name_request(context)
-            error = stages.front_of(context).too_large(limit)
+            self._guard(call)
+            front = self._choose(call)
+            stages.name_request(front, call)
+            error = front.too_large(limit)
         except ServiceError:
             error = BodyTooLarge(limit=limit)
-        response = self._render(error, context)
-        self._log_line(context, response)
+        response = self._render(error, front, call)
+        self._log_line(front, call, response)
         return response
 
     def malformed(self, status: int, reason: str) -> Response:
@@ -119,113 +118,115 @@ class Pipeline:
 
     def serve(self, request: Request, respond: Respond) -> "asyncio.Future[Any] | None":
         """Take a whole request through the stages; the answer leaves once what it rests on is committed."""
-        context = OperationRequest(request, self._clock.now())
+        call = OperationRequest(request, self._clock.now())
         started = self._clock.monotonic()
-        answer: Answer
-        if self._loaded.done() or request.path == HEALTH:
-            answer = self._answer(context)
-        else:
-            answer = self._answer_once_loaded(context)
-        if isinstance(answer, Response):
-            self._finish(context, started, answer, respond)
-            return None
-        return asyncio.ensure_future(self._answer_later(answer, context, started, respond))
+        if not self._loaded.done() and request.path != HEALTH:
+            return asyncio.ensure_future(self._serve_once_loaded(call, started, respond))
+        return self._serve(call, started, respond)
 
     # --- inside --------------------------------------------------------------------------------------------------
 
-    def _open_to_web(self, context: OperationRequest) -> bool:
-        """Tell whether a web page may send this request; before the services are there nobody can tell.
-
-        Such a request is judged again once they are.
-        """
-        if not self._loaded.done():
-            return context.http.path != HEALTH
+    def _serve(self, call: OperationRequest, started: float, respond: Respond) -> "asyncio.Future[Any] | None":
+        front: Front | None = None
+        answer: Answer | None = None
         try:
-            self._choose(context)
-        except ServiceError:
-            return False
-        return isinstance(context.front, WebFront) and context.front.open_to_web(context)
-
-    def _answer(self, context: OperationRequest) -> Answer:
-        try:
-            return self._run(context)
+            self._guard(call)
+            front = self._choose(call)
+            for stage in self._stages:
+                answer = stage(front, call)
+                if answer is not None:
+                    break
         except Exception as error:
-            return self._failed(error, context)
+            answer = self._failed(error, front, call)
+        if answer is None:
+            raise LookupError("no stage answered")
+        if isinstance(answer, Response):
+            self._finish(front, call, started, answer, respond)
+            return None
+        return asyncio.ensure_future(self._answer_later(answer, front, call, started, respond))
+
+    async def _serve_once_loaded(self, call: OperationRequest, started: float, respond: Respond) -> None:
+        await asyncio.shield(self._loaded)
+        call.now = self._clock.now()
+        later = self._serve(call, started, respond)
+        if later is not None:
+            await later
 
     async def _answer_later(
-        self, answer: Awaitable[Response], context: OperationRequest, started: float, respond: Respond
+        self, answer: Awaitable[Response], front: Front | None, call: OperationRequest, started: float, respond: Respond
     ) -> None:
         """Give the answer once it is there, or the one that tells of a failure."""
         try:
             response = await answer
         except asyncio.CancelledError:
-            _access.info("%s %s cancelled by the client", context.request_id, context.operation)
+            _access.info("%s %s cancelled by the client", call.request_id, call.operation)
             raise
         except Exception as error:
-            response = self._failed(error, context)
-        self._finish(context, started, response, respond)
+            response = self._failed(error, front, call)
+        self._finish(front, call, started, response, respond)
 
-    async def _answer_once_loaded(self, context: OperationRequest) -> Response:
-        await asyncio.shield(self._loaded)
-        context.now = self._clock.now()
-        answer = self._answer(context)
-        return answer if isinstance(answer, Response) else await answer
+    def _open_to_web(self, call: OperationRequest) -> bool:
+        """Whether a web page may send this request; before the services are loaded that is left open.
 
-    def _run(self, context: OperationRequest) -> Answer:
-        for stage in self._stages:
-            answer = stage(context)
-            if answer is not None:
-                return answer
-        raise LookupError("no stage answered")
+        Such a request is judged again once they are.
+        """
+        if not self._loaded.done():
+            return call.http.path != HEALTH
+        try:
+            front = self._choose(call)
+        except ServiceError:
+            return False
+        return isinstance(front, WebFront) and front.open_to_web(call)
 
-    def _finish(self, context: OperationRequest, started: float, response: Response, respond: Respond) -> None:
+    def _finish(
+        self, front: Front | None, call: OperationRequest, started: float, response: Response, respond: Respond
+    ) -> None:
         def committed(failure: CommitFailed | None) -> None:
-            answer = response if failure is None else self._failed(failure, context)
+            answer = response if failure is None else self._failed(failure, front, call)
             respond(answer)
-            self._log_line(context, answer, started)
+            self._log_line(front, call, answer, started)
 
         self._database.after_commit(committed)
 
-    def _failed(self, error: Exception, context: OperationRequest) -> Response:
+    def _failed(self, error: Exception, front: Front | None, call: OperationRequest) -> Response:
         if not isinstance(error, ServiceError):
             # not the caller's doing: tell the log everything and the caller nothing
             trace = None if isinstance(error, CommitFailed) else error
             _log.error(
-                "request %s (%s) failed inside: %s",
-                context.request_id or "-", context.operation, error, exc_info=trace,
-            )  # fmt: skip
+                "request %s (%s) failed inside: %s", call.request_id or "-", call.operation, error, exc_info=trace
+            )
             error = ServiceError()
-        return self._render(error, context)
+        return self._render(error, front, call)
 
-    def _render(self, error: ServiceError, context: OperationRequest) -> Response:
-        if not context.request_id:
-            context.request_id = self._ids.uuid()
-        if context.front is None or isinstance(error, GatewayError):
-            return _plain(error.http_status, error.code, error.message, context.request_id)
-        return context.front.render_error(error, context)
+    def _render(self, error: ServiceError, front: Front | None, call: OperationRequest) -> Response:
+        if not call.request_id:
+            call.request_id = self._ids.uuid()
+        if front is None or isinstance(error, GatewayError):
+            return _plain(error.http_status, error.code, error.message, call.request_id)
+        return front.render_error(error, call)
 
-    def _log_line(self, context: OperationRequest, response: Response, started: float | None = None) -> None:
+    def _log_line(
+        self, front: Front | None, call: OperationRequest, response: Response, started: float | None = None
+    ) -> None:
         spent_s = self._clock.monotonic() - started if started is not None else 0.0
-        service = context.front.name if context.front else "-"
-        self._traffic.count(service, context.operation, response.status, spent_s)
+        service = front.name if front is not None else "-"
+        self._traffic.count(service, call.operation, response.status, spent_s)
         if _access.isEnabledFor(logging.INFO):
             fields: dict[str, object] = {
-                "request": context.request_id,
+                "request": call.request_id,
                 "service": service,
-                "operation": (
-                    context.operation if context.operation != "-" else f"{context.http.method} {_safe(context)}"
-                ),
+                "operation": call.operation if call.operation != "-" else f"{call.http.method} {_safe(call)}",
                 "status": response.status,
                 "ms": round(spent_s * 1000, 3),
             }
-            if context.about is not None:
-                fields |= context.about
+            if call.about is not None:
+                fields |= call.about
             _access.info(_ACCESS_LINE, fields)
 
 
-def _safe(context: OperationRequest) -> str:
+def _safe(call: OperationRequest) -> str:
     """Return the path fit for a log line: no query (it can hold signatures and tokens), no control characters."""
-    return context.http.path[:200].encode("ascii", "backslashreplace").decode("ascii")
+    return call.http.path[:200].encode("ascii", "backslashreplace").decode("ascii")
 
 
 def _plain(status: int, code: str, message: str, request_id: str) -> Response:

@@ -1,6 +1,6 @@
 """Which service a request is for: one table, first match wins.
 
-The Authorization scheme is the strongest sign, then the API version, then the host name, then the path.
+The signature scheme is the strongest sign, then the API version, then the host name, then the path.
 """
 
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from emulator.gateway.hosts import HostFacts, facts
 from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
 from emulator.wire.multipart import is_form
+from emulator.wire.request import OperationRequest
 
 ADMIN_PREFIX = "/_localyun/"
 HEALTH = ADMIN_PREFIX + "health"
@@ -49,65 +50,48 @@ class Route:
     host: HostFacts
 
 
-def choose(request: Request, host: str, *, loopback: bool, owner: str = "") -> Route:
-    """Return the route of *request* for the normalised *host*; *owner* is the front the name belongs to, if any.
+def choose(call: OperationRequest, *, loopback: bool, owner: str = "") -> Route:
+    """Return the route of *call*, whose host and scheme are known; *owner* is the front the name belongs to, if any.
 
     Source: wire forms captured from the official SDKs.
     """
-    told = facts(host)
-    if request.path.startswith(ADMIN_PREFIX) and loopback:
-        return Route("deployments" if request.path.startswith(DEPLOYMENTS) else "admin", told)
-    if owner or request.path.startswith(TRIGGER_PREFIXES):
-        return Route(owner or "fc", told)
+    named = facts(call.host)
+    path = call.http.path
+    if path.startswith(ADMIN_PREFIX) and loopback:
+        return Route("deployments" if path.startswith(DEPLOYMENTS) else "admin", named)
+    if owner or path.startswith(TRIGGER_PREFIXES):
+        return Route(owner or "fc", named)
     front = (
-        _by_signature(request)
-        or _by_action(request)
-        or told.service
-        or _by_signed_parameters(request)
-        or _by_path(request)
+        _by_scheme(call)
+        or _by_action(call)
+        or named.service
+        or (_by_version(call.version, call) if path == "/" and call.parameters.keys() >= _SIGNED else "")
+        or _by_path(call.http)
     )
-    if front == UNKNOWN_RPC and told.service in _RPC:
-        front = told.service  # each refuses versions that are not its own in its own words
-    return Route(front, told)
+    if front == UNKNOWN_RPC and named.service in _RPC:
+        front = named.service  # each refuses versions that are not its own in its own words
+    return Route(front, named)
 
 
-def _by_signature(request: Request) -> str:
-    scheme = request.headers.get("authorization").partition(" ")[0]
-    query = request.query or ""
-    if scheme in {"MNS", "MNS4-HMAC-SHA256", "APSARA-MNS4-HMAC-SHA256"}:
-        return "mns"
-    if scheme == "FC" or "x-fc-signature=" in query:
-        return "fc"
-    if scheme in {"OSS", "OSS2", "OSS4-HMAC-SHA256"}:
-        return "oss"
-    if any(mark in query for mark in ("OSSAccessKeyId=", "x-oss-credential=", "x-oss-signature-version=")):
-        return "oss"
-    if scheme.startswith("ACS3-") or scheme.lower() == "acs":
-        return _by_version(request.headers.get("x-acs-version"), request)
+def _by_scheme(call: OperationRequest) -> str:
+    if call.scheme is None:
+        return ""
+    front: str = call.scheme.front
+    if front or not call.scheme.in_header:
+        return front
+    return _by_version(call.http.headers.get("x-acs-version"), call)
+
+
+def _by_action(call: OperationRequest) -> str:
+    named = call.parameters
+    if ("Action" in named and "Version" in named) or "x-acs-action" in call.http.headers:
+        return _by_version(call.version, call)
     return ""
 
 
-def _by_action(request: Request) -> str:
-    for pairs in (request.query_pairs, request.form_pairs):
-        given = dict(pairs)
-        if "Action" in given and "Version" in given:
-            return _by_version(given["Version"], request)
-    if "x-acs-action" in request.headers:
-        return _by_version(request.headers.get("x-acs-version"), request)
-    return ""
-
-
-def _by_signed_parameters(request: Request) -> str:
-    for pairs in (request.query_pairs, request.form_pairs) if request.path == "/" else ():
-        given = dict(pairs)
-        if given.keys() >= _SIGNED:
-            return _by_version(given.get("Version", ""), request)
-    return ""
-
-
-def _by_version(version: str, request: Request) -> str:
+def _by_version(version: str, call: OperationRequest) -> str:
     """Return the version's front; an unknown version on path ``/`` is for the RPC gateway to refuse."""
-    return VERSIONS.get(version) or (UNKNOWN_RPC if request.path == "/" else "")
+    return VERSIONS.get(version) or (UNKNOWN_RPC if call.http.path == "/" else "")
 
 
 def _by_path(request: Request) -> str:

@@ -1,36 +1,44 @@
 """The root of every error a client may see.
 
-::
-
-    ServiceError
-    |-- FcError            services/fc/errors.py
-    |-- MnsError           services/mns/errors.py
-    |-- PopError           dialect/rpc.py: what the RPC gateway in front of FnF, STS, ... answers
-    |   `-- WorkflowError  services/workflow/errors.py
-    `-- GatewayError       gateway/errors.py: what is refused before a service is known
-
-Domain code raises; the gateway catches once; each dialect renders. Anything that is not a `ServiceError` is a bug of
-ours and is answered as that dialect's internal error.
+Each service has one class of errors and one table: name -> status and text. `raise MnsError("QueueNotExist")` reads the
+table; an error that something catches by name has a class of its own. The gateway catches once, each dialect renders.
+Anything that is not a `ServiceError` is a bug of the emulator and answered as that dialect's internal error.
 """
 
+from collections.abc import Mapping
 from enum import Enum, auto
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
+
+
+class ErrorRow(NamedTuple):
+    """One documented error: HTTP status, text with named fields, and the code where it is not the error's name."""
+
+    status: int
+    text: str
+    code: str = ""
 
 
 class ServiceError(Exception):
     """An error a client may see: a documented code, its HTTP status and a message.
 
-    Subclasses set ``code``, ``http_status`` and ``template``; the keyword fields given at the raise site fill the
-    template and stay readable as ``fields``.
+    *name* is a row of the service's ``table``; the keyword fields fill the row's text and stay readable as ``fields``;
+    *message* replaces the text. A class of one error passes its own name.
     """
 
-    code: ClassVar[str] = "InternalServerError"
-    http_status: ClassVar[int] = 500
-    template: ClassVar[str] = "An internal error has occurred. Please retry."
+    table: ClassVar[Mapping[str, ErrorRow]] = {}
+    code: str = "InternalServerError"
+    http_status: int = 500
+    template: str = "An internal error has occurred. Please retry."
 
-    def __init__(self, message: str | None = None, **fields: Any) -> None:
+    def __init__(self, name: str | None = None, message: str | None = None, /, **fields: Any) -> None:
+        row = self.table.get(name) if name is not None else None
+        text = self.template
+        if row is not None and name is not None:
+            self.code, self.http_status, text = row.code or name, row.status, row.text
+        elif name is not None:
+            message = name  # a class with attributes of its own: what is given is the message
         self.fields = fields
-        self.message = message if message is not None else self.template.format_map(fields)
+        self.message = message if message is not None else text.format_map(fields)
         super().__init__(self.message)
 
     def __str__(self) -> str:

@@ -262,7 +262,7 @@ class NoConfiguration(OssError):
 
     def __init__(self, code: str, setting: str) -> None:
         super().__init__(setting=setting)
-        self.code = code  # type: ignore[misc]  # one class for the dozen settings that differ in their code alone
+        self.code = code
 
 
 # --- objects ---------------------------------------------------------------------------------------------------------

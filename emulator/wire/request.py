@@ -1,51 +1,85 @@
-"""What is known about one request, filled stage by stage on its way through the gateway."""
+"""One call of an operation: the request as received, decoded once, and what the gateway has found out about it."""
 
-from collections.abc import Awaitable, Mapping
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Any, Protocol, runtime_checkable
 
 from emulator.http.message import Request, Response
 from emulator.kernel.clock import Millis
-from emulator.kernel.errors import ServiceError
-from emulator.kernel.identity import AccountId, Principal, Region, Tenant
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from emulator.kernel.errors import AuthFailure
-    from emulator.kernel.identity import Demand
+from emulator.kernel.errors import AuthFailure, ServiceError
+from emulator.kernel.identity import AccountId, Demand, Principal, Region, Tenant
 
 
 class OperationRequest:
-    """One request and what the stages found out about it.
+    """One call, from its arrival to its answer.
 
-    ``now`` is read once, at the start. ``host`` is the normalised host name (lower case, no scheme, no port).
-    ``front`` is the service that will answer; ``account`` and ``region`` come from the host or the parameters until
-    authentication settles the account. ``operation`` is for the log, and so is ``about``: names of what the request
-    was about, such as the message it has sent.
+    ``http`` is the request as received, ``now`` when it came, read once. ``host`` is the normalised host name (lower
+    case, no scheme, no port); ``host_account`` and ``region`` are what the gateway reads from it, the region with a
+    default. ``scheme`` is the signature scheme the gateway has recognised, or None. ``principal`` is set by
+    authentication, ``path`` (decoded path parameters) and ``operation`` (a name for log, metrics and faults) by the
+    front. ``about`` is for the log: what the call was about, such as the message it has sent.
     """
 
     __slots__ = (
-        "about", "front", "host", "host_account", "http", "now", "operation", "principal", "region", "request_id",
+        "_action", "_parameters", "_query", "_version", "about", "host", "host_account", "http", "now", "operation",
+        "path", "principal", "region", "request_id", "scheme",
     )  # fmt: skip
 
-    def __init__(self, request: Request, now: Millis) -> None:
-        self.http = request
+    def __init__(self, http: Request, now: Millis) -> None:
+        self.http = http
         self.now = now
         self.host = ""
         self.host_account: AccountId | None = None
         self.region = Region("")
+        self.scheme: Any = None
         self.request_id = ""
         self.operation = "-"
+        self.path: Mapping[str, str] = {}
         self.about: Mapping[str, object] | None = None
-        self.front: Front | None = None
         self.principal: Principal | None = None
+        self._query: dict[str, str] | None = None
+        self._parameters: dict[str, str] | None = None
+        self._action: str | None = None
+        self._version: str | None = None
 
     @property
     def tenant(self) -> Tenant:
-        """The account and region this request works in; only after authentication."""
+        """The account and region this call works in; only after authentication."""
         if self.principal is None:
             raise LookupError("the request has not been authenticated")
         return Tenant(self.principal.account, self.region)
+
+    @property
+    def query(self) -> dict[str, str]:
+        """Decoded query items by name; of a repeated name the last."""
+        if self._query is None:
+            self._query = dict(self.http.query_pairs)
+        return self._query
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """Decoded items of query and form body by name; the form wins, of a repeated name the last."""
+        if self._parameters is None:
+            form = self.http.form_pairs
+            self._parameters = {**self.query, **dict(form)} if form else self.query
+        return self._parameters
+
+    @property
+    def action(self) -> str:
+        """The operation an RPC call names: parameter ``Action``, else header ``x-acs-action``, else ``""``."""
+        if self._action is None:
+            self._action = self.parameters.get("Action") or self.http.headers.get("x-acs-action")
+        return self._action
+
+    @property
+    def version(self) -> str:
+        """The API version an RPC call names: parameter ``Version``, else header ``x-acs-version``, else ``""``."""
+        if self._version is None:
+            self._version = self.parameters.get("Version") or self.http.headers.get("x-acs-version")
+        return self._version
+
+    def header(self, name: str) -> str:
+        """Return a request header by lower-case name, ``""`` when it is absent."""
+        return self.http.headers.get(name)
 
 
 Answer = Response | Awaitable[Response]
@@ -60,22 +94,22 @@ class Front(Protocol):
     max_body: int
     """The largest request body in bytes; a larger one is refused by `too_large` before it is read."""
 
-    def new_request_id(self, context: OperationRequest) -> str:
+    def new_request_id(self, call: OperationRequest) -> str:
         """Return an id in this dialect's form (or the one the caller chose, where the dialect allows that)."""
         ...
 
-    def handle(self, context: OperationRequest) -> Answer:
+    def handle(self, call: OperationRequest) -> Answer:
         """Run the operation the request names.
 
         Raises: ServiceError.
         """
         ...
 
-    def allows_anonymous(self, context: OperationRequest) -> bool:
-        """Tell whether the request may go on without a signature (an anonymous HTTP trigger)."""
+    def allows_anonymous(self, call: OperationRequest) -> bool:
+        """Whether the request may go on without a signature (an anonymous HTTP trigger)."""
         ...
 
-    def auth_error(self, failure: "AuthFailure", context: OperationRequest) -> ServiceError:
+    def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
         """Turn a reason into this service's own code and status."""
         ...
 
@@ -83,23 +117,23 @@ class Front(Protocol):
         """Return this service's error for a body over *limit* bytes."""
         ...
 
-    def render_error(self, error: ServiceError, context: OperationRequest) -> Response:
+    def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
         """Write *error* in this dialect; the only place that knows its form."""
         ...
 
 
 @runtime_checkable
 class GuardedFront(Front, Protocol):
-    """A front that tells which rights its requests need; asked only where permissions are enforced."""
+    """A front that knows which rights its requests need; asked only where permissions are enforced."""
 
-    def demands(self, context: OperationRequest) -> "Iterable[Demand]":
+    def demands(self, call: OperationRequest) -> Iterable[Demand]:
         """Return the rights that the request needs, none for one that `handle` refuses anyway.
 
         Raises: ServiceError, as `handle` would.
         """
         ...
 
-    def denied(self, demand: "Demand", context: OperationRequest) -> ServiceError:
+    def denied(self, demand: Demand, call: OperationRequest) -> ServiceError:
         """Return this service's error for a caller without the right."""
         ...
 
@@ -108,6 +142,6 @@ class GuardedFront(Front, Protocol):
 class WebFront(Front, Protocol):
     """A front that serves some requests of web pages; to all others such requests do not get through."""
 
-    def open_to_web(self, context: OperationRequest) -> bool:
-        """Tell whether a web page of whatever origin may send this request, asked before authentication."""
+    def open_to_web(self, call: OperationRequest) -> bool:
+        """Whether a web page of whatever origin may send this request; asked before authentication."""
         ...

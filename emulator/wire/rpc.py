@@ -111,7 +111,7 @@ class RpcFront:
 
     def demands(self, context: OperationRequest) -> Iterable[Demand]:
         """Return the rights that the request needs; none for an action that is not there."""
-        found = self._operations.get(action_of(context).lower())
+        found = self._operations.get(context.action.lower())
         if found is None:
             return ()
         context.operation = found[0]
@@ -122,10 +122,10 @@ class RpcFront:
 
         Raises: ServiceError, MissingAction, InvalidVersion or what `unknown_action` returns.
         """
-        action = action_of(context)
+        action = context.action
         if not action:
             raise MissingAction
-        version = version_of(context)
+        version = context.version
         if version and self.version and version != self.version:
             raise InvalidVersion(version=version)
         found = self._operations.get(action.lower())
@@ -155,8 +155,7 @@ class RpcFront:
 
         Raises: ServiceError for what is no text.
         """
-        merged = dict(context.http.query_pairs)
-        merged.update(context.http.form_pairs)
+        merged = context.parameters
         for name, value in merged.items():
             if not (name.isascii() and value.isascii()) and not (_is_text(name) and _is_text(value)):
                 raise self.not_text(name.encode("utf-8", "replace").decode())
@@ -191,16 +190,6 @@ class RpcFront:
         return _write(200, {"RequestId": context.request_id, **reply}, f"{context.operation}Response", context)
 
 
-def action_of(context: OperationRequest) -> str:
-    """Return the operation's name: the parameter ``Action``, else the header ``x-acs-action``, else ``""``."""
-    return _system(context, "Action") or context.http.headers.get("x-acs-action")
-
-
-def version_of(context: OperationRequest) -> str:
-    """Return the API version: the parameter ``Version``, else the header ``x-acs-version``, else ``""``."""
-    return _system(context, "Version") or context.http.headers.get("x-acs-version")
-
-
 def _is_text(value: str) -> bool:
     try:
         value.encode()
@@ -209,23 +198,15 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def _system(context: OperationRequest, name: str) -> str:
-    for pairs in (context.http.form_pairs, context.http.query_pairs):
-        for key, value in pairs:
-            if key == name:
-                return value
-    return ""
-
-
 def _wants_xml(context: OperationRequest) -> bool:
     """XML is the gateway's default for RPC v1; ACS3 callers say what they accept."""
-    asked = _system(context, "Format")
+    asked = context.parameters.get("Format")
     if asked:
         return asked.lower() == "xml"
     headers = context.http.headers
     if headers.get("authorization") or "json" in headers.get("accept"):
         return False
-    return "xml" in headers.get("accept") or bool(_system(context, "AccessKeyId"))
+    return "xml" in headers.get("accept") or bool(context.parameters.get("AccessKeyId"))
 
 
 def _write(status: int, body: Reply, root: str, context: OperationRequest) -> Response:

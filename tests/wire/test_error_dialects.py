@@ -52,7 +52,6 @@ def mns_front(ids):
 
 def a_context(front, method="GET", target="/queues", headers=()):
     context = OperationRequest(Request(method, target, Headers(headers)), NOW)
-    context.front = front
     context.host = "123.mns.cn-shanghai.aliyuncs.com"
     context.request_id = front.new_request_id(context)
     return context

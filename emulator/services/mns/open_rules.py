@@ -4,7 +4,7 @@ Rules are kept and shown. Events themselves come from other products, none of wh
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from emulator.kernel.identity import Tenant
 from emulator.services.mns.endpoints import QueueEndpoint, read_endpoint
@@ -25,17 +25,17 @@ _MATCHERS = frozenset({"MatchState", "Name", "Prefix", "Suffix"})
 class EventRuleNotExist(MnsError):
     """No rule of this name for the product. Source: assumed."""
 
-    code: ClassVar[str] = "EventRuleNotExist"
-    http_status: ClassVar[int] = 404
-    template: ClassVar[str] = "The event rule you provided does not exist."
+    code = "EventRuleNotExist"
+    http_status = 404
+    template = "The event rule you provided does not exist."
 
 
 class EventRuleAlreadyExist(MnsError):
     """A rule of this name exists for the product and says something else. Source: assumed."""
 
-    code: ClassVar[str] = "EventRuleAlreadyExist"
-    http_status: ClassVar[int] = 409
-    template: ClassVar[str] = "The event rule you want to create already exists."
+    code = "EventRuleAlreadyExist"
+    http_status = 409
+    template = "The event rule you want to create already exists."
 
 
 class OpenRules:

@@ -11,7 +11,7 @@ from emulator.services.sts.ports import RoleDirectory
 from emulator.services.sts.service import TemporaryKeys
 from emulator.services.sts.wire import parse_assume_role, render_assumed_role, render_caller_identity
 from emulator.wire.request import OperationRequest
-from emulator.wire.rpc import Parameters, Reply, RpcFront, action_of
+from emulator.wire.rpc import Parameters, Reply, RpcFront
 
 VERSION = "2015-04-01"
 ASSUME_ROLE = "sts:AssumeRole"
@@ -31,7 +31,7 @@ class StsFront(RpcFront):
 
     def allows_anonymous(self, context: OperationRequest) -> bool:
         """Let the one unsigned action of the real service through, to be told that it does not exist here."""
-        return action_of(context).lower() == "assumerolewithoidc"
+        return context.action.lower() == "assumerolewithoidc"
 
     def rights(self, operation: str, parameters: Parameters, context: OperationRequest) -> Iterable[Demand]:
         """Return the right to assume the role; everybody may ask who it is."""

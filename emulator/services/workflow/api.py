@@ -21,7 +21,7 @@ from emulator.services.workflow.schedule_api import ScheduleOperations
 from emulator.services.workflow.service import Workflow
 from emulator.services.workflow.version_api import VersionOperations
 from emulator.wire.request import Answer, OperationRequest
-from emulator.wire.rpc import Operation, Parameters, Reply, RpcFront, version_of
+from emulator.wire.rpc import Operation, Parameters, Reply, RpcFront
 
 VERSION = "2019-03-15"
 _LONGEST_REQUEST_ID = 128
@@ -66,18 +66,15 @@ class WorkflowFront(RpcFront):
 
         Source: API reference of Serverless Workflow, pages of 2021 to 2023.
         """
-        for pairs in (context.http.form_pairs, context.http.query_pairs):
-            for name, value in pairs:
-                if name == "RequestId" and 0 < len(value) <= _LONGEST_REQUEST_ID and value.isprintable():
-                    return value
-        return None
+        chosen = context.parameters.get("RequestId", "")
+        return chosen if 0 < len(chosen) <= _LONGEST_REQUEST_ID and chosen.isprintable() else None
 
     def handle(self, context: OperationRequest) -> Answer:
         """Run the operation the request names.
 
         Raises: WorkflowError; PopError for what the gateway in front refuses.
         """
-        version = version_of(context)
+        version = context.version
         if version and version != VERSION:
             raise APIVersionNotSupported(version=version)
         return super().handle(context)

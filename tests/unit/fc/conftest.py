@@ -195,7 +195,6 @@ class Site:
         content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         pairs = [(name.replace("_", "-"), value) for name, value in headers.items()]
         context = OperationRequest(Request(method, path, Headers(pairs), content), self.clock.now())
-        context.front = self.front
         context.region = REGION
         context.principal = Principal(ACCOUNT, "ak", f"acs:ram::{ACCOUNT}:root")
         context.request_id = self.front.new_request_id(context)

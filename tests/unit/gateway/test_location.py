@@ -1,5 +1,7 @@
 """Where products are called."""
 
+from urllib.parse import urlencode
+
 import pytest
 
 from emulator.gateway.hosts import facts
@@ -14,9 +16,8 @@ from emulator.wire.request import OperationRequest
 def describe(**parameters):
     """Return the members of the answer, or raise what the front raises."""
     front = LocationFront(CountingIds())
-    context = OperationRequest(Request("POST", "/", Headers()), Millis(0))
-    context.http._query_pairs = [("Action", "DescribeEndpoints"), ("Version", "2015-06-12"), *parameters.items()]
-    context.http._form_pairs = []
+    query = urlencode({"Action": "DescribeEndpoints", "Version": "2015-06-12", **parameters})
+    context = OperationRequest(Request("POST", f"/?{query}", Headers()), Millis(0))
     context.request_id = "id"
     _, operation = front._operations["describeendpoints"]
     return operation(context, front._parameters_of(context))

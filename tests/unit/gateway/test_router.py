@@ -2,15 +2,21 @@
 
 import pytest
 
+from emulator.auth.authenticator import scheme_of
 from emulator.gateway.hosts import normalise
 from emulator.gateway.router import choose
 from emulator.http.message import Headers, Request
+from emulator.kernel.clock import Millis
+from emulator.wire.request import OperationRequest
 
 
 def route(target="/", method="GET", host="127.0.0.1", body=b"", **headers):
     pairs = [("Host", host)] + [(name.replace("_", "-"), value) for name, value in headers.items()]
     request = Request(method, target, Headers(pairs), body)
-    return choose(request, normalise(host), loopback=host == "127.0.0.1").front
+    call = OperationRequest(request, Millis(0))
+    call.host = normalise(host)
+    call.scheme = scheme_of(request)
+    return choose(call, loopback=host == "127.0.0.1").front
 
 
 FORM = {"Content_Type": "application/x-www-form-urlencoded"}
@@ -72,7 +78,9 @@ def test_host_that_belongs_to_a_front_is_for_it_whatever_the_request_looks_like(
     def owned(target, *, loopback=False, **headers):
         pairs = [(name.replace("_", "-"), value) for name, value in headers.items()]
         request = Request("GET", target, Headers([("Host", "shop.example"), *pairs]))
-        return choose(request, "shop.example", loopback=loopback, owner="fc").front
+        call = OperationRequest(request, Millis(0))
+        call.host = "shop.example"
+        return choose(call, loopback=loopback, owner="fc").front
 
     assert owned("/queues", Authorization="MNS ak:sig") == "fc"
     assert owned("/?Action=ListFlows&Version=2019-03-15") == "fc"

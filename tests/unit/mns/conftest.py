@@ -55,7 +55,6 @@ class Mns:
         context = OperationRequest(Request(method, target, Headers(pairs.items()), content), self.clock.now())
         context.region = self.tenant.region
         context.principal = Principal(self.tenant.account, "key", "arn")
-        context.front = self.front
         context.request_id = self.front.new_request_id(context)
         self.context = context
         try:

@@ -170,7 +170,6 @@ class Bench:
         request = Request("POST", "/", Headers([("Content-Type", "application/x-www-form-urlencoded")]))
         request._query_pairs, request._form_pairs = query, form
         context = OperationRequest(request, self.clock.now())
-        context.front = self.front
         context.host = "cn-hangzhou.fnf.aliyuncs.com"
         context.region = WORLD.region
         context.principal = Principal(WORLD.account, "key", "arn")

@@ -242,7 +242,7 @@ class Site:
         context = OperationRequest(request, self.clock.now())
         context.region = self.tenant.region
         context.principal = Principal(self.tenant.account, "key", "arn")
-        context.front = front
+
         context.request_id = front.new_request_id(context)
         try:
             answer = front.handle(context)
