@@ -90,7 +90,7 @@ def test_a_domain_answers_preflights_without_calling_its_function(on_site):
 
         async def ask(asked):
             context = OperationRequest(asked, site.clock.now())
-            context.front, context.region, context.host = site.front, site.tenant.region, "www.shop.example"
+            context.region, context.host = site.tenant.region, "www.shop.example"
             context.request_id, context.principal = "r", Principal(site.tenant.account, "", "anonymous")
             assert site.front.open_to_web(context)
             answer = site.front.handle(context)

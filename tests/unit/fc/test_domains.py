@@ -151,7 +151,7 @@ def test_names_are_answered_again_after_a_start(site_of, tmp_path):
 async def ask_trigger(site, method="GET", path="/2016-08-15/proxy/shop/order/x", host="", **headers):
     """Send a request to a trigger as the pipeline would; return (may go unsigned, answer)."""
     context = OperationRequest(Request(method, path, Headers(headers.items())), site.clock.now())
-    context.host, context.region, context.front = host, site.tenant.region, site.front
+    context.host, context.region = host, site.tenant.region
     unsigned = site.front.allows_anonymous(context)
     answer = await site.ask(method, path, **headers)
     return unsigned, answer

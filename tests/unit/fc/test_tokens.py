@@ -36,7 +36,7 @@ async def ask(site, target: str = "/2016-08-15/proxy/shop/order/a", body: bytes 
     """Send an unsigned request to a trigger; return its status and what the function was given."""
     pairs = [("Host", host), *((name.replace("_", "-"), value) for name, value in headers.items())]
     context = OperationRequest(Request("POST" if body else "GET", target, Headers(pairs), body), site.clock.now())
-    context.front, context.region, context.host, context.request_id = site.front, site.tenant.region, host, "r"
+    context.region, context.host, context.request_id = site.tenant.region, host, "r"
     assert site.front.allows_anonymous(context)
     context.principal = Principal(site.tenant.account, "", "anonymous")
     before = len(site.instances.invocations)
