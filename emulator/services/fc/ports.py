@@ -6,7 +6,7 @@ from typing import Protocol
 from emulator.kernel.identity import AccountId, Tenant
 from emulator.services.fc.arns import FunctionName, MessageTarget
 from emulator.services.fc.runtime.debugger import DebugSession
-from emulator.services.fc.runtime.instance import (
+from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
     HttpCall,

@@ -53,7 +53,7 @@ from emulator.services.fc.ports import (
 from emulator.services.fc.publishing import Publishing
 from emulator.services.fc.resolving import Resolver
 from emulator.services.fc.role_checks import RoleChecks
-from emulator.services.fc.runtime.instance import HttpCall, ShellOrder
+from emulator.services.fc.runtime.model import HttpCall, ShellOrder
 from emulator.services.fc.sqlite import SCHEMA, SqliteStore
 from emulator.services.fc.tagging import Tagging
 from emulator.services.fc.terminal import Start

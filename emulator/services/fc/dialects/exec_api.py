@@ -9,7 +9,7 @@ from emulator.services.fc.dialects.bodies import truth
 from emulator.services.fc.dialects.exchange import Exchange
 from emulator.services.fc.dialects.routing import Route, valid_text
 from emulator.services.fc.errors import InstanceNotFound, InvalidArgument
-from emulator.services.fc.runtime.instance import ShellOrder
+from emulator.services.fc.runtime.model import ShellOrder
 from emulator.services.fc.terminal import Start, Terminal, command_line
 
 _DEFAULT_IDLE_S = 120

@@ -12,16 +12,12 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from emulator.http.client import HttpClient
-from emulator.services.fc.runtime.command import PORT_VARIABLES, key_variables
-from emulator.services.fc.runtime.custom import IDLE_S
-from emulator.services.fc.runtime.custom_process import CustomProcess
-from emulator.services.fc.runtime.environment import function_environment
-from emulator.services.fc.runtime.instance import Credentials, FunctionImage, RuntimeUnavailable
-from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
-from emulator.services.fc.runtime.listening import free_port, is_served
-from emulator.services.fc.runtime.program import Forker, Program
-from emulator.services.fc.runtime.readiness import until_ready
-from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.custom import IDLE_S, CustomProcess
+from emulator.services.fc.runtime.launcher import Forker, InstanceProcess, Listener, Program
+from emulator.services.fc.runtime.model import Credentials, FunctionImage, RuntimeUnavailable
+from emulator.services.fc.runtime.program import PORT_VARIABLES, key_variables
+from emulator.services.fc.runtime.readiness import free_port, is_served, until_ready
+from emulator.services.fc.runtime.settings import RuntimeSettings, function_environment
 
 _log = logging.getLogger(__name__)
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from emulator.kernel.frozen import frozen
-from emulator.services.fc.runtime.instance import Credentials, FunctionImage, HttpAnswer, HttpCall
-from emulator.services.fc.runtime.streaming import StreamedBody
+from emulator.services.fc.runtime.agent import Control, LogSource
+from emulator.services.fc.runtime.channel import Channel
+from emulator.services.fc.runtime.model import Credentials, FunctionImage, HttpAnswer, HttpCall, StreamedBody
 
 CallKind = Literal["invoke", "initialize", "load", "pre_freeze", "pre_stop"]
 """``load`` makes an agent import the handler's code and do nothing else; what goes wrong is told by the first call."""
@@ -167,3 +168,68 @@ def debugpy_folder() -> str:
 def _version_of(runtime: str) -> tuple[int, ...]:
     digits = runtime.removeprefix("python").split(".")
     return tuple(int(part) for part in digits) if all(part.isdigit() for part in digits) else ()
+
+
+@frozen
+class Program:
+    """A command line, the folder it is run in and all of its environment."""
+
+    command: tuple[str, ...]
+    folder: Path
+    environment: Mapping[str, str]
+
+    def order(self, *, keep_channel: bool) -> dict[str, Any]:
+        """Return the frame that makes a forked process this program.
+
+        With *keep_channel* its last argument is the descriptor of the channel; otherwise the channel closes when the
+        program runs.
+        """
+        return {
+            "do": "become",
+            "command": list(self.command),
+            "folder": str(self.folder),
+            "environment": dict(self.environment),
+            "keep_channel": keep_channel,
+        }
+
+
+class Forked(Protocol):
+    """The server's side of a forked process; ``channel`` leads to it."""
+
+    channel: Channel
+
+    def output(self, data: bytes) -> None:
+        """Take in what it wrote."""
+        ...
+
+    def exited(self, memory_kb: int) -> None:
+        """Take note that it has ended, having used that much at most."""
+        ...
+
+    def abandon(self) -> None:
+        """Let go of it: its start failed."""
+        ...
+
+
+class ProgramControl(Control, Protocol):
+    """How signals reach a program."""
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        ...
+
+
+class Forker(Protocol):
+    """Forks processes and makes programs of them."""
+
+    async def execute(
+        self, program: Program, image: FunctionImage, instance_id: str, process: Forked, *, keep_channel: bool
+    ) -> tuple[ProgramControl, LogSource]:
+        """Start *program* as an instance of *image*.
+
+        A program that cannot be executed is told by a ``fatal`` frame.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed.
+        """
+        ...

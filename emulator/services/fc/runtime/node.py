@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from emulator.kernel.ids import Ids
-from emulator.services.fc.runtime.environment import LOG_LEVEL, instance_environment
-from emulator.services.fc.runtime.framing import Header
-from emulator.services.fc.runtime.instance import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
-from emulator.services.fc.runtime.program import Forker, Program
-from emulator.services.fc.runtime.python import PythonProcess
-from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.agent import PythonProcess
+from emulator.services.fc.runtime.channel import Header
+from emulator.services.fc.runtime.launcher import Forker, InstanceProcess, Listener, Program
+from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.settings import LOG_LEVEL, RuntimeSettings, instance_environment
 from emulator.services.fc.runtime.spawn import SpawnLauncher
 
 _MAIN = Path(__file__).parent / "bootstrap" / "node" / "main.js"

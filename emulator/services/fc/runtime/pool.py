@@ -18,12 +18,14 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
-from emulator.services.fc.runtime import container, polling
+from emulator.services.fc.runtime import container
+from emulator.services.fc.runtime import runtime_api as polling
 from emulator.services.fc.runtime.container import ContainerLauncher
 from emulator.services.fc.runtime.custom import CustomLauncher
 from emulator.services.fc.runtime.debugger import DebugSession
-from emulator.services.fc.runtime.environment import shell_environment
-from emulator.services.fc.runtime.instance import (
+from emulator.services.fc.runtime.instance import CallNotRead, OnLog, Worker
+from emulator.services.fc.runtime.launcher import Launcher
+from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
     InstanceInfo,
@@ -36,13 +38,10 @@ from emulator.services.fc.runtime.instance import (
     RuntimeUnavailable,
     ShellOrder,
 )
-from emulator.services.fc.runtime.launcher import Launcher
 from emulator.services.fc.runtime.node import NodeLauncher
-from emulator.services.fc.runtime.polling import PollingLauncher
-from emulator.services.fc.runtime.program_spawn import ProgramSpawner
-from emulator.services.fc.runtime.settings import RuntimeSettings
-from emulator.services.fc.runtime.spawn import SpawnLauncher
-from emulator.services.fc.runtime.worker import CallNotRead, OnLog, Worker
+from emulator.services.fc.runtime.runtime_api import PollingLauncher
+from emulator.services.fc.runtime.settings import RuntimeSettings, shell_environment
+from emulator.services.fc.runtime.spawn import ProgramSpawner, SpawnLauncher
 from emulator.services.fc.runtime.zygote import ZygoteLauncher
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from emulator.services.fc.runtime.instance import ShellOrder
+from emulator.services.fc.runtime.model import ShellOrder
 
 STDOUT = 1
 STDERR = 2

@@ -14,19 +14,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from emulator.kernel.ids import Ids
-from emulator.services.fc.runtime.bootstrap.python import orders
-from emulator.services.fc.runtime.framing import Header, encode
-from emulator.services.fc.runtime.instance import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
-from emulator.services.fc.runtime.logs import PipeLog
-from emulator.services.fc.runtime.program import Forked, Program, ProgramControl
-from emulator.services.fc.runtime.python import (
+from emulator.services.fc.runtime.agent import (
     LogSource,
     PythonProcess,
     bootstrap_command,
     executable_for,
     interpreter_environment,
 )
+from emulator.services.fc.runtime.bootstrap.python import orders
+from emulator.services.fc.runtime.channel import Header, encode
+from emulator.services.fc.runtime.launcher import Forked, InstanceProcess, Listener, Program, ProgramControl
+from emulator.services.fc.runtime.logs import PipeLog
+from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from emulator.kernel.ids import Ids
-from emulator.services.fc.runtime.environment import instance_environment, log_level
-from emulator.services.fc.runtime.framing import Channel, Header
-from emulator.services.fc.runtime.instance import FunctionImage, HttpAnswer, HttpCall
+from emulator.services.fc.runtime.channel import Channel, Header
 from emulator.services.fc.runtime.launcher import Answer, Call, Exit, Listener, boot_frame
 from emulator.services.fc.runtime.logs import Throttle
-from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.model import FunctionImage, HttpAnswer, HttpCall
+from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment, log_level
 
 _log = logging.getLogger(__name__)
 
