@@ -13,10 +13,11 @@ from pathlib import Path
 
 from emulator.http.client import HttpClient
 from emulator.services.fc.runtime.custom import IDLE_S, CustomProcess
-from emulator.services.fc.runtime.launcher import Forker, InstanceProcess, Listener, Program
+from emulator.services.fc.runtime.launcher import Forker, Program
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, RuntimeUnavailable
+from emulator.services.fc.runtime.process import InstanceProcess, Listener
 from emulator.services.fc.runtime.program import PORT_VARIABLES, key_variables
-from emulator.services.fc.runtime.readiness import free_port, is_served, until_ready
+from emulator.services.fc.runtime.readiness import free_port, is_served
 from emulator.services.fc.runtime.settings import RuntimeSettings, function_environment
 
 _log = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ class ContainerLauncher:
             process.at_end(lambda: self._remove_later(docker, name))
             control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=False)
             process.attach(control, source)
-            await until_ready(image, process, [port], self._settings.listen_timeout_s, is_served)
+            await process.until_ready([port], self._settings.listen_timeout_s, is_served)
             undo.pop_all()
         return process
 

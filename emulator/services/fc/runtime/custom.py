@@ -7,25 +7,27 @@ but only one instance on that port at a time; whoever needs it next waits, or ta
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import NamedTuple
 
 from emulator.http.client import ClientResponse, HttpClient, StreamedResponse
 from emulator.http.client_errors import AnswerTooLarge, ClientError, ConnectFailed
-from emulator.services.fc.runtime import logs as failures
-from emulator.services.fc.runtime.launcher import Answer, Call, CallKind, Exit, Forker, InstanceProcess, Listener
+from emulator.services.fc.runtime import logs
+from emulator.services.fc.runtime.launcher import Forker
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
     HttpAnswer,
     InstanceStartFailed,
+    Invocation,
     PortBusy,
     StreamedBody,
 )
-from emulator.services.fc.runtime.program import PORT_VARIABLES, Pending, ProgramProcess, program_of
-from emulator.services.fc.runtime.readiness import free_port, is_open, until_ready, wait_until_ill
+from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.program import PORT_VARIABLES, ProgramProcess, program_of
+from emulator.services.fc.runtime.readiness import free_port, is_open, wait_until, wait_until_ill, wait_until_well
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 STATUS_FIELD = "x-fc-status"
@@ -49,15 +51,14 @@ _KINDS: dict[CallKind, _Kind] = {
 _HTTP_PATH = "/http-invoke"
 
 
-def request_line(call: Call) -> tuple[str, str]:
+def request_line(kind: CallKind, call: Invocation) -> tuple[str, str]:
     """Return method and target of the request that makes *call*."""
     if call.http is not None:
         return call.http.method, call.http.request_uri
-    kind = _KINDS[call.kind]
-    return kind.method, kind.path
+    return _KINDS[kind][:2]
 
 
-def request_fields(image: FunctionImage, call: Call, *, own: bool = True) -> Fields:
+def request_fields(image: FunctionImage, kind: CallKind, call: Invocation, *, own: bool = True) -> Fields:
     """Return the header fields of that request: the caller's *own* for an HTTP request, and the platform's."""
     if call.http is not None:
         fields = list(call.http.headers) if own else []
@@ -65,9 +66,9 @@ def request_fields(image: FunctionImage, call: Call, *, own: bool = True) -> Fie
             fields.append(("x-fc-base-path", call.http.base_path.rstrip("/") + "/"))
         path = _HTTP_PATH
     else:
-        fields = [("Content-Type", "application/octet-stream")] if call.kind in {"invoke", "initialize"} else []
-        path = _KINDS[call.kind].path
-    fields += [("x-fc-control-path", path), ("x-fc-function-type", _KINDS[call.kind].number)]
+        fields = [("Content-Type", "application/octet-stream")] if kind in {"invoke", "initialize"} else []
+        path = _KINDS[kind].path
+    fields += [("x-fc-control-path", path), ("x-fc-function-type", _KINDS[kind].number)]
     return [*fields, *_about_call(call, keys=image.keys_in_calls), *_about_function(image)]
 
 
@@ -76,16 +77,18 @@ def succeeded(status: str) -> bool:
     return not status or (len(status) == 3 and status.startswith("2"))
 
 
-def _about_call(call: Call, *, keys: bool) -> Fields:
+def _about_call(call: Invocation, *, keys: bool) -> Fields:
     fields = [
         ("x-fc-request-id", call.request_id),
         ("x-fc-qualifier", call.qualifier),
         ("x-fc-retry-count", str(call.retry_count)),
         *call.tracing.items(),
     ]
-    if call.keys is not None and keys:
+    if call.credentials is not None and keys:
+        owned = call.credentials
+        values = (owned.access_key_id, owned.access_key_secret, owned.security_token)
         names = ("x-fc-access-key-id", "x-fc-access-key-secret", "x-fc-security-token")
-        fields += zip(names, call.keys, strict=True)
+        fields += zip(names, values, strict=True)
     return fields
 
 
@@ -138,6 +141,38 @@ class CustomProcess(ProgramProcess):
         self._client = client
         self.port = 0
 
+    async def until_ready(
+        self, ports: Sequence[int], limit_s: float, serves: Callable[[int], Awaitable[bool]] = is_open
+    ) -> None:
+        """Wait until the program listens on one of *ports*, the first of which it was given, and is well.
+
+        Raises: InstanceStartFailed when it ends, or is not ready after *limit_s*.
+        Source: Function Compute, custom runtimes: start-up and its failures.
+        """
+
+        async def ready() -> None:
+            self.port = await wait_until(ports, serves)
+            if self._image.health_check is not None:
+                await wait_until_well(self._image.health_check, self.probe)
+
+        waiting = asyncio.create_task(ready())
+        try:
+            await asyncio.wait({waiting, self.gone}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+        if self.gone.done():
+            raise InstanceStartFailed(self.failure(" ".join(self._image.command) or "/code/bootstrap"))
+        if not waiting.done() or waiting.cancelled():
+            raise InstanceStartFailed(self._never_ready(ports[0], limit_s))
+        waiting.result()
+        self.look_after()
+
+    def _never_ready(self, own_port: int, limit_s: float) -> str:
+        message = f"Function instance health check failed on port {self._image.port} in {limit_s:g} seconds."
+        if self._image.container is None:
+            message += f" It did not listen on {own_port}, the value of FC_SERVER_PORT, either."
+        return f"{message}\nLogs:\n{self.said()}"
+
     def look_after(self) -> None:
         """End the process when its health check fails too often."""
         if self._image.health_check is not None:
@@ -160,34 +195,34 @@ class CustomProcess(ProgramProcess):
             return False
         return 200 <= answer.status < 400
 
-    def _send(self, call: Call, future: Pending) -> None:
-        task = self._keep(self._perform(call, future))
+    def _send(self, kind: CallKind, call: Invocation, future: Pending) -> None:
+        task = self._keep(self._perform(kind, call, future))
         future.add_done_callback(lambda _: task.cancel())
 
-    async def _perform(self, call: Call, future: Pending) -> None:
+    async def _perform(self, kind: CallKind, call: Invocation, future: Pending) -> None:
         began = self._loop.time()
-        method, target = request_line(call)
+        method, target = request_line(kind, call)
         try:
             response = await self._client.open(
                 method,
                 self._url(target),
                 timeout_s=_FOREVER_S,
-                headers=request_fields(self._image, call),
+                headers=request_fields(self._image, kind, call),
                 body=call.event,
             )
             if call.stream and call.http is not None and not _is_short(call.http.method, response):
                 answer = self._streamed(response, (self._loop.time() - began) * 1000)
             else:
                 whole = await response.whole(self._limit)
-                answer = self._read(call, whole, (self._loop.time() - began) * 1000)
+                answer = self._read(kind, call, whole, (self._loop.time() - began) * 1000)
         except AnswerTooLarge:
             answer = self._answer(b"", (self._loop.time() - began) * 1000, size=self._limit + 1)
         except (ClientError, ValueError) as error:
-            await self._lost(call, future, error)
+            await self._unanswered(call, future, error)
             return
         self._resolve(future, answer)
 
-    async def _lost(self, call: Call, future: Pending, error: Exception) -> None:
+    async def _unanswered(self, call: Invocation, future: Pending, error: Exception) -> None:
         """Resolve a call that was not answered; methods that may be repeated are, on another instance."""
         await asyncio.wait({self.gone}, timeout=_LINGER_S)
         if not self.gone.done():
@@ -196,14 +231,14 @@ class CustomProcess(ProgramProcess):
         if not future.done():
             future.set_result(Exit(memory_kb=self._memory_kb, unread=unread))
 
-    def _read(self, call: Call, response: ClientResponse, duration_ms: float) -> Answer:
+    def _read(self, kind: CallKind, call: Invocation, response: ClientResponse, duration_ms: float) -> Answer:
         status, body = response.status, response.body
         if call.http is not None:
             http = HttpAnswer(status=status, headers=tuple(response.headers.pairs))
             return self._answer(body, duration_ms, http=http)
-        if call.kind == "invoke":
+        if kind == "invoke":
             return self._answer(body, duration_ms, ok=succeeded(response.headers.get(STATUS_FIELD)))
-        if call.kind in {"pre_freeze", "pre_stop"} and status == 500:
+        if kind in {"pre_freeze", "pre_stop"} and status == 500:
             self._loop.call_soon(self.kill)  # the platform starts such an instance anew
         ok = 200 <= status < 300
         return self._answer(b"" if ok else _failure(status, body), duration_ms, ok=ok)
@@ -230,7 +265,7 @@ def _failure(status: int, body: bytes) -> bytes:
     if b'"errorMessage"' in body:
         return body
     text = body.decode("utf-8", "replace").strip()
-    return failures.error_body(f"the initializer answered with status {status}{': ' if text else ''}{text}")
+    return logs.error_body(f"the initializer answered with status {status}{': ' if text else ''}{text}")
 
 
 _TAKEN = re.compile(r"in use|EADDRINUSE", re.IGNORECASE)
@@ -303,7 +338,7 @@ class CustomLauncher:
             undo.callback(process.abandon)
             control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=False)
             process.attach(control, source)
-            await until_ready(image, process, [own, *also], self._settings.listen_timeout_s)
+            await process.until_ready([own, *also], self._settings.listen_timeout_s)
             undo.pop_all()
         return process
 

@@ -1,20 +1,19 @@
 """One function instance: calls with deadlines and logs, hooks, the end.
 
-A worker turns what a process does (`Answer`, `Exit`) into what a caller gets (`InvocationResult`). Which worker serves
-a call, and how long it is kept, is the pool's business.
+An instance turns what its process does (`Answer`, `Exit`) into what a caller gets (`InvocationResult`). Which instance
+serves a call, and how long it is kept, is the pool's business.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 from emulator.http.client_errors import ClientError
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime import logs
-from emulator.services.fc.runtime import logs as failures
-from emulator.services.fc.runtime.deadline import Deadline, Hold
-from emulator.services.fc.runtime.launcher import Answer, Call, CallKind, Exit, InstanceProcess
+from emulator.services.fc.runtime.deadline import Deadline, DeadlineClock
 from emulator.services.fc.runtime.model import (
     Credentials,
     ErrorType,
@@ -28,6 +27,7 @@ from emulator.services.fc.runtime.model import (
     RuntimeFailure,
     StreamedBody,
 )
+from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 OnLog = Callable[[FunctionImage, str, bytes], None]
@@ -58,19 +58,19 @@ class Outcome:
 
     @property
     def error_type(self) -> ErrorType | None:
-        """What a caller is told about a failed invocation."""
+        """The error type of a failed invocation."""
         if not self.error:
             return None
         return "HandledInvocationError" if self.error == logs.HANDLED else "UnhandledInvocationError"
 
 
-class Worker:
+class Instance:
     """One instance. Calls may overlap up to the image's instance concurrency.
 
-    *on_log* gets every piece of log with the request it belongs to; *spawn* runs what goes on after a caller has left;
-    *greeting* begins the log of the first call. ``provisioned``, ``started_at`` and ``idle_since`` belong to the
-    pool. ``hold`` stops the deadlines of its calls; ``debugger`` is resolved with the port of the debugger in it;
-    ``companions`` are called when the process has ended.
+    *on_log* gets every piece of log with the request it belongs to; *spawn* runs what goes on after a caller has
+    disconnected; *banner* begins the log of the first call. ``provisioned``, ``started_at`` and ``idle_since`` belong
+    to the pool. ``clock`` is that of its calls' deadlines; ``debugger`` is resolved with the port of the debugger in
+    it; ``on_exit`` are called when the process has ended.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ class Worker:
         instance_id: str,
         settings: RuntimeSettings,
         on_log: OnLog,
-        on_end: Callable[["Worker"], None],
+        on_end: Callable[["Instance"], None],
         spawn: Callable[[Coroutine[Any, Any, None], str], object],
-        greeting: bytes = b"",
+        banner: bytes = b"",
     ) -> None:
         self.image = image
         self.instance_id = instance_id
@@ -91,14 +91,14 @@ class Worker:
         self.started_at = 0
         self.idle_since = 0
         self.calls = 0
-        self.hold = Hold()
-        self.companions: set[Callable[[], None]] = set()
+        self.clock = DeadlineClock()
+        self.on_exit: set[Callable[[], None]] = set()
         self.debugger: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._settings = settings
         self._on_log = on_log
         self._on_end = on_end
         self._spawn = spawn
-        self._greeting = greeting
+        self._banner = banner
         self._process: InstanceProcess | None = None
         self._attached = asyncio.Event()
         self._failure: RuntimeFailure | None = None
@@ -131,7 +131,7 @@ class Worker:
         self._attached.set()
 
     def fail(self, error: BaseException) -> None:
-        """Take note that there will be no process, which everybody who waits for it is told."""
+        """Take note that there will be no process, and fail every call that waits for it."""
         self._failure = error if isinstance(error, RuntimeFailure) else InstanceStartFailed("the start was given up")
         self._attached.set()
         self.ended(0)
@@ -144,9 +144,10 @@ class Worker:
         log = self._open_log(invocation)
         streaming = False
         try:
-            outcome = await self._initialize(invocation, log)
-            if outcome is not None and outcome.error:
-                return self._result(invocation, log, outcome, "InitializationError", cold=cold)
+            if self.image.initializer is not None:
+                initialized = await self._initialize(invocation, log)
+                if initialized.error:
+                    return self._result(invocation, log, initialized, "InitializationError", cold=cold)
             outcome = await self._run("invoke", invocation, log, self.image.timeout_s)
             streaming = outcome.stream is not None
             result = self._result(invocation, log, outcome, outcome.error_type, cold=cold)
@@ -167,12 +168,13 @@ class Worker:
         invocation = Invocation(request_id=request_id, event=b"", credentials=credentials)
         log = self._open_log(invocation)
         try:
-            outcome = await self._initialize(invocation, log)
-            if outcome is None and self.image.runtime.startswith(("python", "nodejs")):
-                outcome = await self._run("load", invocation, log, self.image.timeout_s)
+            if self.image.initializer is not None:
+                return not (await self._initialize(invocation, log)).error
+            if self.image.runtime.startswith(("python", "nodejs")):
+                return not (await self._run("load", invocation, log, self.image.timeout_s)).error
         finally:
             self._logs.pop(request_id, None)
-        return outcome is None or not outcome.error
+        return True
 
     async def freeze(self) -> None:
         """Run the preFreeze hook; its failure changes nothing."""
@@ -180,7 +182,7 @@ class Worker:
             await self._run_hook("pre_freeze", self.image.pre_freeze_timeout_s)
 
     async def stop(self, *, limit_s: float | None = None) -> None:
-        """Run the preStop hook, for at most *limit_s*, and end the process; once, however often it is asked for."""
+        """Run the preStop hook, for at most *limit_s*, and end the process; once, however often it is called."""
         self.retired = True
         if self._stopping:
             await self._ended.wait()
@@ -234,8 +236,8 @@ class Worker:
         self._note_memory(memory_kb)
         self.alive = False
         self.debugger.cancel()
-        for companion in list(self.companions):
-            companion()
+        for action in list(self.on_exit):
+            action()
         self._ended.set()
         self._on_end(self)
 
@@ -243,15 +245,13 @@ class Worker:
         emit = partial(self._on_log, self.image, invocation.request_id)
         log = self._logs[invocation.request_id] = logs.CallLog(self._settings.log_limit, emit)
         self._last = invocation
-        if self._greeting:
-            log.add(self._greeting)
-            self._greeting = b""
+        if self._banner:
+            log.add(self._banner)
+            self._banner = b""
         return log
 
-    async def _initialize(self, invocation: Invocation, log: logs.CallLog) -> Outcome | None:
-        """Run the initializer once for all calls that wait for it; None when there is none or it is long over."""
-        if self.image.initializer is None:
-            return None
+    async def _initialize(self, invocation: Invocation, log: logs.CallLog) -> Outcome:
+        """Run the initializer once for all calls; the first one's log gets its output."""
         if self._initialized is not None:
             return await asyncio.shield(self._initialized)
         self._initialized = asyncio.get_running_loop().create_future()
@@ -260,7 +260,7 @@ class Worker:
         except BaseException:
             self.retired = True
             self._initialized.set_exception(CallNotRead())
-            self._initialized.exception()  # there may be nobody else who waits
+            self._initialized.exception()  # no other call may be waiting
             raise
         if outcome.error:
             self._discard()
@@ -275,8 +275,10 @@ class Worker:
                 raise self._failure
         assert self._process is not None
         marker, request_id = _MARKERS.get(kind), invocation.request_id
-        deadline = Deadline(self._process, timeout_s, self._settings.kill_grace_s, self.hold)
-        pending = self._process.begin(_call(kind, invocation))
+        deadline = Deadline(self._process, timeout_s, self._settings.kill_grace_s, self.clock)
+        if kind != "invoke":  # the event or HTTP request of a call is for its handler only
+            invocation = replace(invocation, event=b"", http=None, stream=False)
+        pending = self._process.begin(kind, invocation)
         if marker is not None:  # the process is at work by now; its output cannot come before this
             log.add_line(logs.start_marker(marker, request_id))
         try:
@@ -303,11 +305,11 @@ class Worker:
         if error is None:
             message = ""
         elif deadline.passed:
-            message = failures.timed_out(self.image.timeout_s, self._memory_mb)
+            message = logs.timed_out(self.image.timeout_s, self._memory_mb)
         elif isinstance(error, ClientError):
-            message = failures.process_exited(elapsed_ms, self._memory_mb)
+            message = logs.process_exited(elapsed_ms, self._memory_mb)
         else:
-            message = failures.canceled(elapsed_ms, self._memory_mb)
+            message = logs.canceled(elapsed_ms, self._memory_mb)
         if message:
             self._discard()
         log.add_line(logs.end_marker("Invoke", request_id, message))
@@ -322,19 +324,19 @@ class Worker:
         self._note_memory(reply.memory_kb)
         elapsed_ms = deadline.elapsed_ms()
         if deadline.passed:
-            message = failures.timed_out(round(timeout_s), self._memory_mb)
+            message = logs.timed_out(round(timeout_s), self._memory_mb)
         elif isinstance(reply, Exit):
             if reply.fatal:
                 raise InstanceStartFailed(reply.fatal)
             if reply.unread:
                 raise CallNotRead
-            message = failures.process_exited(elapsed_ms, self._memory_mb)
+            message = logs.process_exited(elapsed_ms, self._memory_mb)
         elif reply.over_memory:
-            message = failures.process_exited(elapsed_ms, self._memory_mb)
+            message = logs.process_exited(elapsed_ms, self._memory_mb)
         else:
             return self._answered(reply, min(reply.duration_ms, elapsed_ms))
         self._discard()
-        return Outcome(body=failures.error_body(message), error=message, duration_ms=elapsed_ms)
+        return Outcome(body=logs.error_body(message), error=message, duration_ms=elapsed_ms)
 
     def _answered(self, answer: Answer, duration_ms: float) -> Outcome:
         error = "" if answer.succeeded else logs.HANDLED if answer.handled else logs.UNHANDLED
@@ -382,7 +384,7 @@ class Worker:
     ) -> None:
         if self.calls == 0:
             await self.kill()
-        log.add_line(logs.end_marker(marker, request_id, failures.canceled(duration_ms, self._memory_mb)))
+        log.add_line(logs.end_marker(marker, request_id, logs.canceled(duration_ms, self._memory_mb)))
         log.add(logs.summary(duration_ms, self.image.memory_mb, self._memory_mb))
 
     def _discard(self) -> None:
@@ -392,20 +394,3 @@ class Worker:
 
     def _note_memory(self, memory_kb: int) -> None:
         self._memory_mb = max(self._memory_mb, round(memory_kb / 1024, 2))
-
-
-def _call(kind: CallKind, invocation: Invocation) -> Call:
-    """Return what the process is asked to do: the event or HTTP request of a call is for its handler only."""
-    keys = invocation.credentials
-    handled = kind == "invoke"
-    return Call(
-        kind=kind,
-        request_id=invocation.request_id,
-        event=invocation.event if handled else b"",
-        qualifier=invocation.qualifier,
-        retry_count=invocation.retry_count,
-        keys=(keys.access_key_id, keys.access_key_secret, keys.security_token) if keys is not None else None,
-        tracing=invocation.tracing,
-        http=invocation.http if handled else None,
-        stream=invocation.stream and handled,
-    )

@@ -4,14 +4,15 @@ import asyncio
 import os
 import re
 import shutil
+from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from emulator.services.fc.runtime.agent import LogSource
-from emulator.services.fc.runtime.channel import Channel, Header
-from emulator.services.fc.runtime.launcher import Answer, Call, Exit, Listener, Program, ProgramControl
-from emulator.services.fc.runtime.model import Credentials, FunctionImage, HttpAnswer, ProgramMissing
+from emulator.services.fc.runtime.bootstrap.python.frames import Header
+from emulator.services.fc.runtime.launcher import Program
+from emulator.services.fc.runtime.model import Credentials, FunctionImage, HttpAnswer, Invocation, ProgramMissing
+from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
 from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment
 
 PORT_VARIABLES = ("FC_SERVER_PORT", "FC_CUSTOM_LISTEN_PORT")
@@ -78,11 +79,11 @@ def tree_peak_kb(pid: int) -> int:
 
 
 def uses_more_than(pid: int, memory_mb: int) -> bool:
-    """Tell whether the tree below *pid* holds more than *memory_mb* of memory that the kernel cannot drop."""
+    """Whether the tree below *pid* holds more than *memory_mb* of memory that the kernel cannot drop."""
     # Only where there is /proc is anything larger than zero found first; the module does not load on every system.
-    from emulator.services.fc.runtime.bootstrap.python import warden
+    from emulator.services.fc.runtime.bootstrap.python import children
 
-    return warden.overrun(pid, memory_mb, max_processes=1_000_000) == "memory"
+    return children.overrun(pid, memory_mb, max_processes=1_000_000) == "memory"
 
 
 def _peak_kb(pid: int) -> int:
@@ -110,37 +111,21 @@ _OWN_MARKER = re.compile(
 )
 """What the platform's guide asks a program to print, and the emulator writes by itself."""
 
-Pending = asyncio.Future[Answer | Exit]
 
-
-class ProgramProcess:
+class ProgramProcess(InstanceProcess):
     """An `InstanceProcess` but for the way of a call, which a subclass knows.
 
-    ``gone`` is resolved when the process has ended. Without *measured* its memory tells nothing about the function.
+    Without *measured* its memory says nothing about the function.
     """
 
     def __init__(self, image: FunctionImage, listener: Listener, *, measured: bool = True) -> None:
+        super().__init__(listener, _FRAME_LIMIT)
         self._measured = measured
-        self._loop = asyncio.get_running_loop()
         self._image = image
-        self._listener = listener
-        self._control: ProgramControl | None = None
-        self._log: LogSource | None = None
         self._calls: set[Pending] = set()
         self._background: set[asyncio.Task[None]] = set()
         self._at_end: list[Callable[[], object]] = []
-        self._watchers = 0
-        self._memory_kb = 0
-        self._fatal = ""
         self._tail = b""
-        self._over = False
-        self.gone: asyncio.Future[None] = self._loop.create_future()
-        self.channel = Channel(self._on_frame, lambda error: None, _FRAME_LIMIT)
-
-    def attach(self, control: ProgramControl, log: LogSource) -> None:
-        """Take what reaches the process."""
-        self._control = control
-        self._log = log
 
     def at_end(self, action: Callable[[], object]) -> None:
         """Have *action* called when the process has ended, or was never started."""
@@ -151,12 +136,12 @@ class ProgramProcess:
         return self._tail.decode("utf-8", "replace").strip()
 
     def failure(self, command: str) -> str:
-        """Tell why the process ended before it was ready."""
+        """Say why the process ended before it was ready."""
         if self._fatal:
             return f"Failed to start function instance. Error: {self._fatal}"
         return f"Function instance exited unexpectedly with start command '{command}'.\nLogs:\n{self.said()}"
 
-    def begin(self, call: Call) -> Pending:
+    def begin(self, kind: CallKind, call: Invocation) -> Pending:
         """Hand over a call; see `InstanceProcess`."""
         future: Pending = self._loop.create_future()
         if self.gone.done():
@@ -164,30 +149,18 @@ class ProgramProcess:
             return future
         self._calls.add(future)
         future.add_done_callback(self._calls.discard)
-        self._send(call, future)
+        self._send(kind, call, future)
         return future
 
     def watch(self) -> None:
         """Have the process looked at; see `InstanceProcess`."""
-        self._watchers += 1
-        if self._watchers == 1 and self._measured and self._control is not None:
-            self._control.watch(True)
+        if self._measured:
+            super().watch()
 
     def unwatch(self) -> None:
         """Take back one `watch`; see `InstanceProcess`."""
-        self._watchers -= 1
-        if self._watchers == 0 and self._measured and self._control is not None:
-            self._control.watch(False)
-
-    def terminate(self) -> None:
-        """Send SIGTERM; see `InstanceProcess`."""
-        if self._control is not None and not self.gone.done():
-            self._control.terminate()
-
-    def kill(self) -> None:
-        """Send SIGKILL to the session; see `InstanceProcess`."""
-        if self._control is not None and not self.gone.done():
-            self._control.kill()
+        if self._measured:
+            super().unwatch()
 
     def abandon(self) -> None:
         """Let go of a process whose start failed; its listener is not told any more."""
@@ -214,9 +187,9 @@ class ProgramProcess:
         self.gone.set_result(None)
         self._keep(self._finish())
 
-    def _send(self, call: Call, future: Pending) -> None:
+    @abstractmethod
+    def _send(self, kind: CallKind, call: Invocation, future: Pending) -> None:
         """Bring *call* to the program; `_resolve` is called with its answer."""
-        raise AssertionError("a subclass knows how")
 
     def _resolve(self, future: Pending, answer: Answer) -> None:
         """Give *answer* when everything that the call wrote has been passed on."""

@@ -12,7 +12,7 @@ import json
 from base64 import b64decode, b64encode
 from collections import deque
 from contextlib import AsyncExitStack
-from typing import Any, Protocol
+from typing import Any
 
 from emulator.http.connections import Connections
 from emulator.http.limits import HttpLimits
@@ -21,15 +21,17 @@ from emulator.http.protocol import HttpProtocol
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.custom import Fields, request_fields
-from emulator.services.fc.runtime.launcher import Call, Forker, InstanceProcess, Listener, Program
+from emulator.services.fc.runtime.launcher import Forker, Program
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
     HttpAnswer,
     HttpCall,
     InstanceStartFailed,
+    Invocation,
 )
-from emulator.services.fc.runtime.program import Pending, ProgramProcess, program_of
+from emulator.services.fc.runtime.process import CallKind, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.program import ProgramProcess, program_of
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _PREFIX = "2020-11-11/runtime/invocation/"
@@ -37,28 +39,10 @@ _SECRET_DIGITS = 32
 _SLACK = 1024 * 1024
 
 
-class Poller(Protocol):
-    """An instance that polls."""
+class CallQueue:
+    """The calls that wait for a poll of their instance, and its polls that wait for a call."""
 
-    @property
-    def polled(self) -> "asyncio.Future[None]":
-        """Resolved by the first poll."""
-        ...
-
-    def answered(self, request_id: str, request: Request, *, ok: bool) -> bool:
-        """Take the answer to a call; return whether there is such a call."""
-        ...
-
-    def outgrown(self, request_id: str, limit: int) -> None:
-        """Take note that the answer to a call is larger than *limit* bytes."""
-        ...
-
-
-class Line:
-    """The calls that wait for an instance, and its polls that wait for a call."""
-
-    def __init__(self, poller: Poller) -> None:
-        self.poller = poller
+    def __init__(self) -> None:
         self._calls: deque[Response] = deque()
         self._polls: deque[tuple[Respond, asyncio.Future[None]]] = deque()
 
@@ -79,8 +63,6 @@ class Line:
 
     def poll(self, respond: Respond) -> "asyncio.Future[Any] | None":
         """Answer a poll, now or when there is a call."""
-        if not self.poller.polled.done():
-            self.poller.polled.set_result(None)
         if self._calls:
             respond(self._calls.popleft())
             return None
@@ -89,29 +71,29 @@ class Line:
         return waiting
 
 
-class AgentApi:
+class RuntimeApi:
     """Serves that interface to every instance of an emulator; it listens from the first `open` on."""
 
     def __init__(self, ids: Ids, response_limit: int) -> None:
         self._ids = ids
         self._limit = response_limit + _SLACK
-        self._lines: dict[str, Line] = {}
+        self._processes: dict[str, PollingProcess] = {}
         self._server: asyncio.Server | None = None
         self._connections = Connections(self, clock=SystemClock(), limits=HttpLimits(idle_s=3600))
 
-    async def open(self, poller: Poller) -> tuple[str, Line]:
-        """Return the address for a new instance, ``HOST:PORT/SECRET``, and its line."""
+    async def open(self, process: "PollingProcess") -> str:
+        """Return the address for a new instance, ``HOST:PORT/SECRET``."""
         if self._server is None:
             loop = asyncio.get_running_loop()
             self._server = await loop.create_server(lambda: HttpProtocol(self._connections), "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
         secret = self._ids.secret(_SECRET_DIGITS // 2).hex()
-        line = self._lines[secret] = Line(poller)
-        return f"127.0.0.1:{port}/{secret}", line
+        self._processes[secret] = process
+        return f"127.0.0.1:{port}/{secret}"
 
     def forget(self, address: str) -> None:
         """Serve the instance with that address no longer."""
-        self._lines.pop(address.rpartition("/")[2], None)
+        self._processes.pop(address.rpartition("/")[2], None)
 
     async def close(self) -> None:
         """Stop listening."""
@@ -125,9 +107,9 @@ class AgentApi:
 
     def too_large(self, request: Request, limit: int) -> Response:
         """Refuse a body, and tell the instance that the call it answers has too large a result."""
-        line, page = self._find(request)
-        if line is not None:
-            line.poller.outgrown(page.rpartition("/")[0], limit)
+        process, page = self._find(request)
+        if process is not None:
+            process.outgrown(page.rpartition("/")[0], limit)
         return Response(413)
 
     def malformed(self, status: int, reason: str) -> Response:
@@ -136,25 +118,25 @@ class AgentApi:
 
     def serve(self, request: Request, respond: Respond) -> "asyncio.Future[Any] | None":
         """Serve a poll or take an answer."""
-        line, page = self._find(request)
-        if line is None:
+        process, page = self._find(request)
+        if process is None:
             respond(_not_found())
             return None
         if (request.method, page) == ("GET", "next"):
-            return line.poll(respond)
+            return process.poll(respond)
         request_id, _, kind = page.rpartition("/")
         known = request.method == "POST" and kind in {"response", "error"}
-        if known and line.poller.answered(request_id, request, ok=kind == "response"):
+        if known and process.answered(request_id, request, ok=kind == "response"):
             respond(Response(200, b"{}", [("Content-Type", "application/json")]))
         else:
             respond(_not_found())
         return None
 
-    def _find(self, request: Request) -> tuple[Line | None, str]:
+    def _find(self, request: Request) -> "tuple[PollingProcess | None, str]":
         secret, _, rest = request.path.lstrip("/").partition("/")
         if not rest.startswith(_PREFIX):
             return None, ""
-        return self._lines.get(secret), rest.removeprefix(_PREFIX)
+        return self._processes.get(secret), rest.removeprefix(_PREFIX)
 
 
 def _not_found() -> Response:
@@ -172,7 +154,7 @@ class PollingLauncher:
     def __init__(self, settings: RuntimeSettings, ids: Ids, forker: Forker) -> None:
         self._settings = settings
         self._forker = forker
-        self._api = AgentApi(ids, settings.response_limit)
+        self._api = RuntimeApi(ids, settings.response_limit)
 
     def warm_up(self) -> None:
         """Do nothing: there is nothing to prepare."""
@@ -187,7 +169,7 @@ class PollingLauncher:
         process = PollingProcess(image, listener, self._settings.response_limit)
         async with AsyncExitStack() as undo:
             undo.callback(process.abandon)
-            address, process.line = await self._api.open(process)
+            address = await self._api.open(process)
             process.at_end(lambda: self._api.forget(address))
             program = _program(image, instance_id, self._settings, address, credentials)
             control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=False)
@@ -212,20 +194,25 @@ class PollingLauncher:
 class PollingProcess(ProgramProcess):
     """An `InstanceProcess` that gets its calls by polling. ``polled`` is resolved by its first poll."""
 
-    line: Line
-
     def __init__(self, image: FunctionImage, listener: Listener, response_limit: int) -> None:
         super().__init__(image, listener)
         self._limit = response_limit
+        self.queue = CallQueue()
         self.polled: asyncio.Future[None] = self._loop.create_future()
         self._open: dict[str, tuple[Pending, float]] = {}
 
+    def poll(self, respond: Respond) -> "asyncio.Future[Any] | None":
+        """Answer a poll, now or when there is a call."""
+        if not self.polled.done():
+            self.polled.set_result(None)
+        return self.queue.poll(respond)
+
     def answered(self, request_id: str, request: Request, *, ok: bool) -> bool:
         """Take the answer to a call; return whether there is such a call."""
-        found = self._open.pop(request_id, None)
-        if found is None:
+        waiting = self._open.pop(request_id, None)
+        if waiting is None:
             return False
-        future, began = found
+        future, began = waiting
         http = _http_answer(request.headers.get(_HTTP_FIELD)) if ok else None
         body, size = request.body, len(request.body)
         answer = self._answer(
@@ -236,20 +223,20 @@ class PollingProcess(ProgramProcess):
 
     def outgrown(self, request_id: str, limit: int) -> None:
         """Take note that the answer to a call is larger than *limit* bytes."""
-        found = self._open.pop(request_id, None)
-        if found is not None:
-            future, began = found
+        waiting = self._open.pop(request_id, None)
+        if waiting is not None:
+            future, began = waiting
             self._resolve(future, self._answer(b"", (self._loop.time() - began) * 1000, size=limit + 1))
 
-    def _send(self, call: Call, future: Pending) -> None:
+    def _send(self, kind: CallKind, call: Invocation, future: Pending) -> None:
         began = self._loop.time()
         request_id = call.request_id
         self._open[request_id] = (future, began)
-        response = Response(200, call.event, _fields(self._image, call))
-        self.line.put(response)
+        response = Response(200, call.event, _fields(self._image, kind, call))
+        self.queue.put(response)
 
         def settle(_: Pending) -> None:
-            self.line.withdraw(response)
+            self.queue.withdraw(response)
             if self._open.get(request_id) == (future, began):
                 del self._open[request_id]
 
@@ -264,10 +251,10 @@ def _program(
     return program_of(image, instance_id, settings, command, {ADDRESS_VARIABLE: address}, credentials)
 
 
-def _fields(image: FunctionImage, call: Call) -> Fields:
-    timeout_s = image.timeout_s if call.kind == "invoke" else image.initializer_timeout_s
+def _fields(image: FunctionImage, kind: CallKind, call: Invocation) -> Fields:
+    timeout_s = image.timeout_s if kind == "invoke" else image.initializer_timeout_s
     deadline = SystemClock().now() + timeout_s * 1000
-    fields = [(name, value) for name, value in request_fields(image, call, own=False) if name.lower() != "content-type"]
+    fields = [pair for pair in request_fields(image, kind, call, own=False) if pair[0].lower() != "content-type"]
     fields += [("Content-Type", "application/octet-stream"), ("x-fc-function-deadline", str(deadline))]
     if call.http is not None:
         fields.append((_HTTP_FIELD, _http_params(call.http)))
