@@ -13,7 +13,7 @@ from emulator.services.fc.runtime.model import (
     InstanceInfo,
     Invocation,
     InvocationResult,
-    ShellOrder,
+    ShellCommand,
 )
 
 
@@ -66,7 +66,11 @@ class Instances(Protocol):
         ...
 
     def shell(
-        self, instance_id: str, order: ShellOrder, on_output: Callable[[int, bytes], None], on_end: Callable[[], None]
+        self,
+        instance_id: str,
+        command: ShellCommand,
+        on_output: Callable[[int, bytes], None],
+        on_end: Callable[[], None],
     ) -> Shell:
         """Run a command beside an instance.
 

@@ -1,6 +1,6 @@
 """An instance whose code an agent of ours drives, in Python or Node.js: calls as frames, output, the end.
 
-The agent itself is in ``bootstrap/``. Which interpreter it runs in, and with which variables that starts, is told here
+The agent itself is in ``bootstrap/``. Which interpreter it runs in, and with which variables that starts, is here
 too.
 """
 
@@ -107,7 +107,7 @@ class AgentProcess(InstanceProcess):
         return future
 
     def abandon(self) -> None:
-        """Let go of a process whose start failed; its listener is not told any more."""
+        """Let go of a process whose start failed; its listener hears no more of it."""
         self.kill()
         self._over = True
         self.channel.close()

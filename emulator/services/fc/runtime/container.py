@@ -16,8 +16,7 @@ from emulator.services.fc.runtime.custom import IDLE_S, CustomProcess
 from emulator.services.fc.runtime.launcher import Forker, Program
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, RuntimeUnavailable
 from emulator.services.fc.runtime.process import InstanceProcess, Listener
-from emulator.services.fc.runtime.program import PORT_VARIABLES, key_variables
-from emulator.services.fc.runtime.readiness import free_port, is_served
+from emulator.services.fc.runtime.program import PORT_VARIABLES, free_port, is_served, key_variables
 from emulator.services.fc.runtime.settings import RuntimeSettings, function_environment
 
 _log = logging.getLogger(__name__)
@@ -37,7 +36,7 @@ class ContainerLauncher:
         self._answered = False
 
     def warm_up(self) -> None:
-        """Do nothing: whether there is an engine is found out by the first call."""
+        """Do nothing: the first call finds out whether there is an engine."""
 
     async def launch(
         self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None

@@ -1,8 +1,8 @@
 """Custom runtimes: a program of the user's that listens on a port and is called over HTTP.
 
-Without containers a port can be used once on a machine, so each instance is told a free port of its own in
+Without containers a port can be used once on a machine, so each instance gets a free port of its own in
 ``FC_SERVER_PORT`` and ``FC_CUSTOM_LISTEN_PORT``. A program that listens on its configured port all the same works too,
-but only one instance on that port at a time; whoever needs it next waits, or takes the place of an idle one.
+but only one instance on that port at a time; the next one waits, or takes the place of an idle one.
 """
 
 import asyncio
@@ -26,12 +26,20 @@ from emulator.services.fc.runtime.model import (
     StreamedBody,
 )
 from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
-from emulator.services.fc.runtime.program import PORT_VARIABLES, ProgramProcess, program_of
-from emulator.services.fc.runtime.readiness import free_port, is_open, wait_until, wait_until_ill, wait_until_well
+from emulator.services.fc.runtime.program import (
+    PORT_VARIABLES,
+    ProgramProcess,
+    free_port,
+    is_open,
+    program_of,
+    wait_until,
+    wait_until_ill,
+    wait_until_well,
+)
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 STATUS_FIELD = "x-fc-status"
-"""The answer's field that tells whether an event was handled; the HTTP status does not count."""
+"""The answer's field for whether an event was handled; the HTTP status does not count."""
 
 Fields = list[tuple[str, str]]
 
@@ -73,7 +81,7 @@ def request_fields(image: FunctionImage, kind: CallKind, call: Invocation, *, ow
 
 
 def succeeded(status: str) -> bool:
-    """Tell whether an event was handled, by the answer's ``x-fc-status``; nothing said means yes."""
+    """Whether an event was handled, by the answer's ``x-fc-status``; an empty one means yes."""
     return not status or (len(status) == 3 and status.startswith("2"))
 
 
@@ -144,7 +152,7 @@ class CustomProcess(ProgramProcess):
     async def until_ready(
         self, ports: Sequence[int], limit_s: float, serves: Callable[[int], Awaitable[bool]] = is_open
     ) -> None:
-        """Wait until the program listens on one of *ports*, the first of which it was given, and is well.
+        """Wait until the program listens on one of *ports*, the first of which is its own, and is well.
 
         Raises: InstanceStartFailed when it ends, or is not ready after *limit_s*.
         Source: Function Compute, custom runtimes: start-up and its failures.
@@ -252,13 +260,13 @@ class CustomProcess(ProgramProcess):
 
 
 def _is_short(method: str, response: StreamedResponse) -> bool:
-    """Tell whether an answer is known to be short enough for being passed on at once, which costs less."""
+    """Whether an answer is known to be short enough for being passed on at once, which costs less."""
     length = response.headers.get("content-length")
     return method == "HEAD" or response.status in {204, 304} or (length.isdigit() and int(length) <= _SHORT)
 
 
 def _failure(status: int, body: bytes) -> bytes:
-    """Return what a caller is told about a failed initializer: what the program says when that is an error object.
+    """Return the body for a failed initializer: the program's own when that is an error object.
 
     Source: assumed.
     """
@@ -316,7 +324,7 @@ class CustomLauncher:
             return process
 
     async def close(self) -> None:
-        """Close the connections; the processes are ended by whoever has started them."""
+        """Close the connections; the processes are ended by the forker that started them."""
         await self._client.close()
 
     async def _start(

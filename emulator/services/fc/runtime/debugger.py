@@ -1,6 +1,6 @@
 """Attaching a debugger to one instance: a port that stays open before, and a clock that stands still while, one is on.
 
-The instance's own debugger listens on a port that nobody knows beforehand and that is not there before the instance is.
+The instance's own debugger listens on a port that is not known beforehand and not there before the instance is.
 So the emulator listens itself, passes bytes on in both directions, and sees from its connections whether a debugger is
 attached.
 """

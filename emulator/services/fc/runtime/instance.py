@@ -42,7 +42,7 @@ _END_S = 2.0
 
 
 class CallNotRead(Exception):
-    """The instance ended before it saw the call, which can be given to another one."""
+    """The instance ended before it saw the call, which can go to another one."""
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""What the function runtime is given and what it gives back: images, invocations, results, failures.
+"""What goes into the function runtime and what comes out: images, invocations, results, failures.
 
 Nothing here starts a process. `InstancePool` in ``pool.py`` takes a `FunctionImage` and an `Invocation` and returns an
 `InvocationResult`. A function that fails is data (``error_type``); only what the platform could not do is raised.
@@ -16,7 +16,7 @@ OnEnd = Callable[[BaseException | None], object]
 
 
 class Abandoned(Exception):
-    """Nobody reads on."""
+    """The reader closed the body before its end."""
 
 
 class StreamedBody:
@@ -65,7 +65,7 @@ ErrorType = Literal["HandledInvocationError", "UnhandledInvocationError", "Initi
 InstanceState = Literal["starting", "idle", "busy", "stopping"]
 
 DebugMode = Literal["", "wait", "run"]
-"""Whether an instance has a debugger in it, and whether its first call waits until somebody has attached to that."""
+"""Whether an instance has a debugger in it, and whether its first call waits until a client is attached to it."""
 
 
 @frozen
@@ -100,7 +100,7 @@ class FunctionImage:
     None when not configured. ``code_dir`` is used in place; ``layers`` are unpacked folders, first one first. ``port``,
     ``command`` and ``health_check`` are those of custom runtimes, ``container`` that of a custom container. With
     ``debug`` the instance has a debugger in it and its memory has no limit. ``keys_in_environment`` and
-    ``keys_in_calls`` tell where the keys of the role are: in variables; in the context or the fields of each request.
+    ``keys_in_calls`` say where the keys of the role are: in variables; in the context or the fields of each request.
     """
 
     key: str
@@ -138,7 +138,7 @@ class FunctionImage:
 
 
 @frozen
-class ShellOrder:
+class ShellCommand:
     """A command to run beside an instance, and which of its streams are connected.
 
     With ``tty`` it has a terminal for all three.
@@ -188,7 +188,7 @@ class HttpAnswer:
 
 @frozen
 class Invocation:
-    """One call: the event's bytes and what the context tells about the call.
+    """One call: the event's bytes and what the context shows of the call.
 
     ``qualifier`` is what the caller named (``LATEST``, a version or an alias). ``tracing`` holds the request headers
     whose names start with ``x-fc-tracing-`` (lower case). With ``http`` the handler is called for an HTTP request; with
@@ -210,7 +210,7 @@ class InvocationResult:
     """How one call ended.
 
     ``body`` is what the function returned, or the error JSON when ``error_type`` is set. ``log`` is this call's part of
-    the instance's log with markers and summary, cut at the front when it is long. ``cold`` tells whether an instance
+    the instance's log with markers and summary, cut at the front when it is long. ``cold`` is whether an instance
     was started for this call, ``provisioned`` whether it was one kept ready. ``http`` is set when an HTTP request was
     served without failure. ``stream`` stands for ``body`` when the function still writes it: the call goes on, and the
     log, until it has been read or closed.
@@ -229,7 +229,7 @@ class InvocationResult:
 
 
 class InstanceInfo(NamedTuple):
-    """One living instance as lists show it; ``started_at`` is an instant of the emulator's clock."""
+    """One living instance as lists show it; ``started_at`` is a time of the emulator's clock."""
 
     instance_id: str
     version: str

@@ -81,7 +81,7 @@ class NodeProcess(AgentProcess):
         self._said = b""
 
     def output(self, data: bytes) -> None:
-        """Take in output; what comes before the hello tells why there may be none."""
+        """Take in output; what comes before the hello may say why there is none."""
         if not self.greeted.done():
             self._said = (self._said + data)[-_SHOWN:]
         super().output(data)
@@ -126,7 +126,7 @@ def _executable(runtime: str, interpreters: Mapping[str, str]) -> str:
 
 
 def _more(image: FunctionImage) -> Header:
-    """Return the fields of the boot frame for the Node.js agent only. Without a level of the function's own everything is logged."""
+    """Return the fields of the boot frame for Node.js only; without a level of the function's own all is logged."""
     return {
         "generation": image.generation,
         "initializer_timeout": image.initializer_timeout_s,

@@ -35,7 +35,7 @@ from emulator.services.fc.runtime.model import (
     PortBusy,
     RuntimeFailure,
     RuntimeUnavailable,
-    ShellOrder,
+    ShellCommand,
 )
 from emulator.services.fc.runtime.node import NodeLauncher
 from emulator.services.fc.runtime.runtime_api import PollingLauncher
@@ -181,7 +181,11 @@ class InstancePool:
             self._release(instance)
 
     def shell(
-        self, instance_id: str, order: ShellOrder, on_output: Callable[[int, bytes], None], on_end: Callable[[], None]
+        self,
+        instance_id: str,
+        command: ShellCommand,
+        on_output: Callable[[int, bytes], None],
+        on_end: Callable[[], None],
     ) -> "Shell":
         """Run a command beside an instance, which is not reaped meanwhile; the command ends with it.
 
@@ -204,7 +208,7 @@ class InstancePool:
             on_end()
 
         environment = shell_environment(instance.image, instance_id, self._settings, instance.credentials)
-        shell = Shell(order, instance.image.code_dir, environment, on_output, ended)
+        shell = Shell(command, instance.image.code_dir, environment, on_output, ended)
         instance.on_exit.add(shell.end)
         return shell
 
@@ -294,7 +298,7 @@ class InstancePool:
         raise RuntimeUnavailable(runtime, _CUSTOM_INSTEAD)
 
     def _log_output(self, image: FunctionImage, request_id: str, data: bytes) -> None:
-        """Hand log to its listener, whose troubles must not become the function's."""
+        """Hand log to its listener, whose failure must not become the function's."""
         try:
             self._on_log(image, request_id, data)
         except Exception:
@@ -459,8 +463,8 @@ class InstancePool:
             self._reaping = True
             self._reap_at(Millis(self._clock.now() + self._settings.idle_s * 1000))
 
-    def _reap_at(self, instant: Millis) -> None:
-        self._timers.call_at(instant, "reap", self._reap)
+    def _reap_at(self, at: Millis) -> None:
+        self._timers.call_at(at, "reap", self._reap)
 
     def _reap(self) -> None:
         """End what has been idle for long enough, and come back when the next one will have been."""
@@ -482,7 +486,7 @@ class InstancePool:
 
 
 def _start_failure(error: BaseException) -> BaseException:
-    """Return what a caller is told when the system has no descriptor, process or memory left to start an instance."""
+    """Return the failure when the system has no descriptor, process or memory left to start an instance."""
     if isinstance(error, OSError) and error.errno in _EXHAUSTED:
         return InstanceStartFailed(os.strerror(error.errno))
     return error

@@ -1,8 +1,8 @@
 """The HTTP interface that the vendor's own runtime libraries poll for work, as Go programs do that call ``fc.Start``.
 
 ``GET .../invocation/next`` waits for a call and gets its event as body and everything else as header fields; the answer
-is posted to ``.../invocation/{request id}/response`` or ``.../error``. All instances share one loopback port; each is
-told an address with a secret of its own in it.
+is posted to ``.../invocation/{request id}/response`` or ``.../error``. All instances share one loopback port; each
+gets an address with a secret of its own in it.
 
 Source: fc-runtime-go-sdk fc/runtime_api_client.go, fc/invoke_loop.go.
 """
@@ -57,7 +57,7 @@ class CallQueue:
         self._calls.append(call)
 
     def withdraw(self, call: Response) -> None:
-        """Take *call* back if nobody has got it."""
+        """Take *call* back if no poll has got it."""
         if call in self._calls:
             self._calls.remove(call)
 
@@ -106,7 +106,7 @@ class RuntimeApi:
         return self._limit if self._find(request)[0] is not None else _not_found()
 
     def too_large(self, request: Request, limit: int) -> Response:
-        """Refuse a body, and tell the instance that the call it answers has too large a result."""
+        """Refuse a body, and fail the call that it answers: its result is too large."""
         process, page = self._find(request)
         if process is not None:
             process.outgrown(page.rpartition("/")[0], limit)
@@ -187,7 +187,7 @@ class PollingLauncher:
         return process
 
     async def close(self) -> None:
-        """Stop serving; the processes are ended by whoever has started them."""
+        """Stop serving; the processes are ended by the forker that started them."""
         await self._api.close()
 
 
@@ -281,10 +281,10 @@ def _http_params(http: HttpCall) -> str:
 def _http_answer(field: str) -> HttpAnswer | None:
     """Return the status and fields a program has answered with, None when it says nothing that makes sense."""
     try:
-        found = json.loads(b64decode(field)) if field else None
-        if found is None:
+        described = json.loads(b64decode(field)) if field else None
+        if described is None:
             return None
-        pairs = [(name, value) for name, values in (found.get("headersMap") or {}).items() for value in values]
-        return HttpAnswer(status=int(found["status"]) or 200, headers=tuple(pairs))
+        pairs = [(name, value) for name, values in (described.get("headersMap") or {}).items() for value in values]
+        return HttpAnswer(status=int(described["status"]) or 200, headers=tuple(pairs))
     except (ValueError, KeyError, TypeError, AttributeError):  # what a program says is not ours to trust
         return None

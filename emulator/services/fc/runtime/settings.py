@@ -90,7 +90,7 @@ def shell_environment(
 
 
 def function_environment(image: FunctionImage, instance_id: str) -> dict[str, str]:
-    """Return the function's own variables, but for reserved names, and what the platform tells about it."""
+    """Return the function's own variables, but for reserved names, and the platform's variables about it."""
     own = {
         name: value
         for name, value in image.environment.items()

@@ -30,7 +30,7 @@ _UNLIMITED_MB = 2**31
 
 
 class _ZygoteLost(InstanceStartFailed):
-    """The zygote died just now, through no fault of the function that was to start; another one can be asked."""
+    """The zygote died just now, through no fault of the function that was to start; another one can fork it."""
 
 
 class ZygoteLauncher:
@@ -203,7 +203,7 @@ class ZygoteControl:
         self._process.exited(memory_kb)
 
     def on_zygote_lost(self) -> None:
-        """Take note that nobody reaps the process any more; one that runs goes on."""
+        """Take note that no zygote reaps the process any more; one that runs goes on."""
         if not self.started.done():
             self.started.set_exception(_ZygoteLost("the zygote ended"))
 
@@ -260,7 +260,7 @@ class Zygote:
         max_processes: int,
         process: InstanceProcess,
     ) -> ZygoteControl:
-        """Order an instance; `ZygoteControl.started` tells the outcome.
+        """Have an instance forked; `ZygoteControl.started` has the outcome.
 
         Raises: InstanceStartFailed.
         """
@@ -327,7 +327,7 @@ class Zygote:
             except BlockingIOError:
                 self._loop.add_writer(self._control, self._flush)
                 return
-            except OSError:  # it has died, and reading the socket tells so
+            except OSError:  # it has died, which reading the socket shows
                 self._unsent.clear()
                 return
             del self._unsent[0]

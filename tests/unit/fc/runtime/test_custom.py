@@ -19,7 +19,7 @@ from emulator.services.fc.runtime.model import (
     ResponseTooLarge,
     RuntimeUnavailable,
 )
-from emulator.services.fc.runtime.readiness import free_port
+from emulator.services.fc.runtime.program import free_port
 
 PROGRAM = Path(__file__).with_name("listening_program.py")
 METHODS = pytest.mark.parametrize("method", ["fork", "exec"])

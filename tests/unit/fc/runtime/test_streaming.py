@@ -9,7 +9,7 @@ import pytest
 
 from emulator.http.client_errors import ClientError
 from emulator.services.fc.runtime.model import HttpCall
-from emulator.services.fc.runtime.readiness import free_port
+from emulator.services.fc.runtime.program import free_port
 
 PROGRAM = Path(__file__).with_name("listening_program.py")
 

@@ -3,7 +3,7 @@
 /*
  * The loop of one instance: take a call, run the user's function, answer. Calls overlap when the server sends several.
  *
- * An error that nobody catches fails the calls that are running and ends the process, whose state is unknown then.
+ * An error that is not caught fails the calls that are running and ends the process, whose state is unknown then.
  */
 
 const fs = require('fs');
@@ -208,7 +208,7 @@ function publishKeys(keys) {
 }
 
 /**
- * Return the peak in kilobytes. The kernel's status page comes first: the peak that `getrusage` tells includes that of
+ * Return the peak in kilobytes. The kernel's status page comes first: the peak of `getrusage` includes that of
  * the process which started this one.
  */
 function peakKb() {

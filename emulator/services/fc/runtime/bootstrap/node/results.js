@@ -47,7 +47,7 @@ function describe(failure, modern) {
   };
 }
 
-/** Return the error object for an error that nobody caught. */
+/** Return the error object for an error that was not caught. */
 function describeUncaught(failure, modern) {
   const described = describe(failure, modern);
   return modern ? described : Object.assign(described, { errorMessage: `${UNHANDLED}: uncaughtException` });

@@ -1,4 +1,4 @@
-"""The instances of a zygote: who runs, what they use, who has just ended and what it left behind.
+"""The instances of a zygote: which run, what they use, which have just ended and what they left behind.
 
 What is in use is known on Linux only, through /proc; elsewhere every sum is zero and nothing is left to find. Anonymous
 and shared memory count; pages of mapped files do not, since the kernel can drop them.
@@ -111,12 +111,12 @@ def overrun(pid: int, memory_mb: int, max_processes: int) -> str:
 
 def end_group(pid: int, number: int) -> None:
     """Signal the session of an instance; before it has a session, the process alone."""
-    assert pid > 1  # anything else would be a group of ours, or everybody
+    assert pid > 1  # anything else would be a group of ours, or every process
     for send in (os.killpg, os.kill):
         try:
             send(pid, number)
         except (ProcessLookupError, PermissionError):
-            continue  # nobody there, or on macOS nobody but zombies
+            continue  # none there, or on macOS only zombies
 
 
 def end_strays(instance_ids: set[str], channels: set[int]) -> int:

@@ -44,7 +44,7 @@ def descriptor_ceiling() -> int:
 def protect_descriptors(channel: socket.socket, log: int) -> tuple[socket.socket, int]:
     """Connect the standard streams and move *channel* and *log* out of user code's reach.
 
-    Returns the moved socket and descriptor; the given ones are closed.
+    Returns the moved socket and descriptor; the old ones are closed.
     """
     null = os.open(os.devnull, os.O_RDWR)
     for source, target in ((null, 0), (log, 1), (log, 2)):
@@ -122,7 +122,7 @@ class MemoryMeter:
     """Measures the most memory this process has used.
 
     ``ru_maxrss`` is quick, and a forked process starts at its own size; but a process that was started by exec
-    inherits the peak of whoever started it. Then the kernel's status page is read instead.
+    inherits the peak of the process that started it. Then the kernel's status page is read instead.
     """
 
     def __init__(self, *, forked: bool) -> None:
@@ -130,7 +130,7 @@ class MemoryMeter:
         self._inherited = not forked and self._from_status(default=self._usage()) < self._usage()
 
     def peak_kb(self) -> int:
-        """Return the peak in kilobytes, 0 where the system does not tell."""
+        """Return the peak in kilobytes, 0 where the system does not say."""
         return self._from_status(default=self._usage()) if self._inherited else self._usage()
 
     def exceeds(self, peak_kb: int, limit_mb: int) -> bool:

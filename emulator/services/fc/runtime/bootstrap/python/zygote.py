@@ -49,7 +49,7 @@ PRELOADED = (
 )  # fmt: skip
 """What most functions import. Beyond what the agent needs itself this is 2 MB, shared by all instances, and saves a
 function that uses all of it 13 ms. ``ssl``, ``http.client`` and ``urllib.request`` would save 19 ms and cost 7 MB, too
-much for the many functions that call nobody.
+much for the many functions that call no server.
 """
 
 _SAMPLE = "warmup_sample"
@@ -262,7 +262,7 @@ def receive_descriptors(link: socket.socket, size: int) -> tuple[bytes, list[int
     descriptors = array.array("i")
     try:
         data, ancillary, _, _ = link.recvmsg(size, socket.CMSG_SPACE(2 * descriptors.itemsize))
-    except ConnectionResetError:  # it was killed before it had read what it was told last
+    except ConnectionResetError:  # it was killed before it had read its last message
         return b"", []
     for level, kind, content in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
