@@ -28,8 +28,8 @@ class OperationRequest:
     """
 
     __slots__ = (
-        "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "host", "host_account", "http", "now",
-        "operation", "path", "principal", "region", "request_id", "scheme",
+        "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "host", "host_account", "http",
+        "now", "operation", "path", "principal", "region", "request_id", "scheme",
     )  # fmt: skip
 
     def __init__(self, http: Request, now: Millis) -> None:
