@@ -85,6 +85,7 @@ class ZygoteLauncher:
             async with asyncio.timeout(self._settings.start_timeout_s):
                 ready = await asyncio.shield(zygote.ready)
         except TimeoutError as error:
+            zygote.give_up()  # the next call tries another one
             raise InstanceStartFailed(f"{executable} was not ready in time") from error
         if not ready:
             raise RuntimeUnavailable(runtime, f"{executable} ended before it was ready")
@@ -376,6 +377,10 @@ class Zygote:
             self._silence = self._loop.call_later(left_s, self._look_for_events)
             return
         _log.warning("the zygote of %s does nothing for %g s and is killed", self.executable, self._silence_s)
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Kill the zygote; the instances it has forked go on, and the next call starts another one."""
         self._process.kill()
         self._end()
 
