@@ -41,10 +41,9 @@ from emulator.services.fc.runtime.instance import FunctionImage
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
-from emulator.services.mns.api import MnsFront
-from emulator.services.mns.figures import mns_figures
-from emulator.services.mns.open_api import MnsOpenFront
-from emulator.services.mns.reports import delivery_object, outbox_object
+from emulator.services.mns.admin import delivery_object, mns_figures, outbox_object
+from emulator.services.mns.front import MnsFront
+from emulator.services.mns.management.operations import MnsOpenFront
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topic_service import TopicService
 from emulator.services.ram.api import RamFront

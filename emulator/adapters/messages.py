@@ -8,11 +8,11 @@ from emulator.services.fc.arns import parse_function_arn
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.ports import DestinationRefused, TopicMissing
 from emulator.services.fc.service import FunctionCompute
+from emulator.services.mns.errors import TopicNotExist
+from emulator.services.mns.ports import FunctionRefused
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topic_errors import TopicNotExist
-from emulator.services.mns.topic_model import ContentFormat, NotifyStrategy, SubscriptionChange, SubscriptionSettings
-from emulator.services.mns.topic_ports import FunctionRefused
 from emulator.services.mns.topic_service import TopicService
+from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, SubscriptionChange, SubscriptionSettings
 
 
 class OwnNames:

@@ -9,9 +9,9 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Demand, Tenant
 from emulator.services.fc import rights as function_rights
 from emulator.services.fc.arns import FunctionName, MessageTarget
-from emulator.services.mns import rights as message_rights
+from emulator.services.mns import front as message_rights
 from emulator.services.mns.errors import AccessDenied as MessageDenied
-from emulator.services.mns.routing import Route
+from emulator.services.mns.front import Route
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.workflow import rights as flow_rights
 from emulator.services.workflow.definition.nodes import FlowResource, FunctionResource, QueueResource, TopicResource

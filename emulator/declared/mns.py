@@ -13,22 +13,21 @@ from emulator.config import Config
 from emulator.declared.parts import Part, section
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
-from emulator.services.mns.endpoints import queue_endpoint, read_endpoint
-from emulator.services.mns.errors import MnsError, QueueNotExist
+from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
 from emulator.services.mns.limits import RELAXED
-from emulator.services.mns.model import Encryption, SettingsChange
-from emulator.services.mns.open_parameters import (
+from emulator.services.mns.management.codec import (
     read_fifo,
     read_queue,
     read_subscription_dead_letters,
     read_topic,
 )
+from emulator.services.mns.queues.model import Encryption, SettingsChange
+from emulator.services.mns.queues.validation import check_queue_name, check_settings
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.settings import check_queue_name, check_settings
-from emulator.services.mns.topic_errors import SubscriptionNotExist, TopicNotExist
-from emulator.services.mns.topic_model import SubscriptionChange, SubscriptionSettings, TopicChange
 from emulator.services.mns.topic_service import TopicService
-from emulator.services.mns.topic_wire import read_format, read_strategy
+from emulator.services.mns.topics.codec import read_format, read_strategy
+from emulator.services.mns.topics.endpoints import queue_endpoint, read_endpoint
+from emulator.services.mns.topics.model import SubscriptionChange, SubscriptionSettings, TopicChange
 from emulator.wire.pop_errors import InvalidParameter
 
 # What the file may say about each; documented in docs/configuration.md.

@@ -11,10 +11,10 @@ from emulator.kernel.clock import VirtualClock
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
+from emulator.services.mns.ports import FunctionRefused
 from emulator.services.mns.service import SCHEMA, MessageService
-from emulator.services.mns.topic_model import ContentFormat, NotifyStrategy, SubscriptionSettings
-from emulator.services.mns.topic_ports import FunctionRefused
 from emulator.services.mns.topic_service import TopicService
+from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, SubscriptionSettings
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
 

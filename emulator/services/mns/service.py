@@ -7,17 +7,17 @@ from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
-from emulator.services.mns.contents import Contents
-from emulator.services.mns.dead_letters import DeadLetters
 from emulator.services.mns.errors import MessageNotExist, QueueNotExist
 from emulator.services.mns.limits import RELAXED, Profile
-from emulator.services.mns.messages import Messages
-from emulator.services.mns.model import AccountAttributes, Draft, Message, MessageReceipt
-from emulator.services.mns.queues import Queues
-from emulator.services.mns.receipts import write_handle
-from emulator.services.mns.registry import LiveQueue, Registry
-from emulator.services.mns.sqlite import SCHEMA, SqliteStore
-from emulator.services.mns.waiting import Lobby
+from emulator.services.mns.queues.catalog import Queues
+from emulator.services.mns.queues.dead_letters import DeadLetters
+from emulator.services.mns.queues.live_queues import LiveQueue, Registry
+from emulator.services.mns.queues.messages import Messages
+from emulator.services.mns.queues.model import AccountAttributes, Draft, Message, MessageReceipt
+from emulator.services.mns.queues.ready_index import Contents
+from emulator.services.mns.queues.store import SCHEMA, QueueStore
+from emulator.services.mns.queues.visibility import write_handle
+from emulator.services.mns.queues.waiters import Lobby
 from emulator.storage.database import Database
 
 __all__ = ["SCHEMA", "MessageService"]
@@ -37,7 +37,7 @@ class MessageService:
     ) -> None:
         self._database = database
         self._clock = clock
-        self._store = SqliteStore(database)
+        self._store = QueueStore(database)
         self._registry = Registry(database, self._store, clock)
         self._lobby = Lobby(database, timers, clock)
         self._contents = Contents(self._registry, database, self._store, self._lobby, timers, clock)

@@ -9,29 +9,25 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
-from emulator.services.mns.carrying import Carrier
-from emulator.services.mns.deliveries import Courier
 from emulator.services.mns.errors import InvalidArgument
 from emulator.services.mns.limits import RELAXED, Profile
-from emulator.services.mns.model import MessageReceipt
-from emulator.services.mns.outbox import Outbox
-from emulator.services.mns.publishing import Publishing
-from emulator.services.mns.push import Home, Pusher
-from emulator.services.mns.push_policy import PushPolicy
-from emulator.services.mns.remains import Remains
+from emulator.services.mns.ports import FunctionInvoker, NotificationSigner
+from emulator.services.mns.queues.model import MessageReceipt
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.subscriptions import Subscriptions
-from emulator.services.mns.topic_model import (
+from emulator.services.mns.topics.carrier import Carrier, Outbox
+from emulator.services.mns.topics.catalog import Subscriptions, Topics
+from emulator.services.mns.topics.deliveries import Courier, Remains
+from emulator.services.mns.topics.live_topics import TopicRegistry
+from emulator.services.mns.topics.model import (
     Attributes,
     DeliveryReport,
     OutboxEntry,
     PublishDraft,
     SubscriptionId,
 )
-from emulator.services.mns.topic_ports import FunctionInvoker, NotificationSigner
-from emulator.services.mns.topic_registry import TopicRegistry
-from emulator.services.mns.topic_sqlite import SqliteTopicStore
-from emulator.services.mns.topics import Topics
+from emulator.services.mns.topics.publishing import Publishing
+from emulator.services.mns.topics.push import Home, Pusher, PushPolicy
+from emulator.services.mns.topics.store import TopicStore
 from emulator.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -68,7 +64,7 @@ class TopicService:
         profile: Profile = RELAXED,
     ) -> None:
         self._signer = signer
-        self._store = SqliteTopicStore(database)
+        self._store = TopicStore(database)
         self._registry = TopicRegistry(database, self._store)
         self._pusher = Pusher(
             signer,
@@ -159,7 +155,7 @@ class TopicService:
         return self._outbox.entries(tenant, limit)
 
     @property
-    def store(self) -> SqliteTopicStore:
+    def store(self) -> TopicStore:
         """The tables, where the management API keeps its own settings."""
         return self._store
 

@@ -3,10 +3,14 @@
 import contextlib
 
 from emulator.kernel.errors import ServiceError
-from emulator.services.mns import message_wire, queue_wire, receipts, topic_wire, wire
-from emulator.services.mns.endpoints import read_endpoint
+from emulator.services.mns import codec as wire
 from emulator.services.mns.errors import MnsError
-from emulator.services.mns.model import AccountAttributes
+from emulator.services.mns.queues import codec as message_wire
+from emulator.services.mns.queues import codec as queue_wire
+from emulator.services.mns.queues import visibility as receipts
+from emulator.services.mns.queues.model import AccountAttributes
+from emulator.services.mns.topics import codec as topic_wire
+from emulator.services.mns.topics.endpoints import read_endpoint
 from emulator.wire.xml import Element, MalformedXml, parse, render
 
 

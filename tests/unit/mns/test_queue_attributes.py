@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.services.mns.limits import STRICT
-from emulator.services.mns.model import DeadLetterPolicy, Encryption, RateLimit
+from emulator.services.mns.queues.model import DeadLetterPolicy, Encryption, RateLimit
 
 ATTRIBUTES = {
     "DelaySeconds": (0, 604_800, 0),

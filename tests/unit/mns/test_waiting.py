@@ -8,8 +8,8 @@ import pytest
 
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Tenant
-from emulator.services.mns import waiting
 from emulator.services.mns.errors import MessageNotExist, QueueNotExist
+from emulator.services.mns.queues import waiters as waiting
 from emulator.storage.database import Database
 
 

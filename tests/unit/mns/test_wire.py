@@ -5,13 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.http.message import Headers, Request
+from emulator.services.mns.codec import base_url, document, leaf, read_bool, read_int, read_query, read_query_int
 from emulator.services.mns.errors import InvalidArgument, InvalidRequestURL, MnsError, SchemaViolation
-from emulator.services.mns.message_wire import read_drafts, read_handles, render_properties
-from emulator.services.mns.model import Property
-from emulator.services.mns.properties import appended, restored, stored
-from emulator.services.mns.queue_wire import read_account, read_marker, read_settings, write_marker
-from emulator.services.mns.routing import Route, route
-from emulator.services.mns.wire import base_url, document, leaf, read_bool, read_int, read_query, read_query_int
+from emulator.services.mns.front import Route, route
+from emulator.services.mns.queues.codec import (
+    read_account,
+    read_drafts,
+    read_handles,
+    read_marker,
+    read_settings,
+    render_properties,
+    write_marker,
+)
+from emulator.services.mns.queues.model import Property, appended, restored, stored
 from emulator.wire.xml import parse
 
 
@@ -149,7 +155,7 @@ def test_leaves_are_escaped(text):
 @given(st.binary(max_size=200))
 def test_any_body_is_read_or_refused(body):
     """With the service's own errors, by every reader."""
-    from emulator.services.mns.model import AccountAttributes
+    from emulator.services.mns.queues.model import AccountAttributes
 
     outcomes = []
     for read in (read_drafts, read_handles, read_settings, lambda content: read_account(content, AccountAttributes())):

@@ -15,8 +15,8 @@ from emulator.services import ram
 from emulator.services.fc import rights as fc_rights
 from emulator.services.fc.dialects import v2016, v2021, v2023
 from emulator.services.fc.dialects.routing import Routes
-from emulator.services.mns import rights as mns_rights
-from emulator.services.mns.routing import route
+from emulator.services.mns import front as mns_rights
+from emulator.services.mns.front import route
 from emulator.services.ram import rights as ram_rights
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, User

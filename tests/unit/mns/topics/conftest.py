@@ -12,12 +12,12 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
-from emulator.services.mns.api import MnsFront
-from emulator.services.mns.open_api import MnsOpenFront
+from emulator.services.mns.front import MnsFront
+from emulator.services.mns.management.operations import MnsOpenFront
+from emulator.services.mns.ports import FunctionRefused
 from emulator.services.mns.service import SCHEMA, MessageService
-from emulator.services.mns.topic_model import ContentFormat, SubscriptionSettings
-from emulator.services.mns.topic_ports import FunctionRefused
 from emulator.services.mns.topic_service import TopicService
+from emulator.services.mns.topics.model import ContentFormat, SubscriptionSettings
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
 from emulator.wire.request import OperationRequest
