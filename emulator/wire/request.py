@@ -55,6 +55,11 @@ class OperationRequest:
             self._query = dict(self.http.query_pairs)
         return self._query
 
+    @query.setter
+    def query(self, items: dict[str, str]) -> None:
+        """Set the items a dialect reads in its own way, before anything asks for them."""
+        self._query = items
+
     @property
     def parameters(self) -> dict[str, str]:
         """Decoded items of query and form body by name; the form wins, of a repeated name the last."""

@@ -1,229 +1,172 @@
-"""The message service as the gateway sees it: versions, URLs, errors, and the table of operations."""
+"""The message service as the gateway sees it: URLs and versions, rights, errors, and who performs an operation.
 
-from typing import NamedTuple
-from urllib.parse import unquote
+The XML API, version 2015-06-06; the management API is in `management.front`.
+"""
 
 from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand, Tenant
 from emulator.kernel.ids import Ids
-from emulator.services.mns.codec import VERSION, Call, Handler, Query, check_digest, read_query, render_error
-from emulator.services.mns.errors import (
-    AccessDenied,
-    ActionNotSupported,
-    InvalidArgument,
-    InvalidRequestURL,
-    InvalidVersionHeader,
-    MissingVersionHeader,
-    MnsError,
-    mns_auth_error,
-)
-from emulator.services.mns.queues.operations import MessageApi, QueueApi
+from emulator.services.mns import errors
+from emulator.services.mns.codec import VERSION, check_digest, read_query, render_error
+from emulator.services.mns.errors import MnsError
+from emulator.services.mns.queues import operations as queue_operations
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topic_service import TopicService
-from emulator.services.mns.topics.operations import TopicApi
+from emulator.services.mns.topics import operations as topic_operations
+from emulator.wire.operation import Operation, Routes, operations_of
 from emulator.wire.request import Answer, OperationRequest
 
+# --- rights ------------------------------------------------------------------------------------------------------
 
-class Route(NamedTuple):
-    """An operation of the API reference, the queue or topic it is about, and the subscription."""
-
-    operation: str
-    name: str = ""
-    subscription: str = ""
-
-
-_FIXED = {
-    ("GET", ("queues",)): "ListQueue",
-    ("GET", ("topics",)): "ListTopic",
-    ("POST", ("commonbuy", "openservice")): "OpenService",
-}
-_NAMED = {
-    ("PUT", "queues"): "CreateQueue",
-    ("GET", "queues"): "GetQueueAttributes",
-    ("DELETE", "queues"): "DeleteQueue",
-    ("PUT", "topics"): "CreateTopic",
-    ("GET", "topics"): "GetTopicAttributes",
-    ("DELETE", "topics"): "DeleteTopic",
-}
-_INSIDE = {
-    ("POST", "queues", "messages"): "SendMessage",
-    ("GET", "queues", "messages"): "ReceiveMessage",
-    ("DELETE", "queues", "messages"): "DeleteMessage",
-    ("PUT", "queues", "messages"): "ChangeMessageVisibility",
-    ("POST", "topics", "messages"): "PublishMessage",
-    ("GET", "topics", "subscriptions"): "ListSubscriptionByTopic",
-}
-_SUBSCRIPTIONS = {"PUT": "Subscribe", "GET": "GetSubscriptionAttributes", "DELETE": "Unsubscribe"}
-_OVERRIDING = {
-    "CreateQueue": "SetQueueAttributes",
-    "CreateTopic": "SetTopicAttributes",
-    "Subscribe": "SetSubscriptionAttributes",
-}
-
-
-def route(method: str, path: str, query: Query) -> Route:
-    """Find the operation. *path* is undecoded; one slash at its end does not matter.
-
-    Raises: InvalidRequestURL. Source: path table of the API reference; methods that no operation has are assumed to
-    be refused the same way.
-    """
-    parts = tuple(path.removesuffix("/").split("/")[1:]) if path != "/" else ()
-    found: Route | None = None
-    if len(parts) == 3:
-        operation = _INSIDE.get((method, parts[0], parts[2]))
-        found = Route(operation, _name(parts[1])) if operation else None
-    elif len(parts) == 2 and parts[0] in {"queues", "topics"}:
-        operation = _NAMED.get((method, parts[0]))
-        found = Route(operation, _name(parts[1])) if operation else None
-    elif len(parts) == 4 and parts[0] == "topics" and parts[2] == "subscriptions":
-        operation = _SUBSCRIPTIONS.get(method)
-        found = Route(operation, _name(parts[1]), _name(parts[3])) if operation else None
-    elif not parts:
-        found = _account(method, query)
-    else:
-        operation = _FIXED.get((method, parts))
-        found = Route(operation) if operation else None
-    if found is None or "" in parts:
-        raise InvalidRequestURL
-    if found.operation in _OVERRIDING and query.get("metaoverride", "").lower() == "true":
-        return found._replace(operation=_OVERRIDING[found.operation])
-    return found
-
-
-def _account(method: str, query: Query) -> Route | None:
-    if query.get("accountmeta", "").lower() == "true":
-        operation = {"GET": "GetAccountAttributes", "PUT": "SetAccountAttributes"}.get(method)
-        return Route(operation) if operation else None
-    return Route("GetAccount") if method == "GET" and "account" in query else None
-
-
-def _name(part: str) -> str:
-    """Decode a segment.
-
-    Raises: InvalidRequestURL when its bytes are no UTF-8, which nothing is called by or looked up by.
-    """
-    name = unquote(part, errors="surrogateescape") if "%" in part else part
-    if not name.isascii():
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            raise InvalidRequestURL from None
-    return name
-
-
-_FIXED_rights = {"ListQueue": "/queues", "ListTopic": "/topics", "OpenService": "/commonbuy/openservice"}
+_FIXED = {"ListQueue": "/queues", "ListTopic": "/topics", "OpenService": "/commonbuy/openservice"}
 _QUEUES = frozenset({"CreateQueue", "SetQueueAttributes", "GetQueueAttributes", "DeleteQueue"})
-_QUEUE_MESSAGES = frozenset(
-    {"SendMessage", "ReceiveMessage", "PeekMessage", "DeleteMessage", "ChangeMessageVisibility"}
-)
+_MESSAGES = frozenset({"SendMessage", "ReceiveMessage", "PeekMessage", "DeleteMessage", "ChangeMessageVisibility"})
 _TOPICS = frozenset({"CreateTopic", "SetTopicAttributes", "GetTopicAttributes", "DeleteTopic"})
-_SUBSCRIPTIONS_rights = frozenset(
-    {"Subscribe", "SetSubscriptionAttributes", "GetSubscriptionAttributes", "Unsubscribe"}
-)
+_SUBSCRIPTIONS = frozenset({"Subscribe", "SetSubscriptionAttributes", "GetSubscriptionAttributes", "Unsubscribe"})
 
 
-def demand(tenant: Tenant, found: Route, *, peek: bool = False) -> Demand:
-    """Return what the operation *found* needs; with *peek* a receiving only looks."""
-    operation = "PeekMessage" if peek and found.operation == "ReceiveMessage" else found.operation
-    return Demand(f"mns:{operation}", f"acs:mns:{tenant.region}:{tenant.account}:{_path(found)}")
+def demand(tenant: Tenant, operation: str, name: str = "", subscription: str = "") -> Demand:
+    """Return the right that an operation on the queue or topic *name* needs; batches need that of the single one.
+
+    Source: MNS, "Permission policies and examples"; the resource of the operations on the account, and of those that
+    only the management API has, is assumed.
+    """
+    path = _path(operation, name, subscription)
+    return Demand(f"mns:{operation}", f"acs:mns:{tenant.region}:{tenant.account}:{path}")
 
 
-def _path(found: Route) -> str:
-    operation = found.operation
+def _path(operation: str, name: str, subscription: str) -> str:
     if operation in _QUEUES:
-        return f"/queues/{found.name}"
-    if operation in _QUEUE_MESSAGES:
-        return f"/queues/{found.name}/messages"
+        return f"/queues/{name}"
+    if operation in _MESSAGES:
+        return f"/queues/{name}/messages"
     if operation in _TOPICS:
-        return f"/topics/{found.name}"
+        return f"/topics/{name}"
     if operation == "PublishMessage":
-        return f"/topics/{found.name}/messages"
-    if operation in _SUBSCRIPTIONS_rights:
-        return f"/topics/{found.name}/subscriptions/{found.subscription}"
+        return f"/topics/{name}/messages"
+    if operation in _SUBSCRIPTIONS:
+        return f"/topics/{name}/subscriptions/{subscription}"
     if operation == "ListSubscriptionByTopic":
-        return f"/topics/{found.name}/subscriptions"
-    return _FIXED_rights.get(operation, "/*")
+        return f"/topics/{name}/subscriptions"
+    return _FIXED.get(operation, "/*")
+
+
+# --- front -------------------------------------------------------------------------------------------------------
+
+ROUTES = Routes(operations_of(queue_operations, topic_operations))
+_TOPIC_OPERATIONS = frozenset(each.name for each in operations_of(topic_operations))
+
+
+def find_operation(call: OperationRequest) -> Operation:
+    """Return the operation that method, path and query name; give *call* its path parameters and query items.
+
+    *call* gets the items by lower-case name. One slash at the end of the path does not matter.
+
+    Raises: InvalidRequestURL. Source: path table of the API reference; methods that no operation has are assumed to be
+    refused the same way.
+    """
+    request = call.http
+    path = request.path
+    if request.query:
+        call.query = read_query(request.query)
+        # of the items that choose an operation, the values are words in any case
+        found = ROUTES.find(request.method, path, {name: value.lower() for name, value in call.query.items()})
+    else:
+        found = ROUTES.find(request.method, path, {})
+    if found is None or "//" in path:
+        raise MnsError("InvalidRequestURL")
+    each, call.path = found
+    if not path.isascii() or "%" in path:
+        _check_names(call)
+    return each
+
+
+def _check_names(call: OperationRequest) -> None:
+    """Refuse names whose bytes are no UTF-8: nothing is called by or looked up by them.
+
+    Raises: InvalidRequestURL.
+    """
+    try:
+        for name in call.path.values():
+            name.encode()
+    except UnicodeEncodeError:
+        raise MnsError("InvalidRequestURL") from None
 
 
 class MnsFront:
-    """The XML API, version 2015-06-06; without *topics* only accounts, queues and messages are served."""
+    """The XML API; without a signer of pushes only accounts, queues and messages are served."""
 
     name = "mns"
     max_body = 512 * 1024
 
-    def __init__(self, service: MessageService, ids: Ids, topics: TopicService | None = None) -> None:
+    def __init__(self, service: MessageService, ids: Ids) -> None:
+        self._service = service
         self._ids = ids
-        self._operations: dict[str, Handler] = {
-            **QueueApi(service).operations,
-            **MessageApi(service).operations,
-            **(TopicApi(topics).operations if topics is not None else {}),
-        }
+        self._unserved: frozenset[str] = frozenset() if service.serves_topics else _TOPIC_OPERATIONS
 
-    def new_request_id(self, context: OperationRequest) -> str:
+    def new_request_id(self, call: OperationRequest) -> str:
         """Return 24 upper-case hexadecimal digits, the first eight the second of the request."""
-        return f"{context.now // 1000:08X}{self._ids.hex(16).upper()}"
+        return f"{call.now // 1000:08X}{self._ids.hex(16).upper()}"
 
-    def allows_anonymous(self, context: OperationRequest) -> bool:
+    def allows_anonymous(self, call: OperationRequest) -> bool:
         """Nothing here is open to callers without a key."""
-        del context
+        del call
         return False
 
-    def auth_error(self, failure: AuthFailure, context: OperationRequest) -> ServiceError:
+    def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
         """Turn a reason into this service's code; a wrong URL or version is complained about first."""
         try:
-            _head(context)
+            _find(call)
         except MnsError as error:
             return error
-        return mns_auth_error(failure)
+        return errors.auth_error(failure)
 
     def too_large(self, limit: int) -> ServiceError:
         """Return the error for a body over *limit* bytes."""
-        return InvalidArgument(name="Content-Length", low=0, high=limit, unit=" bytes")
+        return MnsError("InvalidArgument", name="Content-Length", low=0, high=limit, unit=" bytes")
 
-    def demands(self, context: OperationRequest) -> list[Demand]:
+    def demands(self, call: OperationRequest) -> list[Demand]:
         """Return the right that the request needs.
 
         Raises: MnsError.
         """
-        found, query = _head(context)
-        return [demand(context.tenant, found, peek=query.get("peekonly", "").lower() == "true")]
+        name = _find(call).name
+        if name == "ReceiveMessage" and call.query.get("peekonly", "").lower() == "true":
+            name = "PeekMessage"
+        path = call.path
+        return [demand(call.tenant, name, path.get("queue") or path.get("topic", ""), path.get("subscription", ""))]
 
-    def denied(self, demand: Demand, context: OperationRequest) -> ServiceError:
+    def denied(self, demand: Demand, call: OperationRequest) -> ServiceError:
         """Return the error for a caller without the right."""
-        context.operation = demand.action.partition(":")[2]
-        return AccessDenied.to(demand)
+        call.operation = demand.action.partition(":")[2]
+        return errors.access_denied(demand)
 
-    def handle(self, context: OperationRequest) -> Answer:
+    def handle(self, call: OperationRequest) -> Answer:
         """Run the operation the request names; a long poll is answered with a future.
 
         Raises: MissingVersionHeader, InvalidVersionHeader, InvalidRequestURL, InvalidDegist, ActionNotSupported, and
         what the operation raises.
         """
-        found, query = _head(context)
-        context.operation = found.operation
-        handler = self._operations.get(found.operation)
-        if handler is None:
-            raise ActionNotSupported(operation=found.operation)
-        check_digest(context.http)
-        return handler(Call(context, query, found.name, found.subscription))
+        each = _find(call)
+        call.operation = each.name
+        if each.name in self._unserved:
+            raise MnsError("ActionNotSupported", operation=each.name)
+        check_digest(call.http)
+        answer: Answer = each.perform(self._service, call)
+        return answer
 
-    def render_error(self, error: ServiceError, context: OperationRequest) -> Response:
+    def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
         """Write *error* as the service's XML."""
-        return render_error(error, context.http, context.request_id)
+        return render_error(error, call)
 
 
-def _head(context: OperationRequest) -> tuple[Route, Query]:
-    """Read the URL and the version header.
+def _find(call: OperationRequest) -> Operation:
+    """Check URL and version header.
 
     Raises: InvalidRequestURL, MissingVersionHeader, InvalidVersionHeader.
     """
-    request = context.http
-    query = read_query(request.query)
-    found = route(request.method, request.path, query)
-    version = request.headers.get("x-mns-version")
-    if not version:
-        raise MissingVersionHeader
+    each = find_operation(call)
+    version = call.http.headers.get("x-mns-version")
     if version != VERSION:
-        raise InvalidVersionHeader
-    return found, query
+        raise MnsError("InvalidVersionHeader" if version else "MissingVersionHeader")
+    return each

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from emulator.http.message import Headers, Request
 from emulator.services.mns.codec import base_url, document, leaf, read_bool, read_int, read_query, read_query_int
-from emulator.services.mns.errors import InvalidArgument, InvalidRequestURL, MnsError, SchemaViolation
+from emulator.services.mns.errors import InvalidRequestURL, MnsError, SchemaViolation
 from emulator.services.mns.front import Route, route
 from emulator.services.mns.queues.codec import (
     read_account,
@@ -50,7 +50,7 @@ def test_texts_that_are_no_numbers(text):
     """Named in the error."""
     with pytest.raises(SchemaViolation, match="cause by X"):
         read_int(text, "X")
-    with pytest.raises(InvalidArgument, match="value of X"):
+    with pytest.raises(MnsError, match="value of X"):
         read_query_int(text, "X")
 
 

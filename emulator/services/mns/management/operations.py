@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Demand, Tenant
 from emulator.kernel.ids import Ids
-from emulator.services.mns.errors import AccessDenied, EndpointInvalid
+from emulator.services.mns.errors import MnsError
 from emulator.services.mns.front import Route, demand
 from emulator.services.mns.management.codec import (
     done,
@@ -273,7 +273,7 @@ def _endpoint(tenant: Tenant, push_type: str, text: str) -> str:
         raise InvalidParameter(name="PushType")
     endpoint = form(tenant, text)
     if not _is_of_kind(endpoint, push_type):
-        raise EndpointInvalid
+        raise MnsError("EndpointInvalid")
     return endpoint
 
 
@@ -325,4 +325,4 @@ class MnsOpenFront(RpcFront):
     def denied(self, demand: Demand, context: OperationRequest) -> ServiceError:
         """Return the XML API's error for a caller without the right."""
         del context
-        return AccessDenied.to(demand)
+        return MnsError("AccessDenied").to(demand)

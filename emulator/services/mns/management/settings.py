@@ -132,22 +132,6 @@ _SUBSCRIPTIONS_SHOWN = 20
 _MATCHERS = frozenset({"MatchState", "Name", "Prefix", "Suffix"})
 
 
-class EventRuleNotExist(MnsError):
-    """No rule of this name for the product. Source: assumed."""
-
-    code = "EventRuleNotExist"
-    http_status = 404
-    template = "The event rule you provided does not exist."
-
-
-class EventRuleAlreadyExist(MnsError):
-    """A rule of this name exists for the product and says something else. Source: assumed."""
-
-    code = "EventRuleAlreadyExist"
-    http_status = 409
-    template = "The event rule you want to create already exists."
-
-
 class OpenRules:
     """Operations on event rules."""
 
@@ -167,14 +151,14 @@ class OpenRules:
         name = _key(rule["ProductName"], rule["RuleName"])
         existing = self._store.open_setting(context.tenant, name)
         if existing is not None and existing != rule:
-            raise EventRuleAlreadyExist
+            raise MnsError("EventRuleAlreadyExist")
         self._store.put_open_setting(context.tenant, name, rule)
         return success(rule["RuleName"])
 
     def _get(self, context: OperationRequest, parameters: Parameters) -> Reply:
         rule = self._store.open_setting(context.tenant, _key_of(parameters))
         if not isinstance(rule, dict):
-            raise EventRuleNotExist
+            raise MnsError("EventRuleNotExist")
         return success(self._object(context.tenant, rule))
 
     def _delete(self, context: OperationRequest, parameters: Parameters) -> Reply:

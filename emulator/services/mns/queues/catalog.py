@@ -6,21 +6,20 @@ from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.mns import limits
-from emulator.services.mns.errors import QueueAlreadyExist, QueueNotExist
+from emulator.services.mns.errors import MnsError, QueueNotExist
 from emulator.services.mns.queues.dead_letters import DeadLetters
-from emulator.services.mns.queues.live_queues import LiveQueue, Registry
-from emulator.services.mns.queues.model import Counters, QueueSettings, QueueView, SettingsChange
-from emulator.services.mns.queues.ready_index import Sweeper
+from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
+from emulator.services.mns.queues.model import QUEUE, Change, Counters, QueueSettings, QueueView
+from emulator.services.mns.queues.ready_index import Retention
 from emulator.services.mns.queues.store import QueueStore
 from emulator.services.mns.queues.validation import (
-    applied,
     check_queue_name,
     check_range,
     check_settings,
     same_settings,
 )
 from emulator.services.mns.queues.visibility import expiry_bound
-from emulator.services.mns.queues.waiters import Lobby
+from emulator.services.mns.queues.waiters import LongPolls
 
 
 class Queues:
@@ -28,19 +27,19 @@ class Queues:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: QueueRegistry,
         store: QueueStore,
-        sweeper: Sweeper,
+        retention: Retention,
         dead_letters: DeadLetters,
-        lobby: Lobby,
+        waiters: LongPolls,
         clock: Clock,
         profile: limits.Profile,
     ) -> None:
         self._registry = registry
         self._store = store
-        self._sweeper = sweeper
+        self._retention = retention
         self._dead_letters = dead_letters
-        self._lobby = lobby
+        self._waiters = waiters
         self._clock = clock
         self._profile = profile
 
@@ -70,7 +69,7 @@ class Queues:
         found = self._store.queues(tenant, prefix=prefix, start=start, limit=wanted + 1)
         return cut([queue.name for queue in found], wanted, str)
 
-    def create(self, tenant: Tenant, name: str, change: SettingsChange) -> bool:
+    def create(self, tenant: Tenant, name: str, change: Change) -> bool:
         """Create a queue; tell whether it is new (False: it existed with the same attributes).
 
         Raises: InvalidQueueName, QueueNameLengthError, InvalidArgument, QueueAlreadyExist.
@@ -79,14 +78,14 @@ class Queues:
         check_settings(change, name)
         existing = self._store.queue(tenant, name)
         if existing is None:
-            settings = applied(QueueSettings(), change)
+            settings = replace(QueueSettings(), **change)
             self._registry.keep(self._store.add_queue(tenant, name, settings, self._clock.now()))
             return True
-        if not same_settings(existing.settings, change):
-            raise QueueAlreadyExist
+        if not same_settings(QUEUE, existing.settings, change):
+            raise MnsError("QueueAlreadyExist")
         return False
 
-    def change(self, tenant: Tenant, name: str, change: SettingsChange) -> None:
+    def change(self, tenant: Tenant, name: str, change: Change) -> None:
         """Change the attributes a request names.
 
         A new retention counts for messages already there, the other attributes for what comes. Source: assumed.
@@ -96,11 +95,11 @@ class Queues:
         live = self._registry.find(tenant, name)
         check_settings(change, name)
         before = live.queue.settings
-        changed = replace(live.queue, settings=applied(before, change), modified_at=self._clock.now())
+        changed = replace(live.queue, settings=replace(before, **change), modified_at=self._clock.now())
         self._store.put_queue(changed)
         live.queue = changed
         if changed.settings.retention_s != before.retention_s:
-            self._sweeper.replan(changed)
+            self._retention.replan(changed)
         if changed.settings.dead_letter != before.dead_letter:
             self._dead_letters.replan(changed.queue_id)
 
@@ -115,12 +114,12 @@ class Queues:
             return
         self._store.remove_queue(queue.queue_id)
         self._registry.drop(queue)
-        self._sweeper.purge(queue.queue_id)
-        self._lobby.dismiss(queue.queue_id, QueueNotExist())
+        self._retention.purge(queue.queue_id)
+        self._waiters.dismiss(queue.queue_id, QueueNotExist())
 
     def _view(self, live: LiveQueue, now: Millis) -> QueueView:
         """Return exact counters: what has expired is removed first or, when that is too much at once, subtracted."""
-        everything_removed = self._sweeper.sweep(live, now)
+        everything_removed = self._retention.sweep(live, now)
         counters = live.tally.counters(now)
         if not everything_removed:
             bound = expiry_bound(live.queue.settings, now)

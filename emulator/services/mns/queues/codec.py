@@ -1,16 +1,26 @@
-"""XML of accounts, queues and lists."""
+"""XML of queues, accounts and messages: drafts and receipt handles in; receipts, messages, failed entries out."""
 
-from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import replace
 
 from emulator.kernel.paging import Page
-from emulator.services.mns.codec import document, leaf, read_bool, read_document, read_int
-from emulator.services.mns.errors import InvalidArgument, MissingReceiptHandle, SchemaViolation
+from emulator.services.mns.codec import (
+    document,
+    leaf,
+    read_attributes,
+    read_bool,
+    read_document,
+    read_int,
+    render_attributes,
+    render_list,
+)
+from emulator.services.mns.errors import MnsError, SchemaViolation
 from emulator.services.mns.queues.messages import ChangedVisibility
 from emulator.services.mns.queues.model import (
+    QUEUE,
     AccountAttributes,
     BatchEntry,
+    Change,
     Draft,
     Message,
     MessageReceipt,
@@ -18,107 +28,36 @@ from emulator.services.mns.queues.model import (
     Property,
     QueueView,
     Refused,
-    SettingsChange,
     restored,
 )
 from emulator.services.mns.queues.visibility import write_handle
-from emulator.wire.xml import Element
+from emulator.wire.xml import Element, escape
 
-# --- queues ------------------------------------------------------------------------------------------------------
+# --- queues and accounts -----------------------------------------------------------------------------------------
 
 
-def read_settings(body: bytes) -> SettingsChange:
+def read_settings(body: bytes) -> Change:
     """Read the attributes a request names; an empty body names none.
 
     Raises: MalformedXML, SchemaViolation.
     """
-    if not body.strip():
-        return {}
-    root = read_document(body, "Queue")
-    change: SettingsChange = {}
-    if (text := root.text_of("DelaySeconds")) is not None:
-        change["delay_s"] = read_int(text, "DelaySeconds")
-    if (text := root.text_of("MaximumMessageSize")) is not None:
-        change["maximum_message_size"] = read_int(text, "MaximumMessageSize")
-    if (text := root.text_of("MessageRetentionPeriod")) is not None:
-        change["retention_s"] = read_int(text, "MessageRetentionPeriod")
-    if (text := root.text_of("VisibilityTimeout")) is not None:
-        change["visibility_timeout_s"] = read_int(text, "VisibilityTimeout")
-    if (text := root.text_of("PollingWaitSeconds")) is not None:
-        change["polling_wait_s"] = read_int(text, "PollingWaitSeconds")
-    if (text := root.text_of("LoggingEnabled")) is not None:
-        change["logging_enabled"] = read_bool(text, "LoggingEnabled")
-    return change
+    return read_attributes(QUEUE, read_document(body, "Queue")) if body.strip() else {}
 
 
 def render_queue(view: QueueView) -> bytes:
     """Write GetQueueAttributes: flat, in the live order; what only the management API knows stays out."""
-    return document("Queue", _attributes(view, "  "))
+    return document("Queue", render_attributes(QUEUE, view.queue.settings, view))
 
 
-def render_queues(page: Page[str], *, base: str) -> bytes:
-    """Write a page of queues by name."""
-    return _list([_listed(name, base) for name in page.items], page.next_marker)
-
-
-def render_queues_with_meta(page: Page[QueueView], *, base: str) -> bytes:
-    """Write a page of queues with the attributes of each."""
-    entries = [_listed(view.queue.name, base, _attributes(view, "    ")) for view in page.items]
-    return _list(entries, page.next_marker)
-
-
-def _listed(name: str, base: str, attributes: str = "") -> str:
-    return "\n  <Queue>" + leaf("QueueURL", f"{base}/queues/{name}", "    ") + attributes + "\n  </Queue>"
-
-
-def _list(entries: list[str], marker: str | None) -> bytes:
-    """Write a list; an element that would be empty is left out, the Python client fails on it."""
-    more = "" if marker is None else leaf("NextMarker", write_marker(marker))
-    return document("Queues", "".join(entries) + more)
-
-
-def _attributes(view: QueueView, indent: str) -> str:
-    queue, counters = view.queue, view.counters
-    settings = queue.settings
-    values: tuple[tuple[str, str | int], ...] = (
-        ("QueueName", queue.name),
-        ("DelaySeconds", settings.delay_s),
-        ("MaximumMessageSize", settings.maximum_message_size),
-        ("MessageRetentionPeriod", settings.retention_s),
-        ("VisibilityTimeout", settings.visibility_timeout_s),
-        ("CreateTime", queue.created_at // 1000),
-        ("LastModifyTime", queue.modified_at // 1000),
-        ("PollingWaitSeconds", settings.polling_wait_s),
-        ("ActiveMessages", counters.active),
-        ("InactiveMessages", counters.inactive),
-        ("DelayMessages", counters.delayed),
-        ("LoggingEnabled", str(settings.logging_enabled)),
-        ("MessageType", 0),
-        ("EnableSSE", str(settings.encryption.enabled)),
+def render_queues(page: Page[str] | Page[QueueView], base: str) -> bytes:
+    """Write a page of queues: by name, or with the attributes of each."""
+    entries = (
+        (f"{base}/queues/{each}", "")
+        if isinstance(each, str)
+        else (f"{base}/queues/{each.queue.name}", render_attributes(QUEUE, each.queue.settings, each, "    "))
+        for each in page.items
     )
-    return "".join(leaf(name, value, indent) for name, value in values)
-
-
-# --- lists -------------------------------------------------------------------------------------------------------
-
-
-def write_marker(name: str) -> str:
-    """Return the opaque form of the name a list goes on with."""
-    return b64encode(name.encode()).decode("ascii")
-
-
-def read_marker(text: str) -> str:
-    """Read a marker; "" is the start of the list.
-
-    Raises: InvalidArgument.
-    """
-    try:
-        return b64decode(text, validate=True).decode()
-    except ValueError:
-        raise InvalidArgument("The value of x-mns-marker is not one this service gave.") from None
-
-
-# --- accounts ----------------------------------------------------------------------------------------------------
+    return render_list("Queue", entries, page.next_marker)
 
 
 def read_account(body: bytes, before: AccountAttributes) -> AccountAttributes:
@@ -148,7 +87,7 @@ def render_account(attributes: AccountAttributes) -> bytes:
     return document("Account", content)
 
 
-# --- requests ----------------------------------------------------------------------------------------------------
+# --- messages in ----------------------------------------------------------------------------------------------------
 
 
 def read_drafts(body: bytes) -> Draft | list[Draft]:
@@ -205,15 +144,15 @@ def read_handles(body: bytes) -> list[str]:
     Raises: MalformedXML, SchemaViolation; MissingReceiptHandle when there are none or one is empty.
     """
     if not body.strip():
-        raise MissingReceiptHandle
+        raise MnsError("MissingReceiptHandle")
     root = read_document(body, "ReceiptHandles")
     handles = [element.text.strip() for element in root.children if element.name == "ReceiptHandle"]
     if not handles or not all(handles):
-        raise MissingReceiptHandle
+        raise MnsError("MissingReceiptHandle")
     return handles
 
 
-# --- answers -----------------------------------------------------------------------------------------------------
+# --- messages out -----------------------------------------------------------------------------------------------------
 
 
 def render_receipt(receipt: MessageReceipt) -> bytes:
@@ -268,7 +207,10 @@ def render_changed(changed: ChangedVisibility) -> bytes:
 
 
 def _receipt(receipt: MessageReceipt, indent: str) -> str:
-    content = leaf("MessageId", receipt.message_id, indent) + leaf("MessageBodyMD5", receipt.body_md5, indent)
+    content = (
+        f"\n{indent}<MessageId>{receipt.message_id}</MessageId>"
+        f"\n{indent}<MessageBodyMD5>{receipt.body_md5}</MessageBodyMD5>"
+    )
     if receipt.handle is not None:
         content += leaf("ReceiptHandle", receipt.handle, indent)
     if receipt.group_id is not None:
@@ -277,22 +219,25 @@ def _receipt(receipt: MessageReceipt, indent: str) -> str:
 
 
 def _message(message: Message, indent: str, *, peeked: bool) -> str:
-    """Return the elements of a message, in the order of the live service. A peek has no handle and no next instant."""
+    """Return the elements of a message, in the order of the live service; a peek has no handle and no next time.
+
+    Only body and group can hold characters that need escapes.
+    """
     handle = next_visible = ""
     if not peeked:
         text = write_handle(message.message_id, message.queue_id, message.seq, message.revision, message.visible_from)
-        handle = leaf("ReceiptHandle", text, indent)
-        next_visible = leaf("NextVisibleTime", message.visible_from, indent)
+        handle = f"\n{indent}<ReceiptHandle>{text}</ReceiptHandle>"
+        next_visible = f"\n{indent}<NextVisibleTime>{message.visible_from}</NextVisibleTime>"
     content = (
-        leaf("MessageId", message.message_id, indent)
-        + leaf("MessageBodyMD5", message.body_md5, indent)
-        + leaf("MessageBody", message.body, indent)
-        + handle
-        + leaf("EnqueueTime", message.enqueued_at, indent)
-        + leaf("FirstDequeueTime", message.first_dequeued_at, indent)
-        + next_visible
-        + leaf("DequeueCount", message.dequeue_count, indent)
-        + leaf("Priority", message.priority, indent)
+        f"\n{indent}<MessageId>{message.message_id}</MessageId>"
+        f"\n{indent}<MessageBodyMD5>{message.body_md5}</MessageBodyMD5>"
+        f"\n{indent}<MessageBody>{escape(message.body)}</MessageBody>"
+        f"{handle}"
+        f"\n{indent}<EnqueueTime>{message.enqueued_at}</EnqueueTime>"
+        f"\n{indent}<FirstDequeueTime>{message.first_dequeued_at}</FirstDequeueTime>"
+        f"{next_visible}"
+        f"\n{indent}<DequeueCount>{message.dequeue_count}</DequeueCount>"
+        f"\n{indent}<Priority>{message.priority}</Priority>"
     )
     if message.group_id is not None:
         content += leaf("MessageGroupId", message.group_id, indent)

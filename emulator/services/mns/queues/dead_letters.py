@@ -11,9 +11,9 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.services.mns.errors import QueueNotExist
 from emulator.services.mns.limits import SWEEP_PAUSE_MS, SWEEP_ROWS
-from emulator.services.mns.queues.live_queues import LiveQueue, Registry
+from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
 from emulator.services.mns.queues.model import Message, QueueId, appended
-from emulator.services.mns.queues.ready_index import Contents
+from emulator.services.mns.queues.ready_index import ReadyIndex
 from emulator.services.mns.queues.store import QueueStore, Trace
 from emulator.services.mns.queues.visibility import dead_letter_properties, is_last_receive
 
@@ -25,11 +25,11 @@ class DeadLetters:
     """Moves messages to dead-letter queues."""
 
     def __init__(
-        self, registry: Registry, store: QueueStore, contents: Contents, timers: Timers, clock: Clock, ids: Ids
+        self, registry: QueueRegistry, store: QueueStore, ready: ReadyIndex, timers: Timers, clock: Clock, ids: Ids
     ) -> None:
         self._registry = registry
         self._store = store
-        self._contents = contents
+        self._ready = ready
         self._timers = timers
         self._clock = clock
         self._ids = ids
@@ -81,7 +81,7 @@ class DeadLetters:
             message.group_id,
         )  # fmt: skip
         moved = message._replace(
-            seq=self._contents.next_seq(),
+            seq=self._ready.next_seq(),
             queue_id=target.queue.queue_id,
             visible_from=now,
             dequeue_count=0,
@@ -90,8 +90,8 @@ class DeadLetters:
             message_id=self._ids.hex(32).upper(),
             system_properties=appended(message.system_properties, dead_letter_properties(live.queue, message)),
         )
-        self._contents.add(target, moved, now)  # first: should it fail, the message is where it was
-        self._contents.remove(live, trace, now)
+        self._ready.add(target, moved, now)  # first: should it fail, the message is where it was
+        self._ready.remove(live, trace, now)
         return True
 
     def _fire(self, queue_id: QueueId) -> None:
@@ -102,7 +102,7 @@ class DeadLetters:
         now = self._clock.now()
         self._armed[queue_id] = Millis(now + _REST_MS)  # tried again, should anything below fail
         self._timers.call_at(Millis(now + _REST_MS), _key(queue_id), partial(self._fire, queue_id))
-        self._contents.sweeper.sweep(live, now)
+        self._ready.retention.sweep(live, now)
         due = self._store.dying(queue_id, now, SWEEP_ROWS)
         for message in due:
             is_dead = is_last_receive(live.queue.settings.dead_letter, message.dequeue_count)

@@ -118,7 +118,7 @@ class LiveQueue:
         self.tally = tally
 
 
-class Registry:
+class QueueRegistry:
     """Finds queues by name and by number."""
 
     def __init__(self, database: Database, store: QueueStore, clock: Clock) -> None:

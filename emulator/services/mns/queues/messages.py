@@ -12,9 +12,9 @@ from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.ids import Ids
 from emulator.kernel.tracing import trace
 from emulator.services.mns import limits
-from emulator.services.mns.errors import InternalError, MessageNotExist, ReceiptHandleError
+from emulator.services.mns.errors import ERRORS, MessageNotExist, ReceiptHandleError
 from emulator.services.mns.queues.dead_letters import DeadLetters
-from emulator.services.mns.queues.live_queues import LiveQueue, Registry
+from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
 from emulator.services.mns.queues.model import (
     BatchEntry,
     Draft,
@@ -25,7 +25,7 @@ from emulator.services.mns.queues.model import (
     known_system_properties,
     stored,
 )
-from emulator.services.mns.queues.ready_index import Contents
+from emulator.services.mns.queues.ready_index import ReadyIndex
 from emulator.services.mns.queues.store import NotStored, QueueStore, Trace
 from emulator.services.mns.queues.validation import check_batch, check_draft, check_range, priority_of
 from emulator.services.mns.queues.visibility import (
@@ -38,7 +38,7 @@ from emulator.services.mns.queues.visibility import (
     read_handle,
     write_handle,
 )
-from emulator.services.mns.queues.waiters import Lobby, Shape, T
+from emulator.services.mns.queues.waiters import LongPolls, Shape, T
 
 
 class ChangedVisibility(NamedTuple):
@@ -53,24 +53,23 @@ class Messages:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: QueueRegistry,
         store: QueueStore,
-        contents: Contents,
+        ready: ReadyIndex,
         dead_letters: DeadLetters,
-        lobby: Lobby,
+        waiters: LongPolls,
         clock: Clock,
         ids: Ids,
         profile: limits.Profile,
     ) -> None:
         self._registry = registry
         self._store = store
-        self._contents = contents
+        self._ready = ready
         self._dead_letters = dead_letters
-        self._lobby = lobby
+        self._waiters = waiters
         self._clock = clock
         self._ids = ids
         self._profile = profile
-        lobby.connect(self)
 
     # --- sending -------------------------------------------------------------------------------------------------
 
@@ -94,7 +93,7 @@ class Messages:
             try:
                 entries.append(self._store_draft(live, draft, now))
             except NotStored:
-                entries.append(Refused(InternalError.code, "Internal Error."))
+                entries.append(Refused("InternalError", "Internal Error."))
         return entries
 
     def _store_draft(self, live: LiveQueue, draft: Draft, now: Millis) -> MessageReceipt:
@@ -103,11 +102,11 @@ class Messages:
         message_id = self._ids.hex(32).upper()
         body_md5 = md5(draft.body.encode(), usedforsecurity=False).hexdigest().upper()
         message = Message(
-            self._contents.next_seq(), queue.queue_id, priority_of(draft), due, 0, 0, now, 0, message_id, body_md5,
+            self._ready.next_seq(), queue.queue_id, priority_of(draft), due, 0, 0, now, 0, message_id, body_md5,
             draft.group_id or None, stored(draft.user_properties),
             stored(known_system_properties(draft.system_properties)), draft.body, trace(),
         )  # fmt: skip
-        self._contents.add(live, message, now)
+        self._ready.add(live, message, now)
         handle = write_handle(message_id, queue.queue_id, message.seq, 0, due) if due > now else None
         return MessageReceipt(message_id, body_md5, handle, message.group_id)
 
@@ -132,7 +131,7 @@ class Messages:
         if wait == 0:
             raise MessageNotExist
         deadline = Millis(now + wait * SECOND - limits.POLL_MARGIN_MS)
-        return self._lobby.park(live.queue.queue_id, count, deadline, shape)
+        return self._waiters.park(live.queue.queue_id, count, deadline, shape, self)
 
     def peek(self, live: LiveQueue, count: int) -> list[Message]:
         """Return up to *count* visible messages and change nothing.
@@ -170,7 +169,7 @@ class Messages:
     def _claim(self, live: LiveQueue, count: int, now: Millis) -> list[Message]:
         settings = live.queue.settings
         if settings.fifo:
-            self._contents.sweeper.sweep(live, now)  # an expired message holds nobody back
+            self._ready.retention.sweep(live, now)  # an expired message holds nobody back
         found: list[Message] = []
         for priority in live.tally.priorities():
             candidates = self._visible(live, priority, count - len(found), now)
@@ -206,7 +205,7 @@ class Messages:
         dying = is_last_receive(queue.settings.dead_letter, received.dequeue_count)
         self._store.hide(received, dying=dying)
         live.tally.hidden(until, now, received=True)
-        self._lobby.visible_at(queue.queue_id, until, now)
+        self._waiters.visible_at(queue.queue_id, until, now)
         if dying:
             self._dead_letters.expect(queue.queue_id, until)
         return received
@@ -220,7 +219,7 @@ class Messages:
         superseded or used. Source: FAQ on deleting; for superseded and used ones assumed.
         """
         now = self._clock.now()
-        self._contents.remove(live, self._find(live, handle, now), now)
+        self._ready.remove(live, self._find(live, handle, now), now)
 
     def delete_batch(self, live: LiveQueue, handles: Sequence[str]) -> list[Refused]:
         """Delete up to 16 messages and return what failed; the others are deleted.
@@ -233,9 +232,9 @@ class Messages:
         failed = []
         for handle in handles:
             try:
-                self._contents.remove(live, self._find(live, handle, now), now)
+                self._ready.remove(live, self._find(live, handle, now), now)
             except (ReceiptHandleError, MessageNotExist):
-                failed.append(Refused(ReceiptHandleError.code, ReceiptHandleError.template, handle))
+                failed.append(Refused("ReceiptHandleError", ERRORS["ReceiptHandleError"].text, handle))
         return failed
 
     def change_visibility(self, live: LiveQueue, handle: str, timeout_s: int) -> ChangedVisibility:
@@ -253,7 +252,7 @@ class Messages:
         received = trace.dequeue_count > 0
         live.tally.unhidden(trace.visible_from, received=received)
         live.tally.hidden(visible_from, now, received=received)
-        self._lobby.visible_at(queue_id, visible_from, now)
+        self._waiters.visible_at(queue_id, visible_from, now)
         if is_last_receive(live.queue.settings.dead_letter, trace.dequeue_count):
             self._dead_letters.expect(queue_id, until)
         message_id = read_handle(handle).message_id

@@ -1,16 +1,14 @@
-"""What queues and messages are made of: plain values, no rules."""
+"""Queues, their attributes, messages and properties: values and pure functions on them."""
 
 import json
-import re
 from enum import Enum
-from typing import Literal, NamedTuple, NewType, TypedDict
+from typing import Any, Literal, NamedTuple, NewType
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.mns import limits
-from emulator.services.mns.errors import InvalidArgument, SchemaViolation
-from emulator.services.mns.limits import PROPERTY_NAME_LENGTH, PROPERTY_VALUE_LENGTH, USER_PROPERTIES
+from emulator.wire.attributes import Attribute, Resource
 
 QueueId = NewType("QueueId", int)
 """Number of a queue in the state file; never used again after the queue is deleted."""
@@ -23,8 +21,8 @@ QueueId = NewType("QueueId", int)
 class DeadLetterPolicy:
     """Where a message goes when it has been received *max_receives* times and would be received once more."""
 
-    enabled: bool
-    target: str
+    enabled: bool = False
+    target: str = ""
     max_receives: int = limits.MAX_RECEIVES.default
 
 
@@ -32,7 +30,7 @@ class DeadLetterPolicy:
 class RateLimit:
     """Tenant rate limit; kept, not enforced."""
 
-    enabled: bool
+    enabled: bool = False
     max_receives_per_second: int | None = None
 
 
@@ -48,10 +46,7 @@ class Encryption:
 
 @frozen
 class QueueSettings:
-    """What a caller can choose about a queue.
-
-    The first six are the attributes of the XML API; the others exist only in the management API.
-    """
+    """What a caller can choose about a queue; the attributes are described in `QUEUE`."""
 
     delay_s: int = limits.DELAY_S.default
     maximum_message_size: int = limits.MESSAGE_SIZE.default
@@ -66,20 +61,8 @@ class QueueSettings:
     tags: tuple[tuple[str, str], ...] = ()
 
 
-class SettingsChange(TypedDict, total=False):
-    """The settings a request names; what is absent stays, or takes its default in a new queue."""
-
-    delay_s: int
-    maximum_message_size: int
-    retention_s: int
-    visibility_timeout_s: int
-    polling_wait_s: int
-    logging_enabled: bool
-    fifo: bool
-    dead_letter: DeadLetterPolicy | None
-    rate_limit: RateLimit | None
-    encryption: Encryption
-    tags: tuple[tuple[str, str], ...]
+Change = dict[str, Any]
+"""Settings by field that a request names; what is absent stays, or takes its default in a new resource."""
 
 
 @frozen
@@ -117,6 +100,80 @@ class AccountAttributes:
 
     logging_bucket: str = ""
     trace_enabled: bool = False
+
+
+# --- attributes --------------------------------------------------------------------------------------------------
+
+ENABLED = Attribute("Enabled", "enabled", bool)
+DEAD_LETTER_TARGET = Attribute("DeadLetterTargetQueue", "target")
+
+RATE_LIMIT = Attribute(
+    "TenantRateLimitPolicy", "rate_limit", RateLimit, only=("rpc", "reply"), absent={"Enabled": False},
+    members=(ENABLED, Attribute("MaxReceivesPerSecond", "max_receives_per_second", int)),
+    source="SetQueueAttributes and Subscribe (2022-01-19)",
+)  # fmt: skip
+ENCRYPTION = Attribute(
+    "Encryption", "encryption", Encryption, flat=True, only=("rpc", "reply"),
+    members=(
+        Attribute("EnableSSE", "enabled", bool),
+        Attribute("SseType", "kind"),
+        Attribute("SseAlgorithm", "algorithm"),
+        Attribute("KmsKeyId", "key_id"),
+    ),
+    source="CreateQueue and CreateTopic (2022-01-19)",
+)  # fmt: skip
+TAGS = Attribute("Tags", "tags", tuple, only=("reply",), source="CreateQueue and CreateTopic (2022-01-19)")
+LOGGING = Attribute(
+    "LoggingEnabled", "logging_enabled", bool, names={"rpc": "EnableLogging"}, source="CreateQueue, CreateTopic"
+)
+TYPES = {"normal": False, "fifo": True}
+
+QUEUE = Resource(
+    "Queue",
+    QueueSettings,
+    (
+        Attribute("QueueName", only=("xml", "reply"), shown=lambda view: view.queue.name),
+        Attribute(
+            "QueueType", "fifo", bool, words=TYPES, fixed=True, only=("rpc", "reply", "file"),
+            source="CreateQueue (2022-01-19)",
+        ),
+        Attribute("DelaySeconds", "delay_s", int, limits.DELAY_S, " seconds", source="CreateQueue"),
+        Attribute(
+            "MaximumMessageSize", "maximum_message_size", int, limits.MESSAGE_SIZE, " bytes", source="CreateQueue"
+        ),
+        Attribute("MessageRetentionPeriod", "retention_s", int, limits.RETENTION_S, " seconds", source="CreateQueue"),
+        Attribute(
+            "VisibilityTimeout", "visibility_timeout_s", int, limits.VISIBILITY_TIMEOUT_S, " seconds",
+            source="CreateQueue",
+        ),
+        Attribute("CreateTime", kind=int, only=("xml", "reply"), shown=lambda view: view.queue.created_at // 1000),
+        Attribute("LastModifyTime", kind=int, only=("xml", "reply"), shown=lambda view: view.queue.modified_at // 1000),
+        Attribute("PollingWaitSeconds", "polling_wait_s", int, limits.POLLING_WAIT_S, " seconds", source="CreateQueue"),
+        Attribute("ActiveMessages", kind=int, only=("xml", "reply"), shown=lambda view: view.counters.active),
+        Attribute("InactiveMessages", kind=int, only=("xml", "reply"), shown=lambda view: view.counters.inactive),
+        Attribute("DelayMessages", kind=int, only=("xml", "reply"), shown=lambda view: view.counters.delayed),
+        LOGGING,
+        Attribute("MessageType", kind=int, only=("xml",), shown=lambda view: 0, source="GetQueueAttributes, observed"),
+        Attribute("EnableSSE", kind=bool, only=("xml",), shown=lambda view: view.queue.settings.encryption.enabled),
+        Attribute(
+            "EncryptionEnabled", kind=bool, only=("reply",), shown=lambda view: view.queue.settings.encryption.enabled
+        ),
+        ENCRYPTION,
+        Attribute(
+            "DlqPolicy", "dead_letter", DeadLetterPolicy, only=("rpc", "reply", "file"), absent={"Enabled": False},
+            members=(
+                ENABLED,
+                DEAD_LETTER_TARGET,
+                # a text in answers, unlike any other number
+                Attribute("MaxReceiveCount", "max_receives", int, limits.MAX_RECEIVES, shown=str),
+            ),
+            source="CreateQueue (2022-01-19)",
+        ),
+        TAGS,
+        RATE_LIMIT,
+    ),
+)  # fmt: skip
+"""A new attribute is a row here, a field of `QueueSettings` and a column in ``schema/``."""
 
 
 # --- messages ----------------------------------------------------------------------------------------------------
@@ -203,41 +260,6 @@ class Refused(NamedTuple):
 
 BatchEntry = MessageReceipt | Refused
 MessageState = Literal["active", "inactive", "delayed"]
-
-_TYPES = frozenset(kind.value for kind in PropertyType)
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
-
-
-def check_user_properties(properties: Properties) -> None:
-    """Check the properties a sender chose.
-
-    Raises: InvalidArgument. Source: numbers from a client citing the limits page; the code is assumed.
-    """
-    if len(properties) > USER_PROPERTIES:
-        raise InvalidArgument(name="UserProperties", low=0, high=USER_PROPERTIES, unit="")
-    for name, value, kind in properties:
-        if not 1 <= len(name) <= PROPERTY_NAME_LENGTH:
-            raise InvalidArgument(name="Name", low=1, high=PROPERTY_NAME_LENGTH, unit=" characters")
-        if len(value) > PROPERTY_VALUE_LENGTH:
-            raise InvalidArgument(name="Value", low=0, high=PROPERTY_VALUE_LENGTH, unit=" characters")
-        if kind not in _TYPES:
-            raise SchemaViolation(name="Type")
-        wrong_number = kind == PropertyType.NUMBER.value and _NUMBER.fullmatch(value.strip()) is None
-        wrong_boolean = kind == PropertyType.BOOLEAN.value and value.strip().lower() not in {"true", "false"}
-        if wrong_number or wrong_boolean:
-            raise SchemaViolation(name="Value")
-
-
-def check_system_properties(properties: Properties) -> None:
-    """Check system properties.
-
-    Raises: SchemaViolation for one that is no text; InvalidArgument for a value that is too long.
-    """
-    for _, value, kind in properties:
-        if kind != PropertyType.STRING.value:
-            raise SchemaViolation(name="Type")
-        if len(value) > PROPERTY_VALUE_LENGTH:
-            raise InvalidArgument(name="Value", low=0, high=PROPERTY_VALUE_LENGTH, unit=" characters")
 
 
 def known_system_properties(properties: Properties) -> Properties:

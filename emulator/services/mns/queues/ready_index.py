@@ -10,22 +10,22 @@ from heapq import heappop, heappush
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.timers import Timers
 from emulator.services.mns.limits import SWEEP_GRAIN_MS, SWEEP_PAUSE_MS, SWEEP_ROWS
-from emulator.services.mns.queues.live_queues import LiveQueue, Registry
+from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
 from emulator.services.mns.queues.model import Message, Queue, QueueId
 from emulator.services.mns.queues.store import QueueStore, Trace
 from emulator.services.mns.queues.visibility import HELD, expiry_bound, is_held, released
-from emulator.services.mns.queues.waiters import Lobby
+from emulator.services.mns.queues.waiters import LongPolls
 from emulator.storage.database import Database
 
 _TIMER = ("mns", "sweep")
 
 
-class Sweeper:
+class Retention:
     """Removes what is over. *removed* is told of each expired message, after it has left the table."""
 
     def __init__(
         self,
-        registry: Registry,
+        registry: QueueRegistry,
         database: Database,
         store: QueueStore,
         timers: Timers,
@@ -140,15 +140,21 @@ class Sweeper:
             self._timers.call_at(self._armed, _TIMER, self._fire)
 
 
-class Contents:
+class ReadyIndex:
     """Adds and removes messages of all queues; owns the sweeping of expired ones."""
 
     def __init__(
-        self, registry: Registry, database: Database, store: QueueStore, lobby: Lobby, timers: Timers, clock: Clock
+        self,
+        registry: QueueRegistry,
+        database: Database,
+        store: QueueStore,
+        waiters: LongPolls,
+        timers: Timers,
+        clock: Clock,
     ) -> None:
         self._store = store
-        self._lobby = lobby
-        self.sweeper = Sweeper(registry, database, store, timers, clock, self._removed)
+        self._waiters = waiters
+        self.retention = Retention(registry, database, store, timers, clock, self._removed)
         self._last_seq = store.last_seq()
 
     def next_seq(self) -> int:
@@ -164,15 +170,15 @@ class Contents:
         """Store a new message and return it as stored; in a FIFO queue it may be held behind others of its group."""
         settings = live.queue.settings
         if settings.fifo and message.group_id is not None:
-            self.sweeper.sweep(live, now)  # an expired message holds nobody back
+            self.retention.sweep(live, now)  # an expired message holds nobody back
             if self._store.first_of_group(live.queue.queue_id, message.group_id) is not None:
                 message = message._replace(visible_from=HELD + message.visible_from)
         self._store.add(message)
         live.tally.added(message.priority)
         if message.visible_from > now:
             live.tally.hidden(message.visible_from, now, received=False)
-        self._lobby.visible_at(live.queue.queue_id, message.visible_from, now)
-        self.sweeper.expect(live.queue.queue_id, message.enqueued_at + settings.retention_s * SECOND)
+        self._waiters.visible_at(live.queue.queue_id, message.visible_from, now)
+        self.retention.expect(live.queue.queue_id, message.enqueued_at + settings.retention_s * SECOND)
         return message
 
     def remove(self, live: LiveQueue, trace: Trace, now: Millis) -> None:
@@ -192,4 +198,4 @@ class Contents:
             visible_from = released(message.visible_from, now)
             # same revision: the handle of a delayed send stays good
             self._store.reschedule(message.seq, visible_from, message.revision)
-            self._lobby.visible_at(queue_id, visible_from, now)
+            self._waiters.visible_at(queue_id, visible_from, now)

@@ -1,27 +1,21 @@
 """What the service asks of its storage, in words of queues and messages."""
 
-import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import fields
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.mns.queues.model import (
+    QUEUE,
     AccountAttributes,
-    DeadLetterPolicy,
-    Encryption,
     Message,
     Queue,
     QueueId,
     QueueSettings,
-    RateLimit,
 )
 from emulator.services.mns.queues.visibility import HELD
 from emulator.storage.database import Database
-from emulator.storage.migrations import Schema
 
 
 class Trace(NamedTuple):
@@ -55,18 +49,14 @@ class NotStored(Exception):
     """A message could not be written (disk full, ...); nothing of it was."""
 
 
-SCHEMA = Schema("mns", Path(__file__).parents[1] / "schema")
-
-_SETTINGS = (
-    "delay_s, maximum_message_size, retention_s, visibility_timeout_s, polling_wait_s, logging_enabled, fifo, "
-    "dead_letter, rate_limit, encryption, tags"
-)
-_QUEUE = f"SELECT id, account, region, name, created_at, modified_at, {_SETTINGS} FROM mns_queues"  # noqa: S608 - constants
+_QUEUE = f"SELECT id, account, region, name, created_at, modified_at, {QUEUE.columns} FROM mns_queues"  # noqa: S608 - constants
 _ADD_QUEUE = (
-    f"INSERT INTO mns_queues (account, region, name, created_at, modified_at, {_SETTINGS}) "  # noqa: S608 - constants
-    f"VALUES ({', '.join('?' * 16)})"
+    f"INSERT INTO mns_queues (account, region, name, created_at, modified_at, {QUEUE.columns}) "  # noqa: S608 - constants
+    f"VALUES ({', '.join('?' * (5 + len(QUEUE.stored)))})"
 )
-_PUT_QUEUE = f"UPDATE mns_queues SET (modified_at, {_SETTINGS}) = ({', '.join('?' * 12)}) WHERE id = ?"  # noqa: S608 - constants
+_PUT_QUEUE = (
+    f"UPDATE mns_queues SET (modified_at, {QUEUE.columns}) = ({', '.join('?' * (1 + len(QUEUE.stored)))}) WHERE id = ?"  # noqa: S608 - constants
+)
 _ABOVE_ALL_NAMES = "\U0010ffff"
 
 _COLUMNS = ", ".join(Message._fields).replace("queue_id", "queue")
@@ -146,7 +136,7 @@ class QueueStore:
 
     def add_queue(self, tenant: Tenant, name: str, settings: QueueSettings, now: Millis) -> Queue:
         """Store a new queue."""
-        values = (tenant.account, tenant.region, name, now, now, *_settings_values(settings))
+        values = (tenant.account, tenant.region, name, now, now, *QUEUE.to_row(settings))
         number = self._database.write(_ADD_QUEUE, values).lastrowid
         if number is None:
             raise LookupError("an insert without a row number")
@@ -156,7 +146,7 @@ class QueueStore:
 
     def put_queue(self, queue: Queue) -> None:
         """Store a queue's changed settings and instant of change."""
-        self._database.write(_PUT_QUEUE, (queue.modified_at, *_settings_values(queue.settings), queue.queue_id))
+        self._database.write(_PUT_QUEUE, (queue.modified_at, *QUEUE.to_row(queue.settings), queue.queue_id))
 
     def remove_queue(self, queue_id: QueueId) -> None:
         """Forget a queue; its messages are left to `purge`."""
@@ -327,44 +317,7 @@ def _queue(row: tuple[Any, ...]) -> Queue:
         queue_id=QueueId(number),
         tenant=Tenant(AccountId(account), Region(region)),
         name=name,
-        settings=_settings(chosen),
+        settings=QUEUE.from_row(chosen),
         created_at=Millis(created_at),
         modified_at=Millis(modified_at),
     )
-
-
-def _settings(chosen: list[Any]) -> QueueSettings:
-    delay_s, size, retention_s, timeout_s, wait_s, logging, fifo, dead_letter, rate_limit, encryption, tags = chosen
-    return QueueSettings(
-        delay_s=delay_s,
-        maximum_message_size=size,
-        retention_s=retention_s,
-        visibility_timeout_s=timeout_s,
-        polling_wait_s=wait_s,
-        logging_enabled=bool(logging),
-        fifo=bool(fifo),
-        dead_letter=DeadLetterPolicy(**json.loads(dead_letter)) if dead_letter else None,
-        rate_limit=RateLimit(**json.loads(rate_limit)) if rate_limit else None,
-        encryption=Encryption(**json.loads(encryption)),
-        tags=tuple((key, value) for key, value in json.loads(tags)),
-    )
-
-
-def _settings_values(settings: QueueSettings) -> tuple[Any, ...]:
-    return (
-        settings.delay_s,
-        settings.maximum_message_size,
-        settings.retention_s,
-        settings.visibility_timeout_s,
-        settings.polling_wait_s,
-        settings.logging_enabled,
-        settings.fifo,
-        _policy_json(settings.dead_letter),
-        _policy_json(settings.rate_limit),
-        _policy_json(settings.encryption),
-        json.dumps(settings.tags),
-    )
-
-
-def _policy_json(policy: DeadLetterPolicy | RateLimit | Encryption | None) -> str | None:
-    return None if policy is None else json.dumps({each.name: getattr(policy, each.name) for each in fields(policy)})

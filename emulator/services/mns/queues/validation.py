@@ -1,4 +1,4 @@
-"""Names and attributes of queues: what is allowed, and whether two sets of attributes are the same."""
+"""What a queue may be called, what its attributes may be, and what a message must be like to be sent: pure checks."""
 
 import re
 from collections.abc import Sequence
@@ -7,38 +7,18 @@ from typing import Any
 
 from emulator.kernel.paging import Range
 from emulator.services.mns import limits
-from emulator.services.mns.errors import (
-    FifoMissingMessageGroupId,
-    InvalidArgument,
-    InvalidQueueName,
-    QueueNameLengthError,
-    SchemaViolation,
-)
+from emulator.services.mns.errors import MnsError, SchemaViolation
 from emulator.services.mns.queues.model import (
+    QUEUE,
+    Change,
     Draft,
+    Properties,
+    PropertyType,
     QueueSettings,
-    SettingsChange,
-    check_system_properties,
-    check_user_properties,
 )
+from emulator.wire.attributes import Resource
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*", re.ASCII)
-
-_RANGES: tuple[tuple[str, str, Range, str], ...] = (
-    ("delay_s", "DelaySeconds", limits.DELAY_S, " seconds"),
-    ("maximum_message_size", "MaximumMessageSize", limits.MESSAGE_SIZE, " bytes"),
-    ("retention_s", "MessageRetentionPeriod", limits.RETENTION_S, " seconds"),
-    ("visibility_timeout_s", "VisibilityTimeout", limits.VISIBILITY_TIMEOUT_S, " seconds"),
-    ("polling_wait_s", "PollingWaitSeconds", limits.POLLING_WAIT_S, " seconds"),
-)
-_COMPARED = (
-    "delay_s",
-    "maximum_message_size",
-    "retention_s",
-    "visibility_timeout_s",
-    "polling_wait_s",
-    "logging_enabled",
-)
 
 
 def check_range(name: str, value: int, allowed: Range, unit: str = "") -> None:
@@ -47,7 +27,7 @@ def check_range(name: str, value: int, allowed: Range, unit: str = "") -> None:
     Raises: InvalidArgument.
     """
     if not allowed.low <= value <= allowed.high:
-        raise InvalidArgument(name=name, low=allowed.low, high=allowed.high, unit=unit)
+        raise MnsError("InvalidArgument", name=name, low=allowed.low, high=allowed.high, unit=unit)
 
 
 def check_queue_name(name: str, profile: limits.Profile) -> None:
@@ -57,40 +37,43 @@ def check_queue_name(name: str, profile: limits.Profile) -> None:
     Source: CreateQueue page; that a digit may come first is said there and denied by the error's own text.
     """
     if len(name) > profile.queue_name_length:
-        raise QueueNameLengthError
+        raise MnsError("QueueNameLengthError")
     if _NAME.fullmatch(name) is None:
-        raise InvalidQueueName
+        raise MnsError("InvalidQueueName")
 
 
-def check_settings(change: SettingsChange, queue_name: str) -> None:
+def check_settings(change: Change, queue_name: str) -> None:
     """Check the attributes a request names.
+
+    Raises: InvalidArgument. Source: CreateQueue.
+    """
+    check_ranges(QUEUE, change)
+    policy = change.get("dead_letter")
+    if policy is not None and policy.enabled and policy.target in {"", queue_name}:
+        raise MnsError("InvalidArgument", "The value of DeadLetterTargetQueue should be the name of another queue.")
+
+
+def check_ranges(resource: Resource[Any], change: Change) -> None:
+    """Check the numbers a request names against the table of the resource.
 
     Raises: InvalidArgument.
     """
-    named: dict[str, Any] = dict(change)
-    for field, element, allowed, unit in _RANGES:
-        if field in named:
-            check_range(element, named[field], allowed, unit)
-    policy = change.get("dead_letter")
-    if policy is not None:
-        check_range("MaxReceiveCount", policy.max_receives, limits.MAX_RECEIVES)
-        if policy.enabled and policy.target in {"", queue_name}:
-            raise InvalidArgument("The value of DeadLetterTargetQueue should be the name of another queue.")
+    for name, allowed, unit in resource.out_of_range(change):
+        raise MnsError("InvalidArgument", name=name, low=allowed.low, high=allowed.high, unit=unit)
 
 
-def applied(settings: QueueSettings, change: SettingsChange) -> QueueSettings:
-    """Return *settings* with what the request names."""
-    return replace(settings, **change)
+def same_settings(resource: Resource[Any], existing: Any, change: Change) -> bool:
+    """Whether creating a resource again with *change* names what exists.
 
-
-def same_settings(existing: QueueSettings, change: SettingsChange) -> bool:
-    """Tell whether creating a queue again with *change* asks for what exists.
-
-    The six attributes of the XML API count with their defaults filled in; the others count when they are named, so that
+    The attributes of the XML API count with their defaults filled in; the others count when they are named, so that
     either API can create again what the other has made. Source: assumed; one observed exchange fits.
     """
-    wanted = applied(QueueSettings(), change)
-    return all(getattr(existing, field) == getattr(wanted, field) for field in {*_COMPARED, *change})
+    wanted = replace(resource.settings(), **change)
+    compared = {each.field for each in resource.of_form("xml")} | change.keys()
+    return all(getattr(existing, field) == getattr(wanted, field) for field in compared)
+
+
+# --- messages ----------------------------------------------------------------------------------------------------
 
 
 def check_draft(draft: Draft, settings: QueueSettings, profile: limits.Profile) -> int:
@@ -103,15 +86,15 @@ def check_draft(draft: Draft, settings: QueueSettings, profile: limits.Profile) 
         raise SchemaViolation(name="MessageBody")
     size = len(draft.body) if draft.body.isascii() else len(draft.body.encode())
     if size > settings.maximum_message_size:
-        raise InvalidArgument(name="MessageBody", low=1, high=settings.maximum_message_size, unit=" bytes")
+        raise MnsError("InvalidArgument", name="MessageBody", low=1, high=settings.maximum_message_size, unit=" bytes")
     if draft.delay_s is not None:
         check_range("DelaySeconds", draft.delay_s, limits.DELAY_S, " seconds")
     if draft.priority is not None and not (draft.priority == 0 and profile.zero_priority_is_default):
         check_range("Priority", draft.priority, limits.PRIORITY)
     if draft.group_id is not None and len(draft.group_id) > limits.GROUP_ID_LENGTH:
-        raise InvalidArgument(name="MessageGroupId", low=1, high=limits.GROUP_ID_LENGTH, unit=" characters")
+        raise MnsError("InvalidArgument", name="MessageGroupId", low=1, high=limits.GROUP_ID_LENGTH, unit=" characters")
     if settings.fifo and not draft.group_id:
-        raise FifoMissingMessageGroupId
+        raise MnsError("FifoMissingMessageGroupId")
     if draft.user_properties:
         check_user_properties(draft.user_properties)
     if draft.system_properties:
@@ -126,9 +109,51 @@ def check_batch(drafts: Sequence[Draft], settings: QueueSettings, profile: limit
     """
     check_range("Messages", len(drafts), limits.BATCH)
     if sum(check_draft(draft, settings, profile) for draft in drafts) > limits.BATCH_BYTES:
-        raise InvalidArgument(name="Messages", low=1, high=limits.BATCH_BYTES, unit=" bytes")
+        raise MnsError("InvalidArgument", name="Messages", low=1, high=limits.BATCH_BYTES, unit=" bytes")
 
 
 def priority_of(draft: Draft) -> int:
     """Return the priority a message gets."""
     return draft.priority or limits.PRIORITY.default
+
+
+# --- properties --------------------------------------------------------------------------------------------------
+
+_TYPES = frozenset(kind.value for kind in PropertyType)
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+
+
+def check_user_properties(properties: Properties) -> None:
+    """Check the properties a sender chose.
+
+    Raises: InvalidArgument. Source: numbers from a client citing the limits page; the code is assumed.
+    """
+    if len(properties) > limits.USER_PROPERTIES:
+        raise MnsError("InvalidArgument", name="UserProperties", low=0, high=limits.USER_PROPERTIES, unit="")
+    for name, value, kind in properties:
+        if not 1 <= len(name) <= limits.PROPERTY_NAME_LENGTH:
+            raise MnsError("InvalidArgument", name="Name", low=1, high=limits.PROPERTY_NAME_LENGTH, unit=" characters")
+        if len(value) > limits.PROPERTY_VALUE_LENGTH:
+            raise MnsError(
+                "InvalidArgument", name="Value", low=0, high=limits.PROPERTY_VALUE_LENGTH, unit=" characters"
+            )
+        if kind not in _TYPES:
+            raise SchemaViolation(name="Type")
+        wrong_number = kind == PropertyType.NUMBER.value and _NUMBER.fullmatch(value.strip()) is None
+        wrong_boolean = kind == PropertyType.BOOLEAN.value and value.strip().lower() not in {"true", "false"}
+        if wrong_number or wrong_boolean:
+            raise SchemaViolation(name="Value")
+
+
+def check_system_properties(properties: Properties) -> None:
+    """Check system properties.
+
+    Raises: SchemaViolation for one that is no text; InvalidArgument for a value that is too long.
+    """
+    for _, value, kind in properties:
+        if kind != PropertyType.STRING.value:
+            raise SchemaViolation(name="Type")
+        if len(value) > limits.PROPERTY_VALUE_LENGTH:
+            raise MnsError(
+                "InvalidArgument", name="Value", low=0, high=limits.PROPERTY_VALUE_LENGTH, unit=" characters"
+            )

@@ -46,9 +46,10 @@ class _Parked:
 
 
 class _Room:
-    __slots__ = ("armed", "deadlines", "parked", "wake_at", "waking")
+    __slots__ = ("armed", "deadlines", "parked", "source", "wake_at", "waking")
 
-    def __init__(self) -> None:
+    def __init__(self, source: Source) -> None:
+        self.source = source
         self.parked: dict[int, _Parked] = {}  # by ticket, in order of arrival
         self.deadlines: list[tuple[Millis, int]] = []
         self.wake_at: Millis | None = None
@@ -56,29 +57,26 @@ class _Room:
         self.waking = False
 
 
-class Lobby:
-    """The parked receivers of all queues. `connect` it to its source before use."""
+class LongPolls:
+    """The parked receivers of all queues."""
 
     def __init__(self, database: Database, timers: Timers, clock: Clock) -> None:
         self._database = database
         self._timers = timers
         self._clock = clock
-        self._source: Source | None = None
         self._rooms: dict[QueueId, _Room] = {}
         self._last_ticket = 0
         database.on_rollback(self._wake_all)
-
-    def connect(self, source: Source) -> None:
-        """Take messages from *source* from now on."""
-        self._source = source
 
     def __len__(self) -> int:
         return sum(len(room.parked) for room in self._rooms.values())
 
     # --- coming and going ------------------------------------------------------------------------------------------
 
-    def park(self, queue_id: QueueId, count: int, deadline: Millis, shape: Shape[T]) -> "asyncio.Future[T]":
-        """Wait until *deadline* for up to *count* messages; the future ends with the shaped answer.
+    def park(
+        self, queue_id: QueueId, count: int, deadline: Millis, shape: Shape[T], source: Source
+    ) -> "asyncio.Future[T]":
+        """Wait until *deadline* for up to *count* messages of *source*; the future ends with the shaped answer.
 
         It fails with MessageNotExist at the deadline and with QueueNotExist when the queue is deleted. Cancelling it
         leaves the room.
@@ -87,9 +85,9 @@ class Lobby:
         """
         room = self._rooms.get(queue_id)
         if room is None:
-            room = self._rooms[queue_id] = _Room()
+            room = self._rooms[queue_id] = _Room(source)
         if not room.parked:
-            room.wake_at = self._the_source().next_visible(queue_id, self._clock.now())
+            room.wake_at = source.next_visible(queue_id, self._clock.now())
         elif len(room.parked) >= PARKED_POLLS:
             raise MessageNotExist
         self._last_ticket += 1
@@ -161,7 +159,7 @@ class Lobby:
         self._arm(queue_id, room)
 
     def _serve(self, queue_id: QueueId, room: _Room, now: Millis) -> None:
-        source = self._the_source()
+        source = room.source
         while room.parked:
             ticket, parked = next(iter(room.parked.items()))
             if not parked.future.done():
@@ -203,11 +201,6 @@ class Lobby:
         if first != room.armed:
             room.armed = first
             self._timers.call_at(first, _key(queue_id), partial(self._fire, queue_id))
-
-    def _the_source(self) -> Source:
-        if self._source is None:
-            raise LookupError("the lobby is not connected")
-        return self._source
 
 
 def _key(queue_id: QueueId) -> tuple[str, str, int]:

@@ -2,15 +2,17 @@
 
 import json
 import logging
+from collections.abc import Callable
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.limits import OUTBOX
 from emulator.services.mns.ports import FunctionInvoker, FunctionRefused
+from emulator.services.mns.queues.live_queues import LiveQueue
+from emulator.services.mns.queues.messages import Messages
 from emulator.services.mns.queues.model import Draft, Properties, Property
 from emulator.services.mns.queues.store import NotStored
-from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.endpoints import (
     FunctionEndpoint,
     HttpEndpoint,
@@ -105,13 +107,15 @@ class Carrier:
 
     def __init__(
         self,
-        queues: MessageService,
+        find_queue: Callable[[Tenant, str], LiveQueue],
+        messages: Messages,
         outbox: Outbox,
         pusher: Pusher,
         functions: FunctionInvoker | None,
         clock: Clock,
     ) -> None:
-        self._queues = queues
+        self._find_queue = find_queue
+        self._messages = messages
         self._outbox = outbox
         self._pusher = pusher
         self._functions = functions
@@ -172,7 +176,7 @@ class Carrier:
             system_properties=system,
         )
         try:
-            receipt = self._queues.messages.send(self._queues.find(subscription.tenant, queue), draft)
+            receipt = self._messages.send(self._find_queue(subscription.tenant, queue), draft)
         except MnsError as error:
             return Outcome(delivered=False, detail=str(error))
         except NotStored as error:

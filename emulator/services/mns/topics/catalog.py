@@ -1,4 +1,4 @@
-"""Topics: created, changed, looked at, listed, deleted."""
+"""Topics and subscriptions: created, changed, viewed, listed, deleted."""
 
 import re
 from collections.abc import Callable
@@ -8,40 +8,26 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.mns import limits
-from emulator.services.mns.errors import (
-    EndpointInvalid,
-    InvalidArgument,
-    QueueNotExist,
-    SubscriptionAlreadyExist,
-    SubscriptionNameInvalid,
-    SubscriptionNameLengthError,
-    SubscriptionNumExceededLimit,
-    TopicAlreadyExist,
-    TopicNameInvalid,
-    TopicNameLengthError,
-    TopicNotExist,
-)
+from emulator.services.mns.errors import MnsError, QueueNotExist, TopicNotExist
 from emulator.services.mns.limits import SUBSCRIPTION_NAME_LENGTH, SUBSCRIPTIONS, TAG_LENGTH
-from emulator.services.mns.queues.validation import check_range
-from emulator.services.mns.service import MessageService
+from emulator.services.mns.queues.live_queues import QueueRegistry
+from emulator.services.mns.queues.model import Change
+from emulator.services.mns.queues.validation import check_range, check_ranges, same_settings
 from emulator.services.mns.topics.endpoints import QueueEndpoint, read_endpoint
 from emulator.services.mns.topics.live_topics import LiveTopic, TopicRegistry
 from emulator.services.mns.topics.model import (
+    Change,
     Subscription,
-    SubscriptionChange,
     SubscriptionDeadLetters,
     SubscriptionId,
     SubscriptionSettings,
     Topic,
-    TopicChange,
     TopicSettings,
     TopicView,
 )
 from emulator.services.mns.topics.store import TopicStore
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*", re.ASCII)
-
-_COMPARED = ("maximum_message_size", "logging_enabled")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*", re.ASCII)
 
 
 class Topics:
@@ -79,7 +65,7 @@ class Topics:
         part = cut(found, wanted, lambda topic: topic.name)
         return Page([self._view(self._registry.find(tenant, item.name)) for item in part.items], part.next_marker)
 
-    def create(self, tenant: Tenant, name: str, change: TopicChange) -> bool:
+    def create(self, tenant: Tenant, name: str, change: Change) -> bool:
         """Create a topic; tell whether it is new (False: it existed with the same attributes).
 
         The attributes of the XML API are compared with their defaults filled in, the others when they are named.
@@ -87,23 +73,22 @@ class Topics:
         Raises: TopicNameInvalid, TopicNameLengthError, InvalidArgument, TopicAlreadyExist.
         """
         self._check_name(name)
-        _check(change)
-        wanted = replace(TopicSettings(), **change)
+        check_ranges(TOPIC, change)
         existing = self._store.topic(tenant, name)
         if existing is None:
-            self._registry.keep(self._store.add_topic(tenant, name, wanted, self._clock.now()))
+            self._registry.keep(self._store.add_topic(tenant, name, TopicSettings(**change), self._clock.now()))
             return True
-        if any(getattr(existing.settings, key) != getattr(wanted, key) for key in {*_COMPARED, *change}):
-            raise TopicAlreadyExist
+        if not same_settings(TOPIC, existing.settings, change):
+            raise MnsError("TopicAlreadyExist")
         return False
 
-    def change(self, tenant: Tenant, name: str, change: TopicChange) -> None:
+    def change(self, tenant: Tenant, name: str, change: Change) -> None:
         """Change the attributes a request names.
 
         Raises: TopicNotExist, InvalidArgument.
         """
         live = self._registry.find(tenant, name)
-        _check(change)
+        check_ranges(TOPIC, change)
         changed = replace(live.topic, settings=replace(live.topic.settings, **change), modified_at=self._clock.now())
         self._store.put_topic(changed)
         live.topic = changed
@@ -129,18 +114,9 @@ class Topics:
 
     def _check_name(self, name: str) -> None:
         if len(name) > self._profile.queue_name_length:  # topics and queues have the same limit
-            raise TopicNameLengthError
-        if NAME.fullmatch(name) is None:
-            raise TopicNameInvalid
-
-
-def _check(change: TopicChange) -> None:
-    if "maximum_message_size" in change:
-        check_range("MaximumMessageSize", change["maximum_message_size"], limits.MESSAGE_SIZE, " bytes")
-
-
-_COMPARED_subscriptions = ("endpoint", "filter_tag", "strategy", "content_format")
-_COMPARED_WHEN_NAMED = ("dead_letters", "rate_limit", "extras")
+            raise MnsError("TopicNameLengthError")
+        if _NAME.fullmatch(name) is None:
+            raise MnsError("TopicNameInvalid")
 
 
 class Subscriptions:
@@ -150,7 +126,7 @@ class Subscriptions:
         self,
         registry: TopicRegistry,
         store: TopicStore,
-        queues: MessageService,
+        queues: QueueRegistry,
         clock: Clock,
         changed: Callable[[Subscription], None],
         unsubscribed: Callable[[SubscriptionId], None],
@@ -204,16 +180,16 @@ class Subscriptions:
         existing = live.subscriptions.get(name)
         if existing is not None:
             if not _same(existing.settings, settings):
-                raise SubscriptionAlreadyExist
+                raise MnsError("SubscriptionAlreadyExist")
             return False
         if len(live.subscriptions) >= SUBSCRIPTIONS:
-            raise SubscriptionNumExceededLimit(high=SUBSCRIPTIONS)
+            raise MnsError("SubscriptionNumExceededLimit", high=SUBSCRIPTIONS)
         made = self._store.add_subscription(live.topic, name, settings, self._clock.now())
         live.subscriptions[name] = made
         self._changed(made)
         return True
 
-    def change(self, tenant: Tenant, topic: str, name: str, change: SubscriptionChange) -> None:
+    def change(self, tenant: Tenant, topic: str, name: str, change: Change) -> None:
         """Change the attributes a request names; a new strategy counts from the next failure on.
 
         Raises: TopicNotExist, SubscriptionNotExist, InvalidArgument.
@@ -256,19 +232,19 @@ class Subscriptions:
         except QueueNotExist:
             return
         if queue.settings.maximum_message_size < topic.settings.maximum_message_size:
-            raise EndpointInvalid("The MaximumMessageSize of the queue is smaller than that of the topic.")
+            raise MnsError("EndpointInvalid", "The MaximumMessageSize of the queue is smaller than that of the topic.")
 
 
 def _check_name(name: str) -> None:
     if len(name) > SUBSCRIPTION_NAME_LENGTH:
-        raise SubscriptionNameLengthError(high=SUBSCRIPTION_NAME_LENGTH)
-    if NAME.fullmatch(name) is None:
-        raise SubscriptionNameInvalid
+        raise MnsError("SubscriptionNameLengthError", high=SUBSCRIPTION_NAME_LENGTH)
+    if _NAME.fullmatch(name) is None:
+        raise MnsError("SubscriptionNameInvalid")
 
 
 def _check_tag(tag: str | None) -> None:
     if tag is not None and len(tag) > TAG_LENGTH:
-        raise InvalidArgument(name="FilterTag", low=1, high=TAG_LENGTH, unit=" characters")
+        raise MnsError("InvalidArgument", name="FilterTag", low=1, high=TAG_LENGTH, unit=" characters")
 
 
 def _check_dead_letters(policy: SubscriptionDeadLetters | None, endpoint: str) -> None:
@@ -276,11 +252,14 @@ def _check_dead_letters(policy: SubscriptionDeadLetters | None, endpoint: str) -
         return
     own = read_endpoint(endpoint)
     if not policy.target or (isinstance(own, QueueEndpoint) and own.queue == policy.target):
-        raise InvalidArgument("The value of DeadLetterTargetQueue should be the name of another queue.")
+        raise MnsError("InvalidArgument", "The value of DeadLetterTargetQueue should be the name of another queue.")
 
 
 def _same(existing: SubscriptionSettings, wanted: SubscriptionSettings) -> bool:
     """Compare what the XML API knows, and the rest where the request names it, so that either API can repeat a call."""
-    return all(getattr(existing, key) == getattr(wanted, key) for key in _COMPARED_subscriptions) and all(
-        getattr(existing, key) == getattr(wanted, key) for key in _COMPARED_WHEN_NAMED if getattr(wanted, key)
+    always = {each.field for each in SUBSCRIPTION.of_form("xml")}
+    return all(
+        getattr(existing, each.field) == getattr(wanted, each.field)
+        for each in SUBSCRIPTION.stored
+        if each.field in always or getattr(wanted, each.field)
     )

@@ -100,16 +100,20 @@ class Courier:
 
     async def close(self) -> None:
         """Break off what is under way; its rows stay as they are."""
-        self._stop()
+        self.stop()
         await self._tasks.close()
 
-    async def reset(self) -> None:
-        """Forget lanes and history; the rows are somebody else's to remove."""
-        await self.close()
+    def reset(self) -> None:
+        """Break off what is under way and forget it; the rows are removed by the caller."""
+        for lane in self._lanes.values():
+            for task in lane.under_way.values():
+                task.cancel()
+        self.stop()
         self._history.clear()
         self._closed = False
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Start no more attempts."""
         self._closed = True
         for subscription_id in list(self._lanes):
             self._timers.cancel(_timer(subscription_id))
@@ -323,10 +327,10 @@ def _timer(subscription_id: SubscriptionId) -> tuple[str, SubscriptionId]:
     return ("mns-push", subscription_id)
 
 
-_TIMER = ("mns", "remains")
+_TIMER = ("mns", "purge")
 
 
-class Remains:
+class Purge:
     """Removes the deliveries of deleted subscriptions; a crash on the way only delays that."""
 
     def __init__(self, registry: TopicRegistry, store: TopicStore, timers: Timers, clock: Clock) -> None:

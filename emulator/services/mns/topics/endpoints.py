@@ -14,7 +14,7 @@ from emulator.http.answer import Unsendable
 from emulator.http.client_connection import split_url
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
-from emulator.services.mns.errors import EndpointInvalid
+from emulator.services.mns.errors import MnsError
 from emulator.services.mns.limits import ENDPOINT_LENGTH
 from emulator.services.mns.topics.model import OutboxKind
 
@@ -77,7 +77,7 @@ def read_endpoint(text: str) -> Endpoint:
     Raises: EndpointInvalid.
     """
     if len(text) > ENDPOINT_LENGTH:
-        raise EndpointInvalid
+        raise MnsError("EndpointInvalid")
     if text[:8].lower().startswith(("http://", "https://")):
         return HttpEndpoint(_push_url(text))
     if match := _QUEUE.fullmatch(text):
@@ -87,7 +87,7 @@ def read_endpoint(text: str) -> Endpoint:
             return OutboxEndpoint(kind, match[1])
     if _FUNCTION.fullmatch(text):
         return FunctionEndpoint(text)
-    raise EndpointInvalid
+    raise MnsError("EndpointInvalid")
 
 
 def kind_of(text: str) -> str:
@@ -112,11 +112,11 @@ def queue_endpoint(tenant: Tenant, queue: str) -> str:
 
 def _push_url(text: str) -> str:
     if not text.isprintable() or " " in text:
-        raise EndpointInvalid
+        raise MnsError("EndpointInvalid")
     try:
         split_url(text)
         parts = urlsplit(text)
     except (Unsendable, ValueError):
-        raise EndpointInvalid from None
+        raise MnsError("EndpointInvalid") from None
     path = parts.path or DEFAULT_PATH
     return f"{parts.scheme.lower()}://{parts.netloc}{path}" + (f"?{parts.query}" if parts.query else "")

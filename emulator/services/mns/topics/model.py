@@ -1,14 +1,26 @@
-"""What topics, subscriptions and deliveries are made of: plain values, no rules."""
+"""Topics, subscriptions, their attributes, and deliveries: values, no rules."""
 
 from dataclasses import field
 from enum import Enum
-from typing import Literal, NewType, TypedDict
+from typing import Literal, NewType
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.mns import limits
-from emulator.services.mns.queues.model import Encryption, Properties, RateLimit
+from emulator.services.mns.queues.model import (
+    DEAD_LETTER_TARGET,
+    ENABLED,
+    ENCRYPTION,
+    LOGGING,
+    RATE_LIMIT,
+    TAGS,
+    TYPES,
+    Encryption,
+    Properties,
+    RateLimit,
+)
+from emulator.wire.attributes import Attribute, Resource
 
 TopicId = NewType("TopicId", int)
 SubscriptionId = NewType("SubscriptionId", int)
@@ -42,23 +54,13 @@ class ContentFormat(Enum):
 
 @frozen
 class TopicSettings:
-    """What a caller can choose about a topic. The first two are the attributes of the XML API."""
+    """What a caller can choose about a topic; the attributes are described in `TOPIC`."""
 
     maximum_message_size: int = limits.MESSAGE_SIZE.default
     logging_enabled: bool = False
     fifo: bool = False
     encryption: Encryption = field(default_factory=Encryption)
     tags: tuple[tuple[str, str], ...] = ()
-
-
-class TopicChange(TypedDict, total=False):
-    """The settings a request names; what is absent stays, or takes its default in a new topic."""
-
-    maximum_message_size: int
-    logging_enabled: bool
-    fifo: bool
-    encryption: Encryption
-    tags: tuple[tuple[str, str], ...]
 
 
 @frozen
@@ -88,16 +90,16 @@ class TopicView:
 class SubscriptionDeadLetters:
     """Where a message goes when its last retry has failed."""
 
-    enabled: bool
-    target: str
+    enabled: bool = False
+    target: str = ""
 
 
 @frozen
 class SubscriptionSettings:
     """What a caller can choose about a subscription.
 
-    The first four are the attributes of the XML API. ``extras`` keeps what only the management API knows and nothing
-    here acts upon, by its name there; ``DmAttributes`` fill in what a mail's message leaves open.
+    The attributes are described in `SUBSCRIPTION`. ``extras`` keeps what only the management API knows and nothing here
+    acts upon, by its name there; ``DmAttributes`` fill in what a mail's message leaves open.
     """
 
     endpoint: str
@@ -107,16 +109,6 @@ class SubscriptionSettings:
     dead_letters: SubscriptionDeadLetters | None = None
     rate_limit: RateLimit | None = None
     extras: dict[str, str] = field(default_factory=dict)
-
-
-class SubscriptionChange(TypedDict, total=False):
-    """What can be changed about a subscription; what is absent stays."""
-
-    filter_tag: str | None
-    strategy: NotifyStrategy
-    dead_letters: SubscriptionDeadLetters | None
-    rate_limit: RateLimit | None
-    extras: dict[str, str]
 
 
 @frozen
@@ -131,6 +123,71 @@ class Subscription:
     settings: SubscriptionSettings
     created_at: Millis
     modified_at: Millis
+
+
+# --- attributes --------------------------------------------------------------------------------------------------
+
+_SIZE = {"rpc": "MaxMessageSize", "reply": "MaxMessageSize"}
+
+TOPIC = Resource(
+    "Topic",
+    TopicSettings,
+    (
+        Attribute("TopicName", only=("xml", "reply"), shown=lambda view: view.topic.name),
+        Attribute(
+            "TopicType", "fifo", bool, words=TYPES, fixed=True, only=("rpc", "reply", "file"),
+            source="CreateTopic (2022-01-19)",
+        ),
+        Attribute("TopicUrl", only=("reply",), shown=lambda view: _url(view.topic, "")),
+        Attribute("TopicInnerUrl", only=("reply",), shown=lambda view: _url(view.topic, "-internal")),
+        Attribute("CreateTime", kind=int, only=("xml", "reply"), shown=lambda view: view.topic.created_at // 1000),
+        Attribute("LastModifyTime", kind=int, only=("xml", "reply"), shown=lambda view: view.topic.modified_at // 1000),
+        Attribute(
+            "MaximumMessageSize", "maximum_message_size", int, limits.MESSAGE_SIZE, " bytes", names=_SIZE,
+            source="CreateTopic",
+        ),
+        Attribute(
+            "MessageRetentionPeriod", kind=int, only=("xml", "reply"), shown=lambda view: limits.TOPIC_RETENTION_S
+        ),
+        Attribute("MessageCount", kind=int, only=("xml", "reply"), shown=lambda view: view.message_count),
+        LOGGING,
+        Attribute(
+            "EncryptionEnabled", kind=bool, only=("reply",), shown=lambda view: view.topic.settings.encryption.enabled
+        ),
+        ENCRYPTION,
+        TAGS,
+    ),
+)  # fmt: skip
+
+_SHOWN = ("xml", "reply")
+
+SUBSCRIPTION = Resource(
+    "Subscription",
+    SubscriptionSettings,
+    (
+        Attribute("TopicOwner", only=_SHOWN, shown=lambda view: view.tenant.account),
+        Attribute("TopicName", only=_SHOWN, shown=lambda view: view.topic_name),
+        Attribute("Subscriber", only=("xml",), shown=lambda view: view.tenant.account),
+        Attribute("SubscriptionName", only=_SHOWN, shown=lambda view: view.name),
+        Attribute("Endpoint", "endpoint", fixed=True, source="Subscribe"),
+        Attribute("FilterTag", "filter_tag", names={"rpc": "MessageTag"}, absent="", source="Subscribe"),
+        Attribute("NotifyStrategy", "strategy", NotifyStrategy, source="Subscribe, NotifyStrategy"),
+        Attribute("NotifyContentFormat", "content_format", ContentFormat, fixed=True, source="Subscribe"),
+        Attribute("CreateTime", kind=int, only=_SHOWN, shown=lambda view: view.created_at // 1000),
+        Attribute("LastModifyTime", kind=int, only=_SHOWN, shown=lambda view: view.modified_at // 1000),
+        Attribute(
+            "DlqPolicy", "dead_letters", SubscriptionDeadLetters, only=("rpc", "reply", "file"),
+            absent={"Enabled": False}, members=(ENABLED, DEAD_LETTER_TARGET), source="Subscribe (2022-01-19)",
+        ),
+        RATE_LIMIT,
+        Attribute("Extras", "extras", dict, only=("column",)),
+    ),
+)  # fmt: skip
+
+
+def _url(topic: Topic, network: str) -> str:
+    """Return the address a topic would have in the cloud."""
+    return f"http://{topic.tenant.account}.mns.{topic.tenant.region}{network}.aliyuncs.com/topics/{topic.name}"
 
 
 # --- messages and their deliveries -------------------------------------------------------------------------------

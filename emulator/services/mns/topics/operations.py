@@ -1,10 +1,9 @@
-"""Operations on topics, subscriptions and published messages."""
+"""Operations of the XML API on topics, subscriptions and published messages."""
 
-from collections.abc import Mapping
-
-from emulator.services.mns.codec import Call, Handler, read_query_int
-from emulator.services.mns.queues.codec import read_marker, render_receipt
-from emulator.services.mns.topic_service import TopicService
+from emulator.http.message import Response
+from emulator.services.mns.codec import base_url, read_listing, respond
+from emulator.services.mns.queues.codec import render_receipt
+from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.codec import (
     read_publish,
     read_subscription,
@@ -15,99 +14,123 @@ from emulator.services.mns.topics.codec import (
     render_topic,
     render_topics,
 )
-from emulator.wire.request import Answer
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+
+# --- topics ------------------------------------------------------------------------------------------------------
 
 
-class TopicApi:
-    """Handlers that parse, call the service and render."""
+@operation("CreateTopic", "PUT /topics/{topic}")
+def create_topic(service: MessageService, call: OperationRequest) -> Response:
+    """Create a topic: 201 with its URL, 204 when one with the same attributes exists.
 
-    def __init__(self, service: TopicService) -> None:
-        self._service = service
-        self._topics = service.topics
-        self._subscriptions = service.subscriptions
-        self.operations: Mapping[str, Handler] = {
-            "CreateTopic": self._create,
-            "SetTopicAttributes": self._set_attributes,
-            "GetTopicAttributes": self._get_attributes,
-            "DeleteTopic": self._delete,
-            "ListTopic": self._list,
-            "PublishMessage": self._publish,
-            "Subscribe": self._subscribe,
-            "SetSubscriptionAttributes": self._set_subscription,
-            "GetSubscriptionAttributes": self._get_subscription,
-            "Unsubscribe": self._unsubscribe,
-            "ListSubscriptionByTopic": self._list_subscriptions,
-        }
-
-    # --- topics --------------------------------------------------------------------------------------------------
-
-    def _create(self, call: Call) -> Answer:
-        is_new = self._topics.create(call.tenant, call.name, read_topic(call.request.body))
-        # with both statuses: the Python client needs the address of a topic that was there already
-        return call.answer(201 if is_new else 204, location=f"{call.base}/topics/{call.name}")
-
-    def _set_attributes(self, call: Call) -> Answer:
-        self._topics.view(call.tenant, call.name)  # a missing topic is complained about before the body
-        self._topics.change(call.tenant, call.name, read_topic(call.request.body))
-        return call.answer(204)
-
-    def _get_attributes(self, call: Call) -> Answer:
-        return call.answer(200, render_topic(self._topics.view(call.tenant, call.name)))
-
-    def _delete(self, call: Call) -> Answer:
-        self._topics.delete(call.tenant, call.name)
-        return call.answer(204)
-
-    def _list(self, call: Call) -> Answer:
-        prefix, start, limit, with_meta = _list_headers(call)
-        page = self._topics.page(call.tenant, prefix=prefix, start=start, limit=limit)
-        return call.answer(200, render_topics(page.items, base=call.base, with_meta=with_meta, marker=page.next_marker))
-
-    def _publish(self, call: Call) -> Answer:
-        self._topics.view(call.tenant, call.name)
-        receipt = self._service.publish_draft(call.tenant, call.name, read_publish(call.request.body))
-        call.context.about = {"message_id": receipt.message_id}
-        return call.answer(201, render_receipt(receipt))
-
-    # --- subscriptions -------------------------------------------------------------------------------------------
-
-    def _subscribe(self, call: Call) -> Answer:
-        self._topics.view(call.tenant, call.name)
-        settings = read_subscription(call.request.body)
-        is_new = self._subscriptions.create(call.tenant, call.name, call.subscription, settings)
-        location = f"{call.base}/topics/{call.name}/subscriptions/{call.subscription}"
-        return call.answer(201 if is_new else 204, location=location)
-
-    def _set_subscription(self, call: Call) -> Answer:
-        self._subscriptions.get(call.tenant, call.name, call.subscription)
-        change = read_subscription_change(call.request.body)
-        self._subscriptions.change(call.tenant, call.name, call.subscription, change)
-        return call.answer(204)
-
-    def _get_subscription(self, call: Call) -> Answer:
-        found = self._subscriptions.get(call.tenant, call.name, call.subscription)
-        return call.answer(200, render_subscription(found))
-
-    def _unsubscribe(self, call: Call) -> Answer:
-        self._subscriptions.delete(call.tenant, call.name, call.subscription)
-        return call.answer(204)
-
-    def _list_subscriptions(self, call: Call) -> Answer:
-        prefix, start, limit, with_meta = _list_headers(call)
-        page = self._subscriptions.page(call.tenant, call.name, prefix=prefix, start=start, limit=limit)
-        body = render_subscriptions(page.items, base=call.base, with_meta=with_meta, marker=page.next_marker)
-        return call.answer(200, body)
-
-
-def _list_headers(call: Call) -> tuple[str, str, int | None, bool]:
-    """Return prefix, start, limit and whether attributes are wanted.
-
-    Raises: InvalidArgument.
+    Raises: TopicNameInvalid, TopicNameLengthError, InvalidArgument, TopicAlreadyExist, MalformedXML, SchemaViolation.
+    Source: CreateTopic; that 204 carries the URL too, the Python client needs it.
     """
-    number = call.header("x-mns-ret-number")
-    return (
-        call.header("x-mns-prefix"),
-        read_marker(call.header("x-mns-marker")),
-        read_query_int(number, "x-mns-ret-number") if number else None,
-        call.header("x-mns-with-meta").lower() == "true",
-    )
+    name = call.path["topic"]
+    is_new = service.topics.create(call.tenant, name, read_topic(call.http.body))
+    return respond(call, 201 if is_new else 204, location=f"/topics/{name}")
+
+
+@operation("SetTopicAttributes", "PUT /topics/{topic}?metaoverride=true")
+def set_topic_attributes(service: MessageService, call: OperationRequest) -> Response:
+    """Change the attributes of a topic that the body names: 204.
+
+    Raises: TopicNotExist, InvalidArgument, MalformedXML, SchemaViolation. Source: SetTopicAttributes.
+    """
+    tenant, name = call.tenant, call.path["topic"]
+    service.topics.view(tenant, name)  # a missing topic is refused before a bad body
+    service.topics.change(tenant, name, read_topic(call.http.body))
+    return respond(call, 204)
+
+
+@operation("GetTopicAttributes", "GET /topics/{topic}")
+def get_topic_attributes(service: MessageService, call: OperationRequest) -> Response:
+    """Answer the attributes of a topic: 200. Raises: TopicNotExist. Source: GetTopicAttributes."""
+    return respond(call, 200, render_topic(service.topics.view(call.tenant, call.path["topic"])))
+
+
+@operation("DeleteTopic", "DELETE /topics/{topic}")
+def delete_topic(service: MessageService, call: OperationRequest) -> Response:
+    """Delete a topic with its subscriptions: 204, also when it does not exist. Source: DeleteTopic."""
+    service.topics.delete(call.tenant, call.path["topic"])
+    return respond(call, 204)
+
+
+@operation("ListTopic", "GET /topics")
+def list_topics(service: MessageService, call: OperationRequest) -> Response:
+    """Answer a page of topic URLs, on demand with attributes: 200. Raises: InvalidArgument. Source: ListTopic."""
+    prefix, start, limit, with_meta = read_listing(call)
+    page = service.topics.page(call.tenant, prefix=prefix, start=start, limit=limit)
+    return respond(call, 200, render_topics(page, base_url(call.http), with_meta=with_meta))
+
+
+@operation("PublishMessage", "POST /topics/{topic}/messages")
+def publish_message(service: MessageService, call: OperationRequest) -> Response:
+    """Publish a message: 201 with its id and digest.
+
+    Raises: TopicNotExist, MalformedXML, SchemaViolation, InvalidArgument, FifoMissingMessageGroupId.
+    Source: PublishMessage.
+    """
+    tenant, name = call.tenant, call.path["topic"]
+    service.topics.view(tenant, name)
+    receipt = service.publish_draft(tenant, name, read_publish(call.http.body))
+    call.about = {"message_id": receipt.message_id}
+    return respond(call, 201, render_receipt(receipt))
+
+
+# --- subscriptions -----------------------------------------------------------------------------------------------
+
+
+@operation("Subscribe", "PUT /topics/{topic}/subscriptions/{subscription}")
+def subscribe(service: MessageService, call: OperationRequest) -> Response:
+    """Subscribe an endpoint to a topic: 201 with the URL, 204 when the same subscription exists.
+
+    Raises: TopicNotExist, SubscriptionNameInvalid, SubscriptionNameLengthError, InvalidArgument, EndpointInvalid,
+    SubscriptionAlreadyExist, SubscriptionNumExceededLimit, MalformedXML, SchemaViolation. Source: Subscribe.
+    """
+    tenant, topic, name = call.tenant, call.path["topic"], call.path["subscription"]
+    service.topics.view(tenant, topic)
+    is_new = service.subscriptions.create(tenant, topic, name, read_subscription(call.http.body))
+    return respond(call, 201 if is_new else 204, location=f"/topics/{topic}/subscriptions/{name}")
+
+
+@operation("SetSubscriptionAttributes", "PUT /topics/{topic}/subscriptions/{subscription}?metaoverride=true")
+def set_subscription_attributes(service: MessageService, call: OperationRequest) -> Response:
+    """Change the attributes of a subscription that the body names: 204.
+
+    Raises: TopicNotExist, SubscriptionNotExist, InvalidArgument, MalformedXML, SchemaViolation.
+    Source: SetSubscriptionAttributes.
+    """
+    tenant, topic, name = call.tenant, call.path["topic"], call.path["subscription"]
+    service.subscriptions.get(tenant, topic, name)
+    service.subscriptions.change(tenant, topic, name, read_subscription_change(call.http.body))
+    return respond(call, 204)
+
+
+@operation("GetSubscriptionAttributes", "GET /topics/{topic}/subscriptions/{subscription}")
+def get_subscription_attributes(service: MessageService, call: OperationRequest) -> Response:
+    """Answer the attributes of a subscription: 200.
+
+    Raises: TopicNotExist, SubscriptionNotExist. Source: GetSubscriptionAttributes.
+    """
+    subscription = service.subscriptions.get(call.tenant, call.path["topic"], call.path["subscription"])
+    return respond(call, 200, render_subscription(subscription))
+
+
+@operation("Unsubscribe", "DELETE /topics/{topic}/subscriptions/{subscription}")
+def unsubscribe(service: MessageService, call: OperationRequest) -> Response:
+    """End a subscription: 204, also when it does not exist. Source: Unsubscribe."""
+    service.subscriptions.delete(call.tenant, call.path["topic"], call.path["subscription"])
+    return respond(call, 204)
+
+
+@operation("ListSubscriptionByTopic", "GET /topics/{topic}/subscriptions")
+def list_subscriptions(service: MessageService, call: OperationRequest) -> Response:
+    """Answer a page of the subscriptions of a topic, on demand with attributes: 200.
+
+    Raises: TopicNotExist, InvalidArgument. Source: ListSubscriptionByTopic.
+    """
+    prefix, start, limit, with_meta = read_listing(call)
+    page = service.subscriptions.page(call.tenant, call.path["topic"], prefix=prefix, start=start, limit=limit)
+    return respond(call, 200, render_subscriptions(page, base_url(call.http), with_meta=with_meta))

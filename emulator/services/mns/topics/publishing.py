@@ -7,7 +7,7 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.tracing import trace
 from emulator.services.mns import limits
-from emulator.services.mns.errors import InvalidArgument
+from emulator.services.mns.errors import MnsError
 from emulator.services.mns.limits import ATTRIBUTES_BYTES, TAG_LENGTH
 from emulator.services.mns.queues.model import Draft, MessageReceipt, QueueSettings
 from emulator.services.mns.queues.validation import check_draft
@@ -72,8 +72,8 @@ def _check(draft: PublishDraft, settings: TopicSettings, profile: limits.Profile
     allowed = QueueSettings(maximum_message_size=settings.maximum_message_size, fifo=settings.fifo)
     check_draft(as_sent, allowed, profile)
     if draft.tag is not None and len(draft.tag) > TAG_LENGTH:
-        raise InvalidArgument(name="MessageTag", low=1, high=TAG_LENGTH, unit=" characters")
+        raise MnsError("InvalidArgument", name="MessageTag", low=1, high=TAG_LENGTH, unit=" characters")
     if draft.tag and not draft.tag.isprintable():
-        raise InvalidArgument("The value of MessageTag should not contain control characters.")
+        raise MnsError("InvalidArgument", "The value of MessageTag should not contain control characters.")
     if sum(len(name) + len(text.encode()) for name, text in draft.attributes.items()) > ATTRIBUTES_BYTES:
-        raise InvalidArgument(name="MessageAttributes", low=0, high=ATTRIBUTES_BYTES, unit=" bytes")
+        raise MnsError("InvalidArgument", name="MessageAttributes", low=0, high=ATTRIBUTES_BYTES, unit=" bytes")

@@ -2,23 +2,19 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.services.mns.queues.model import Encryption, RateLimit, restored, stored
+from emulator.services.mns.queues.model import restored, stored
 from emulator.services.mns.topics.model import (
-    ContentFormat,
     Delivery,
     DeliveryId,
     DeliveryReport,
-    NotifyStrategy,
     OutboxEntry,
     Publication,
     PublicationId,
     Subscription,
-    SubscriptionDeadLetters,
     SubscriptionId,
     SubscriptionSettings,
     Topic,
@@ -27,12 +23,10 @@ from emulator.services.mns.topics.model import (
 )
 from emulator.storage.database import Database
 
-_TOPIC_SETTINGS = "maximum_message_size, logging_enabled, fifo, encryption, tags"
-_TOPIC = f"SELECT id, account, region, name, created_at, modified_at, {_TOPIC_SETTINGS} FROM mns_topics"  # noqa: S608 - constants
-_CHOSEN = "endpoint, filter_tag, strategy, content_format, dead_letters, rate_limit, extras"
+_TOPIC = f"SELECT id, account, region, name, created_at, modified_at, {TOPIC.columns} FROM mns_topics"  # noqa: S608 - constants
 _SUBSCRIPTION = (
     "SELECT s.id, s.topic, t.account, t.region, t.name, s.name, s.created_at, s.modified_at, "  # noqa: S608 - constants
-    f"s.{_CHOSEN.replace(', ', ', s.')} FROM mns_subscriptions AS s JOIN mns_topics AS t ON t.id = s.topic"
+    f"s.{SUBSCRIPTION.columns.replace(', ', ', s.')} FROM mns_subscriptions AS s JOIN mns_topics AS t ON t.id = s.topic"
 )
 _PUBLICATION = (
     "message_id, body, body_md5, tag, attributes, group_id, user_properties, system_properties, published_at, trace"
@@ -84,9 +78,9 @@ class TopicStore:
     def add_topic(self, tenant: Tenant, name: str, settings: TopicSettings, now: Millis) -> Topic:
         """Store a new topic."""
         number = self._insert(
-            f"INSERT INTO mns_topics (account, region, name, created_at, modified_at, {_TOPIC_SETTINGS}) "  # noqa: S608 - constants
+            f"INSERT INTO mns_topics (account, region, name, created_at, modified_at, {TOPIC.columns}) "  # noqa: S608 - constants
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (tenant.account, tenant.region, name, now, now, *_topic_values(settings)),
+            (tenant.account, tenant.region, name, now, now, *TOPIC.to_row(settings)),
         )
         return Topic(
             topic_id=TopicId(number), tenant=tenant, name=name, settings=settings, created_at=now, modified_at=now
@@ -95,8 +89,8 @@ class TopicStore:
     def put_topic(self, topic: Topic) -> None:
         """Store a topic's changed settings and instant of change."""
         self._database.write(
-            f"UPDATE mns_topics SET (modified_at, {_TOPIC_SETTINGS}) = (?, ?, ?, ?, ?, ?) WHERE id = ?",  # noqa: S608 - constants
-            (topic.modified_at, *_topic_values(topic.settings), topic.topic_id),
+            f"UPDATE mns_topics SET (modified_at, {TOPIC.columns}) = (?, ?, ?, ?, ?, ?) WHERE id = ?",  # noqa: S608 - constants
+            (topic.modified_at, *TOPIC.to_row(topic.settings), topic.topic_id),
         )
 
     def remove_topic(self, topic_id: TopicId) -> None:
@@ -118,9 +112,9 @@ class TopicStore:
     def add_subscription(self, topic: Topic, name: str, settings: SubscriptionSettings, now: Millis) -> Subscription:
         """Store a new subscription."""
         number = self._insert(
-            f"INSERT INTO mns_subscriptions (topic, name, created_at, modified_at, {_CHOSEN}) "  # noqa: S608 - constants
+            f"INSERT INTO mns_subscriptions (topic, name, created_at, modified_at, {SUBSCRIPTION.columns}) "  # noqa: S608 - constants
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (topic.topic_id, name, now, now, *_subscription_values(settings)),
+            (topic.topic_id, name, now, now, *SUBSCRIPTION.to_row(settings)),
         )
         return Subscription(
             subscription_id=SubscriptionId(number),
@@ -136,8 +130,8 @@ class TopicStore:
     def put_subscription(self, subscription: Subscription) -> None:
         """Store a subscription's changed settings and instant of change."""
         self._database.write(
-            f"UPDATE mns_subscriptions SET (modified_at, {_CHOSEN}) = (?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",  # noqa: S608 - constants
-            (subscription.modified_at, *_subscription_values(subscription.settings), subscription.subscription_id),
+            f"UPDATE mns_subscriptions SET (modified_at, {SUBSCRIPTION.columns}) = (?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",  # noqa: S608 - constants
+            (subscription.modified_at, *SUBSCRIPTION.to_row(subscription.settings), subscription.subscription_id),
         )
 
     def remove_subscription(self, subscription_id: SubscriptionId) -> None:
@@ -348,65 +342,28 @@ class TopicStore:
 
 
 def _topic(row: tuple[Any, ...]) -> Topic:
-    number, account, region, name, created_at, modified_at, size, logging, fifo, encryption, tags = row
+    number, account, region, name, created_at, modified_at, *chosen = row
     return Topic(
         topic_id=TopicId(number),
         tenant=Tenant(AccountId(account), Region(region)),
         name=name,
-        settings=TopicSettings(
-            maximum_message_size=size,
-            logging_enabled=bool(logging),
-            fifo=bool(fifo),
-            encryption=Encryption(**json.loads(encryption)),
-            tags=tuple((key, value) for key, value in json.loads(tags)),
-        ),
+        settings=TOPIC.from_row(chosen),
         created_at=Millis(created_at),
         modified_at=Millis(modified_at),
     )
 
 
-def _topic_values(settings: TopicSettings) -> tuple[Any, ...]:
-    return (
-        settings.maximum_message_size,
-        settings.logging_enabled,
-        settings.fifo,
-        _members(settings.encryption),
-        json.dumps(settings.tags),
-    )
-
-
 def _subscription(row: tuple[Any, ...]) -> Subscription:
     number, topic, account, region, topic_name, name, created_at, modified_at, *chosen = row
-    endpoint, filter_tag, strategy, content_format, dead_letters, rate_limit, extras = chosen
     return Subscription(
         subscription_id=SubscriptionId(number),
         topic_id=TopicId(topic),
         tenant=Tenant(AccountId(account), Region(region)),
         topic_name=topic_name,
         name=name,
-        settings=SubscriptionSettings(
-            endpoint=endpoint,
-            filter_tag=filter_tag,
-            strategy=NotifyStrategy(strategy),
-            content_format=ContentFormat(content_format),
-            dead_letters=SubscriptionDeadLetters(**json.loads(dead_letters)) if dead_letters else None,
-            rate_limit=RateLimit(**json.loads(rate_limit)) if rate_limit else None,
-            extras=json.loads(extras),
-        ),
+        settings=SUBSCRIPTION.from_row(chosen),
         created_at=Millis(created_at),
         modified_at=Millis(modified_at),
-    )
-
-
-def _subscription_values(settings: SubscriptionSettings) -> tuple[Any, ...]:
-    return (
-        settings.endpoint,
-        settings.filter_tag,
-        settings.strategy.value,
-        settings.content_format.value,
-        _members(settings.dead_letters),
-        _members(settings.rate_limit),
-        json.dumps(settings.extras),
     )
 
 
@@ -426,7 +383,3 @@ def _publication(content: list[Any]) -> Publication:
         published_at=Millis(published_at),
         trace=trace,
     )
-
-
-def _members(value: Encryption | RateLimit | SubscriptionDeadLetters | None) -> str | None:
-    return None if value is None else json.dumps({each.name: getattr(value, each.name) for each in fields(value)})

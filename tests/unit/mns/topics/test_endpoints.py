@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.services.mns.errors import EndpointInvalid
+from emulator.services.mns.errors import 
 from emulator.services.mns.topics.endpoints import (
     FunctionEndpoint,
     HttpEndpoint,
@@ -55,7 +55,7 @@ def test_every_form_is_read(text, expected):
 )  # fmt: skip
 def test_anything_else_is_refused(text):
     """EndpointInvalid."""
-    with pytest.raises(EndpointInvalid):
+    with pytest.raises(MnsError, match="^EndpointInvalid:"):
         read_endpoint(text)
 
 

@@ -5,7 +5,7 @@ from hashlib import md5
 
 import pytest
 
-from emulator.services.mns.errors import InvalidArgument
+from emulator.services.mns.errors import MnsError
 from emulator.services.mns.topics.model import ContentFormat
 
 
@@ -215,7 +215,7 @@ def test_attributes_that_are_no_object_are_refused(run, attributes):
 
     async def scenario(site):
         site.topic()
-        with pytest.raises(InvalidArgument):
+        with pytest.raises(MnsError, match="^InvalidArgument:"):
             site.publish(attributes=attributes)
 
     run(scenario)
