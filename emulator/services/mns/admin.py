@@ -1,46 +1,57 @@
-"""Figures of queues and topics for those who watch."""
+"""Administration of queues and topics: purging, deliveries, the outbox, the signing certificate, Prometheus metrics."""
 
 from collections.abc import Iterator
 from heapq import nlargest
 from typing import Any, Final
 
+from emulator.http.message import Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.metrics import Family, Sample, gauge, labelled
 from emulator.services.mns.queues.live_queues import LiveQueue
-from emulator.services.mns.service import MessageService
-from emulator.services.mns.topic_service import TopicService
+from emulator.services.mns.service import CERTIFICATE_PAGE, MessageService
 from emulator.services.mns.topics.model import DeliveryReport, OutboxEntry
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
 
 MOST_QUEUES: Final = 200
-"""Queues told apart, those with the most messages; a test run that makes thousands must not swamp the reader."""
+"""Queues shown one by one, those with the most messages; a test run that makes thousands must not swamp the reader."""
 
 
-def mns_figures(queues: MessageService, topics: TopicService, now: Millis) -> Iterator[Family]:
-    """Yield depths of queues that have been used since the start, receivers that wait, and attempts at deliveries."""
-    live = queues.in_use()
-    yield _depths(live, now)
-    yield gauge("localyun_mns_queues_in_use", "Queues used since the start.", len(live))
-    yield gauge("localyun_mns_parked_receivers", "Receivers waiting for a message.", queues.parked)
-    yield gauge("localyun_mns_deliveries_under_way", "Pushes and calls of topics being made.", topics.under_way)
-    attempts = [Sample({"endpoint": kind, "result": result}, number) for (kind, result), number in topics.attempts()]
-    text = "Attempts to deliver a message of a topic, by kind of endpoint and result."
-    yield Family("localyun_mns_delivery_attempts_total", "counter", text, attempts)
-    text = "Deliveries of topics that have ended, by how."
-    yield labelled("localyun_mns_deliveries_total", "counter", text, "state", topics.ended())
+# --- operations --------------------------------------------------------------------------------------------------
 
 
-def _depths(live: list[LiveQueue], now: Millis) -> Family:
-    samples = []
-    for each in nlargest(MOST_QUEUES, live, key=lambda each: each.tally.total):
-        counters = each.tally.counters(now)
-        labels = {"queue": each.queue.name, "region": str(each.queue.tenant.region)}
-        samples += [
-            Sample({**labels, "state": "active"}, counters.active),
-            Sample({**labels, "state": "inactive"}, counters.inactive),
-            Sample({**labels, "state": "delayed"}, counters.delayed),
-        ]
-    text = f"Messages of a queue by state; of the {MOST_QUEUES} fullest queues used since the start."
-    return Family("localyun_mns_messages", "gauge", text, samples)
+@operation("purge-queue", "POST /purge-queue")
+async def purge_queue(service: MessageService, call: OperationRequest) -> dict[str, Any]:
+    """Delete every message of ``queue`` and answer how many there were, as ``deleted``. Raises: QueueNotExist."""
+    return {"deleted": await service.purge(call.tenant, call.parameters["queue"])}
+
+
+@operation("deliveries", "GET /deliveries")
+def deliveries(service: MessageService, call: OperationRequest) -> list[dict[str, Any]]:
+    """Answer at most ``limit`` deliveries to ``subscription`` of ``topic``, pending ones first.
+
+    Raises: TopicNotExist, SubscriptionNotExist.
+    """
+    query = call.query
+    limit = int(query.get("limit", 100))
+    reports = service.list_deliveries(call.tenant, query.get("topic", ""), query.get("subscription", ""), limit)
+    return [delivery_object(each) for each in reports]
+
+
+@operation("outbox", "GET /outbox")
+def outbox(service: MessageService, call: OperationRequest) -> list[dict[str, Any]]:
+    """Answer at most ``limit`` mails and the like that were recorded instead of being sent, newest first."""
+    return [outbox_object(each) for each in service.outbox(call.tenant, int(call.query.get("limit", 100)))]
+
+
+@operation("signing-certificate", f"GET /{CERTIFICATE_PAGE}")
+async def signing_certificate(service: MessageService, call: OperationRequest) -> Response:
+    """Answer the certificate that receivers verify pushes with, as PEM; open to callers without the admin token.
+
+    Raises: SigningFailed.
+    """
+    del call
+    return Response(200, await service.certificate(), [("Content-Type", "application/x-pem-file")])
 
 
 def delivery_object(report: DeliveryReport) -> dict[str, Any]:
@@ -74,3 +85,34 @@ def outbox_object(entry: OutboxEntry) -> dict[str, Any]:
         "Details": entry.details,
         "RecordTime": entry.recorded_at,
     }
+
+
+# --- metrics -----------------------------------------------------------------------------------------------------
+
+
+def metrics(service: MessageService, now: Millis) -> Iterator[Family]:
+    """Yield depths of queues that have been used since the start, waiting receivers, and attempts at deliveries."""
+    live = service.in_use()
+    yield _depths(live, now)
+    yield gauge("localyun_mns_queues_in_use", "Queues used since the start.", len(live))
+    yield gauge("localyun_mns_parked_receivers", "Receivers waiting for a message.", service.parked)
+    yield gauge("localyun_mns_deliveries_under_way", "Pushes and calls of topics being made.", service.under_way)
+    attempts = [Sample({"endpoint": kind, "result": result}, number) for (kind, result), number in service.attempts()]
+    text = "Attempts to deliver a message of a topic, by kind of endpoint and result."
+    yield Family("localyun_mns_delivery_attempts_total", "counter", text, attempts)
+    text = "Deliveries of topics that have ended, by how."
+    yield labelled("localyun_mns_deliveries_total", "counter", text, "state", service.ended())
+
+
+def _depths(live: list[LiveQueue], now: Millis) -> Family:
+    samples = []
+    for each in nlargest(MOST_QUEUES, live, key=lambda each: each.tally.total):
+        counters = each.tally.counters(now)
+        labels = {"queue": each.queue.name, "region": str(each.queue.tenant.region)}
+        samples += [
+            Sample({**labels, "state": "active"}, counters.active),
+            Sample({**labels, "state": "inactive"}, counters.inactive),
+            Sample({**labels, "state": "delayed"}, counters.delayed),
+        ]
+    text = f"Messages of a queue by state; of the {MOST_QUEUES} fullest queues used since the start."
+    return Family("localyun_mns_messages", "gauge", text, samples)

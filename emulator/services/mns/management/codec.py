@@ -1,27 +1,29 @@
-"""Parameters of the management API, read into the values of the rules.
+"""Parameters and answers of the management API.
 
-Everything arrives as text: booleans as ``True`` or ``true``, objects as JSON, lists of tags as ``Tag.1.Key``.
+Parameters arrive as text: booleans as ``True`` or ``true``, objects as JSON, lists of tags as ``Tag.1.Key``. An answer
+is an envelope around the objects of the API.
 """
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from emulator.kernel.identity import Tenant
-from emulator.services.mns import limits
-from emulator.services.mns.limits import TOPIC_RETENTION_S
-from emulator.services.mns.queues.model import DeadLetterPolicy, Encryption, QueueView, RateLimit, SettingsChange
-from emulator.services.mns.topics.model import Subscription, SubscriptionDeadLetters, TopicChange, TopicView
+from emulator.services.mns.codec import unknown_word
+from emulator.services.mns.queues.model import QUEUE, TYPES, QueueView
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, Subscription, TopicView
+from emulator.wire.attributes import Notation
 from emulator.wire.pop_errors import InvalidParameter, MissingParameter
-from emulator.wire.rpc import Parameters, Reply
+from emulator.wire.rpc import Reply
 
-_TAG = re.compile(r"Tag\.(\d{1,4})\.(Key|Value)")
-_KINDS = {"normal": False, "fifo": True}
+Parameters = Mapping[str, str]
+Object = dict[str, Any]
 
 PAGE_NUMBER = (1, 100_000_000)
 PAGE_SIZE = (10, 50)
+
+_TAG = re.compile(r"Tag\.(\d{1,4})\.(Key|Value)")
+_DONE = "operation success"
 
 
 # --- single values -----------------------------------------------------------------------------------------------
@@ -81,9 +83,9 @@ def read_fifo(parameters: Parameters, name: str) -> bool | None:
     text = parameters.get(name, "")
     if not text:
         return None
-    if text.lower() not in _KINDS:
+    if text.lower() not in TYPES:
         raise InvalidParameter(name=name)
-    return _KINDS[text.lower()]
+    return TYPES[text.lower()]
 
 
 def read_tags(parameters: Parameters) -> tuple[tuple[str, str], ...]:
@@ -113,110 +115,6 @@ def read_page(parameters: Parameters) -> tuple[int, int]:
     )
 
 
-# --- attributes --------------------------------------------------------------------------------------------------
-
-
-def read_queue(parameters: Parameters, before: Encryption) -> SettingsChange:
-    """Read the attributes of a queue that a request names. *before* is what its encryption was.
-
-    Raises: InvalidParameter.
-    """
-    change: SettingsChange = {}
-    if (number := read_number(parameters, "DelaySeconds")) is not None:
-        change["delay_s"] = number
-    if (number := read_number(parameters, "MaximumMessageSize")) is not None:
-        change["maximum_message_size"] = number
-    if (number := read_number(parameters, "MessageRetentionPeriod")) is not None:
-        change["retention_s"] = number
-    if (number := read_number(parameters, "VisibilityTimeout")) is not None:
-        change["visibility_timeout_s"] = number
-    if (number := read_number(parameters, "PollingWaitSeconds")) is not None:
-        change["polling_wait_s"] = number
-    if (switch := read_switch(parameters, "EnableLogging")) is not None:
-        change["logging_enabled"] = switch
-    if (policy := read_json(parameters, "DlqPolicy", dict)) is not None:
-        change["dead_letter"] = _queue_dead_letters(policy)
-    if (policy := read_rate_limit(parameters)) is not None:
-        change["rate_limit"] = policy
-    if (encryption := _encryption(parameters, before)) is not None:
-        change["encryption"] = encryption
-    return change
-
-
-def read_topic(parameters: Parameters, before: Encryption) -> TopicChange:
-    """Read the attributes of a topic that a request names. *before* is what its encryption was.
-
-    Raises: InvalidParameter.
-    """
-    change: TopicChange = {}
-    if (number := read_number(parameters, "MaxMessageSize")) is not None:
-        change["maximum_message_size"] = number
-    if (switch := read_switch(parameters, "EnableLogging")) is not None:
-        change["logging_enabled"] = switch
-    if (encryption := _encryption(parameters, before)) is not None:
-        change["encryption"] = encryption
-    return change
-
-
-def read_rate_limit(parameters: Parameters) -> RateLimit | None:
-    """Read TenantRateLimitPolicy, or None.
-
-    Raises: InvalidParameter.
-    """
-    policy = read_json(parameters, "TenantRateLimitPolicy", dict)
-    if policy is None:
-        return None
-    name = "TenantRateLimitPolicy"
-    most = policy.get("MaxReceivesPerSecond")
-    return RateLimit(
-        enabled=_switch(policy.get("Enabled", False), name),
-        max_receives_per_second=None if most is None else _number(most, name),
-    )
-
-
-def read_subscription_dead_letters(parameters: Parameters) -> SubscriptionDeadLetters | None:
-    """Read DlqPolicy of a subscription, or None.
-
-    Raises: InvalidParameter.
-    """
-    policy = read_json(parameters, "DlqPolicy", dict)
-    if policy is None:
-        return None
-    return SubscriptionDeadLetters(
-        enabled=_switch(policy.get("Enabled", False), "DlqPolicy"), target=_text(policy, "DeadLetterTargetQueue")
-    )
-
-
-def _queue_dead_letters(policy: dict[str, Any]) -> DeadLetterPolicy:
-    most = policy.get("MaxReceiveCount")
-    return DeadLetterPolicy(
-        enabled=_switch(policy.get("Enabled", False), "DlqPolicy"),
-        target=_text(policy, "DeadLetterTargetQueue"),
-        max_receives=limits.MAX_RECEIVES.default if most is None else _number(most, "DlqPolicy"),
-    )
-
-
-def _encryption(parameters: Parameters, before: Encryption) -> Encryption | None:
-    enabled = read_switch(parameters, "EnableSSE")
-    named = {
-        field: parameters[name]
-        for name, field in (("SseType", "kind"), ("SseAlgorithm", "algorithm"), ("KmsKeyId", "key_id"))
-        if name in parameters
-    }
-    if enabled is None and not named:
-        return None
-    return replace(before, enabled=before.enabled if enabled is None else enabled, **named)
-
-
-def _text(policy: dict[str, Any], member: str) -> str:
-    value = policy.get(member)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise InvalidParameter(name="DlqPolicy")
-    return value
-
-
 def _switch(value: object, name: str) -> bool:
     text = str(value).strip().lower()
     if text not in {"true", "false"}:
@@ -231,9 +129,10 @@ def _number(value: object, name: str) -> int:
     return int(text)
 
 
-Object = dict[str, Any]
+PARAMETERS = Notation("rpc", _number, _switch, lambda name: InvalidParameter(name=name), unknown_word)
 
-_DONE = "operation success"
+
+# --- answers -----------------------------------------------------------------------------------------------------
 
 
 def success(data: Any = None) -> Reply:
@@ -245,7 +144,7 @@ def success(data: Any = None) -> Reply:
 
 
 def done() -> Reply:
-    """Return the envelope of an operation that has nothing to tell: it says so once more inside."""
+    """Return the envelope of an operation without a result; it says so once more inside."""
     return success({"Code": 200, "Message": _DONE, "Success": True})
 
 
@@ -263,111 +162,24 @@ def page(items: Sequence[Object], number: int, size: int) -> Object:
 
 
 def queue_object(view: QueueView, *, listed: bool = False) -> Object:
-    """Return a queue; one in a list has no rate limit. Counts of receives are texts in a policy, nowhere else."""
-    queue, counters = view.queue, view.counters
-    settings = queue.settings
-    members: Object = {
-        "QueueName": queue.name,
-        "QueueType": _kind(fifo=settings.fifo),
-        "CreateTime": queue.created_at // 1000,
-        "LastModifyTime": queue.modified_at // 1000,
-        "DelaySeconds": settings.delay_s,
-        "MaximumMessageSize": settings.maximum_message_size,
-        "MessageRetentionPeriod": settings.retention_s,
-        "VisibilityTimeout": settings.visibility_timeout_s,
-        "PollingWaitSeconds": settings.polling_wait_s,
-        "ActiveMessages": counters.active,
-        "InactiveMessages": counters.inactive,
-        "DelayMessages": counters.delayed,
-        "LoggingEnabled": settings.logging_enabled,
-        **_encryption_open_replies(settings.encryption),
-        "DlqPolicy": _queue_policy(settings.dead_letter),
-        "Tags": _tags(settings.tags),
-    }
-    if not listed:
-        members["TenantRateLimitPolicy"] = _rate_limit(settings.rate_limit)
-    return members
+    """Return a queue; one in a list has no rate limit."""
+    first = dict.fromkeys(("QueueName", "QueueType", "CreateTime", "LastModifyTime"))
+    return _object(first | dict(QUEUE.show("reply", view.queue.settings, view)), listed=listed)
 
 
 def topic_object(view: TopicView) -> Object:
     """Return a topic, with the addresses it would have in the cloud."""
-    topic = view.topic
-    settings = topic.settings
-    return {
-        "TopicName": topic.name,
-        "TopicType": _kind(fifo=settings.fifo),
-        "TopicUrl": _topic_url(topic.tenant, topic.name, ""),
-        "TopicInnerUrl": _topic_url(topic.tenant, topic.name, "-internal"),
-        "CreateTime": topic.created_at // 1000,
-        "LastModifyTime": topic.modified_at // 1000,
-        "MaxMessageSize": settings.maximum_message_size,
-        "MessageRetentionPeriod": TOPIC_RETENTION_S,
-        "MessageCount": view.message_count,
-        "LoggingEnabled": settings.logging_enabled,
-        **_encryption_open_replies(settings.encryption),
-        "Tags": _tags(settings.tags),
-    }
+    return _object(dict(TOPIC.show("reply", view.topic.settings, view)))
 
 
 def subscription_object(subscription: Subscription, *, listed: bool = False) -> Object:
     """Return a subscription; one in a list has no rate limit."""
-    settings = subscription.settings
-    policy = settings.dead_letters
-    members: Object = {
-        "TopicOwner": subscription.tenant.account,
-        "TopicName": subscription.topic_name,
-        "SubscriptionName": subscription.name,
-        "Endpoint": settings.endpoint,
-        "FilterTag": settings.filter_tag or "",
-        "NotifyStrategy": settings.strategy.value,
-        "NotifyContentFormat": settings.content_format.value,
-        "CreateTime": subscription.created_at // 1000,
-        "LastModifyTime": subscription.modified_at // 1000,
-        "DlqPolicy": {"Enabled": False}
-        if policy is None
-        else {"Enabled": policy.enabled, "DeadLetterTargetQueue": policy.target},
-    }
-    if not listed:
-        members["TenantRateLimitPolicy"] = _rate_limit(settings.rate_limit)
+    return _object(dict(SUBSCRIPTION.show("reply", subscription.settings, subscription)), listed=listed)
+
+
+def _object(members: Object, *, listed: bool = False) -> Object:
+    if listed:
+        del members["TenantRateLimitPolicy"]
+    if "Tags" in members:
+        members["Tags"] = [{"TagKey": key, "TagValue": value} for key, value in members["Tags"]]
     return members
-
-
-def _kind(*, fifo: bool) -> str:
-    return "fifo" if fifo else "normal"
-
-
-def _topic_url(tenant: Tenant, name: str, network: str) -> str:
-    return f"http://{tenant.account}.mns.{tenant.region}{network}.aliyuncs.com/topics/{name}"
-
-
-def _encryption_open_replies(encryption: Encryption) -> Object:
-    return {
-        "EncryptionEnabled": encryption.enabled,
-        "EnableSSE": encryption.enabled,
-        "SseType": encryption.kind,
-        "SseAlgorithm": encryption.algorithm,
-        "KmsKeyId": encryption.key_id,
-    }
-
-
-def _queue_policy(policy: DeadLetterPolicy | None) -> Object:
-    if policy is None:
-        return {"Enabled": False}
-    return {
-        "Enabled": policy.enabled,
-        "DeadLetterTargetQueue": policy.target,
-        "MaxReceiveCount": str(policy.max_receives),
-    }
-
-
-def _rate_limit(policy: RateLimit | None) -> Object:
-    if policy is None:
-        return {"Enabled": False}
-    members: Object = {"Enabled": policy.enabled}
-    if policy.max_receives_per_second is not None:
-        members["MaxReceivesPerSecond"] = policy.max_receives_per_second
-    return members
-
-
-def _tags(tags: Sequence[tuple[str, str]]) -> list[Object]:
-    return [{"TagKey": key, "TagValue": value} for key, value in tags]

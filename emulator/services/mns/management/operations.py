@@ -1,38 +1,31 @@
-"""The management API of the message service, version 2022-01-19, spoken RPC.
+"""Queues, topics and subscriptions through the management API: the same ones as through the XML API.
 
-It works on the queues, topics and subscriptions of the XML API and adds what that has no elements for. Failures are
-answered with the XML API's codes and statuses; the API's own description names none (assumed).
+Failures are answered with the XML API's codes and statuses; the API's own description names none (assumed).
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
-from emulator.kernel.errors import ServiceError
-from emulator.kernel.identity import Demand, Tenant
-from emulator.kernel.ids import Ids
+from emulator.kernel.identity import Tenant
+from emulator.kernel.paging import Page
 from emulator.services.mns.errors import MnsError
-from emulator.services.mns.front import Route, demand
 from emulator.services.mns.management.codec import (
+    PARAMETERS,
+    Parameters,
     done,
     page,
     queue_object,
     read_fifo,
     read_json,
     read_page,
-    read_queue,
-    read_rate_limit,
-    read_subscription_dead_letters,
     read_tags,
-    read_topic,
     required,
     subscription_object,
     success,
     topic_object,
 )
-from emulator.services.mns.management.settings import OpenAccount, OpenRules
-from emulator.services.mns.queues.model import Encryption, QueueView
+from emulator.services.mns.queues.model import QUEUE, Change
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topic_service import TopicService
-from emulator.services.mns.topics.codec import read_format, read_strategy
 from emulator.services.mns.topics.endpoints import (
     FunctionEndpoint,
     HttpEndpoint,
@@ -41,77 +34,223 @@ from emulator.services.mns.topics.endpoints import (
     queue_endpoint,
     read_endpoint,
 )
-from emulator.services.mns.topics.model import (
-    ContentFormat,
-    NotifyStrategy,
-    Subscription,
-    SubscriptionChange,
-    SubscriptionSettings,
-    TopicView,
-)
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, Subscription, SubscriptionSettings
+from emulator.wire.operation import operation
 from emulator.wire.pop_errors import InvalidParameter
 from emulator.wire.request import OperationRequest
-from emulator.wire.rpc import Operation, Parameters, Reply, RpcFront
+from emulator.wire.rpc import Reply
+
+T = TypeVar("T")
+
+# --- queues ------------------------------------------------------------------------------------------------------
 
 
-class OpenQueues:
-    """Operations on queues."""
+@operation("CreateQueue")
+def create_queue(service: MessageService, call: OperationRequest) -> Reply:
+    """Create a queue, or confirm that one with the same attributes exists.
 
-    def __init__(self, service: MessageService) -> None:
-        self._service = service
-        self._queues = service.queues
-        self.operations: Mapping[str, Operation] = {
-            "CreateQueue": self._create,
-            "SetQueueAttributes": self._set,
-            "GetQueueAttributes": self._get,
-            "DeleteQueue": self._delete,
-            "ListQueue": self._list,
-        }
+    Raises: MissingParameter, InvalidParameter, InvalidQueueName, QueueNameLengthError, InvalidArgument,
+    QueueAlreadyExist. Source: CreateQueue (2022-01-19).
+    """
+    name = required(call.parameters, "QueueName")
+    service.queues.create(call.tenant, name, _with_tags(QUEUE.read(PARAMETERS, call.parameters.get), call.parameters))
+    return done()
 
-    def _create(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        name = required(parameters, "QueueName")
-        change = read_queue(parameters, Encryption())
-        if (fifo := read_fifo(parameters, "QueueType")) is not None:
-            change["fifo"] = fifo
-        if tags := read_tags(parameters):
-            change["tags"] = tags
-        self._queues.create(context.tenant, name, change)
-        return done()
 
-    def _set(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        name = required(parameters, "QueueName")
-        before = self._service.find(context.tenant, name).queue.settings.encryption
-        self._queues.change(context.tenant, name, read_queue(parameters, before))
-        return done()
+@operation("SetQueueAttributes")
+def set_queue_attributes(service: MessageService, call: OperationRequest) -> Reply:
+    """Change the attributes of a queue that the parameters name.
 
-    def _get(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        return success(queue_object(self._queues.view(context.tenant, required(parameters, "QueueName"))))
+    Raises: MissingParameter, InvalidParameter, QueueNotExist, InvalidArgument. Source: SetQueueAttributes (2022-01-19).
+    """
+    name = required(call.parameters, "QueueName")
+    before = service.find(call.tenant, name).queue.settings
+    service.queues.change(
+        call.tenant, name, QUEUE.read(PARAMETERS, call.parameters.get, before=before, changing=True)
+    )
+    return done()
 
-    def _delete(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        self._queues.delete(context.tenant, required(parameters, "QueueName"))
-        return done()
 
-    def _list(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        """Return a page of the queues whose names start with QueueName, of the type and with all the tags asked for.
+@operation("GetQueueAttributes")
+def get_queue_attributes(service: MessageService, call: OperationRequest) -> Reply:
+    """Answer a queue. Raises: MissingParameter, QueueNotExist. Source: GetQueueAttributes (2022-01-19)."""
+    return success(queue_object(service.queues.view(call.tenant, required(call.parameters, "QueueName"))))
 
-        Source: that the name is a prefix is assumed.
-        """
-        number, size = read_page(parameters)
-        fifo, tags = read_fifo(parameters, "QueueType"), set(read_tags(parameters))
-        found = [
-            queue_object(view, listed=True)
-            for view in self._all(context.tenant, parameters.get("QueueName", ""))
-            if fifo in {None, view.queue.settings.fifo} and tags <= set(view.queue.settings.tags)
-        ]
-        return success(page(found, number, size))
 
-    def _all(self, tenant: Tenant, prefix: str) -> Iterator[QueueView]:
-        start: str | None = ""
-        while start is not None:
-            part = self._queues.page(tenant, prefix=prefix, start=start)
-            yield from part.items
-            start = part.next_marker
+@operation("DeleteQueue")
+def delete_queue(service: MessageService, call: OperationRequest) -> Reply:
+    """Delete a queue; deleting a missing one succeeds. Raises: MissingParameter. Source: DeleteQueue (2022-01-19)."""
+    service.queues.delete(call.tenant, required(call.parameters, "QueueName"))
+    return done()
 
+
+@operation("ListQueue")
+def list_queues(service: MessageService, call: OperationRequest) -> Reply:
+    """Answer a page of the queues whose names start with QueueName, of the QueueType and with all the Tags.
+
+    Raises: InvalidParameter. Source: ListQueue (2022-01-19); that the name is a prefix is assumed.
+    """
+    parameters = call.parameters
+    number, size = read_page(parameters)
+    fifo, tags = read_fifo(parameters, "QueueType"), set(read_tags(parameters))
+    queues = [
+        queue_object(view, listed=True)
+        for view in _all(service.queues.page, call.tenant, parameters.get("QueueName", ""))
+        if fifo in {None, view.queue.settings.fifo} and tags <= set(view.queue.settings.tags)
+    ]
+    return success(page(queues, number, size))
+
+
+def _all(pages: Callable[..., Page[T]], tenant: Tenant, prefix: str) -> Iterator[T]:
+    start: str | None = ""
+    while start is not None:
+        part = pages(tenant, prefix=prefix, start=start)
+        yield from part.items
+        start = part.next_marker
+
+
+def _with_tags(change: Change, parameters: Parameters) -> Change:
+    tags = read_tags(parameters)
+    return change | {"tags": tags} if tags else change
+
+
+# --- topics ------------------------------------------------------------------------------------------------------
+
+
+@operation("CreateTopic")
+def create_topic(service: MessageService, call: OperationRequest) -> Reply:
+    """Create a topic, or confirm that one with the same attributes exists.
+
+    Raises: MissingParameter, InvalidParameter, TopicNameInvalid, TopicNameLengthError, InvalidArgument,
+    TopicAlreadyExist. Source: CreateTopic (2022-01-19).
+    """
+    name = required(call.parameters, "TopicName")
+    service.topics.create(call.tenant, name, _with_tags(TOPIC.read(PARAMETERS, call.parameters.get), call.parameters))
+    return done()
+
+
+@operation("SetTopicAttributes")
+def set_topic_attributes(service: MessageService, call: OperationRequest) -> Reply:
+    """Change the attributes of a topic that the parameters name.
+
+    Raises: MissingParameter, InvalidParameter, TopicNotExist, InvalidArgument. Source: SetTopicAttributes (2022-01-19).
+    """
+    name = required(call.parameters, "TopicName")
+    before = service.topics.view(call.tenant, name).topic.settings
+    service.topics.change(
+        call.tenant, name, TOPIC.read(PARAMETERS, call.parameters.get, before=before, changing=True)
+    )
+    return done()
+
+
+@operation("GetTopicAttributes")
+def get_topic_attributes(service: MessageService, call: OperationRequest) -> Reply:
+    """Answer a topic. Raises: MissingParameter, TopicNotExist. Source: GetTopicAttributes (2022-01-19)."""
+    return success(topic_object(service.topics.view(call.tenant, required(call.parameters, "TopicName"))))
+
+
+@operation("DeleteTopic")
+def delete_topic(service: MessageService, call: OperationRequest) -> Reply:
+    """Delete a topic; deleting a missing one succeeds. Raises: MissingParameter. Source: DeleteTopic (2022-01-19)."""
+    service.topics.delete(call.tenant, required(call.parameters, "TopicName"))
+    return done()
+
+
+@operation("ListTopic")
+def list_topics(service: MessageService, call: OperationRequest) -> Reply:
+    """Answer a page of the topics whose names start with TopicName, of the TopicType and with all the Tags.
+
+    This list alone has neither the number of pages nor the length of the page.
+
+    Raises: InvalidParameter. Source: ListTopic (2022-01-19).
+    """
+    parameters = call.parameters
+    number, size = read_page(parameters)
+    fifo, tags = read_fifo(parameters, "TopicType"), set(read_tags(parameters))
+    topics = [
+        topic_object(view)
+        for view in _all(service.topics.page, call.tenant, parameters.get("TopicName", ""))
+        if fifo in {None, view.topic.settings.fifo} and tags <= set(view.topic.settings.tags)
+    ]
+    part = page(topics, number, size)
+    return success({name: part[name] for name in ("PageData", "PageNum", "PageSize", "Total")})
+
+
+# --- subscriptions -----------------------------------------------------------------------------------------------
+
+
+@operation("Subscribe")
+def subscribe(service: MessageService, call: OperationRequest) -> Reply:
+    """Subscribe an endpoint to a topic, or confirm that the same subscription exists; answer its name.
+
+    Raises: MissingParameter, InvalidParameter, TopicNotExist, EndpointInvalid, InvalidArgument,
+    SubscriptionAlreadyExist and others of the XML API. Source: Subscribe (2022-01-19).
+    """
+    parameters = call.parameters
+    topic, name = _names(parameters)
+    service.topics.view(call.tenant, topic)
+    endpoint = _endpoint(call.tenant, required(parameters, "PushType"), required(parameters, "Endpoint"))
+    settings = SUBSCRIPTION.read(PARAMETERS, parameters.get) | {"endpoint": endpoint, "extras": _extras(parameters)}
+    service.subscriptions.create(call.tenant, topic, name, SubscriptionSettings(**settings))
+    return success(name)
+
+
+@operation("SetSubscriptionAttributes")
+def set_subscription_attributes(service: MessageService, call: OperationRequest) -> Reply:
+    """Change the attributes of a subscription that the parameters name, but for its filter.
+
+    Raises: MissingParameter, InvalidParameter, TopicNotExist, SubscriptionNotExist, InvalidArgument.
+    Source: SetSubscriptionAttributes (2022-01-19).
+    """
+    topic, name = _names(call.parameters)
+    before = service.subscriptions.get(call.tenant, topic, name).settings
+    change = SUBSCRIPTION.read(PARAMETERS, call.parameters.get, changing=True)
+    change.pop("filter_tag", None)
+    if extras := _extras(call.parameters):
+        change["extras"] = before.extras | extras
+    service.subscriptions.change(call.tenant, topic, name, change)
+    return done()
+
+
+@operation("GetSubscriptionAttributes")
+def get_subscription_attributes(service: MessageService, call: OperationRequest) -> Reply:
+    """Answer a subscription.
+
+    Raises: MissingParameter, TopicNotExist, SubscriptionNotExist. Source: GetSubscriptionAttributes (2022-01-19).
+    """
+    return success(subscription_object(service.subscriptions.get(call.tenant, *_names(call.parameters))))
+
+
+@operation("Unsubscribe")
+def unsubscribe(service: MessageService, call: OperationRequest) -> Reply:
+    """End a subscription; ending a missing one succeeds. Raises: MissingParameter. Source: Unsubscribe (2022-01-19)."""
+    service.subscriptions.delete(call.tenant, *_names(call.parameters))
+    return done()
+
+
+@operation("ListSubscriptionByTopic")
+def list_subscriptions(service: MessageService, call: OperationRequest) -> Reply:
+    """Answer a page of a topic's subscriptions whose names start with SubscriptionName and that have the endpoint.
+
+    Raises: MissingParameter, InvalidParameter, TopicNotExist. Source: ListSubscriptionByTopic (2022-01-19).
+    """
+    parameters = call.parameters
+    number, size = read_page(parameters)
+    prefix = parameters.get("SubscriptionName", "")
+    kind, value = parameters.get("EndpointType", ""), parameters.get("EndpointValue", "")
+    subscriptions = [
+        subscription_object(each, listed=True)
+        for each in service.subscriptions.all(call.tenant, required(parameters, "TopicName"))
+        if each.name.startswith(prefix) and _leads_to(each, kind, value)
+    ]
+    return success(page(subscriptions, number, size))
+
+
+def _names(parameters: Parameters) -> tuple[str, str]:
+    return required(parameters, "TopicName"), required(parameters, "SubscriptionName")
+
+
+# --- endpoints ---------------------------------------------------------------------------------------------------
 
 _EXTRAS = ("DmAttributes", "DysmsAttributes", "KafkaAttributes")
 _FORMS: Mapping[str, Callable[[Tenant, str], str]] = {
@@ -142,127 +281,6 @@ _KINDS: Mapping[str, tuple[type, str]] = {
 }
 
 
-class OpenTopics:
-    """Operations on topics and subscriptions."""
-
-    def __init__(self, service: TopicService) -> None:
-        self._topics = service.topics
-        self._subscriptions = service.subscriptions
-        self.operations: Mapping[str, Operation] = {
-            "CreateTopic": self._create,
-            "SetTopicAttributes": self._set,
-            "GetTopicAttributes": self._get,
-            "DeleteTopic": self._delete,
-            "ListTopic": self._list,
-            "Subscribe": self._subscribe,
-            "SetSubscriptionAttributes": self._set_subscription,
-            "GetSubscriptionAttributes": self._get_subscription,
-            "Unsubscribe": self._unsubscribe,
-            "ListSubscriptionByTopic": self._list_subscriptions,
-        }
-
-    # --- topics --------------------------------------------------------------------------------------------------
-
-    def _create(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        name = required(parameters, "TopicName")
-        change = read_topic(parameters, Encryption())
-        if (fifo := read_fifo(parameters, "TopicType")) is not None:
-            change["fifo"] = fifo
-        if tags := read_tags(parameters):
-            change["tags"] = tags
-        self._topics.create(context.tenant, name, change)
-        return done()
-
-    def _set(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        name = required(parameters, "TopicName")
-        before = self._topics.view(context.tenant, name).topic.settings.encryption
-        self._topics.change(context.tenant, name, read_topic(parameters, before))
-        return done()
-
-    def _get(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        return success(topic_object(self._topics.view(context.tenant, required(parameters, "TopicName"))))
-
-    def _delete(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        self._topics.delete(context.tenant, required(parameters, "TopicName"))
-        return done()
-
-    def _list(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        """Return a page of the topics whose names start with TopicName, of the type and with all the tags asked for.
-
-        This list alone tells neither how many pages there are nor how long this one is.
-        """
-        number, size = read_page(parameters)
-        fifo, tags = read_fifo(parameters, "TopicType"), set(read_tags(parameters))
-        found = [
-            topic_object(view)
-            for view in self._all(context.tenant, parameters.get("TopicName", ""))
-            if fifo in {None, view.topic.settings.fifo} and tags <= set(view.topic.settings.tags)
-        ]
-        part = page(found, number, size)
-        return success({name: part[name] for name in ("PageData", "PageNum", "PageSize", "Total")})
-
-    def _all(self, tenant: Tenant, prefix: str) -> Iterator[TopicView]:
-        start: str | None = ""
-        while start is not None:
-            part = self._topics.page(tenant, prefix=prefix, start=start)
-            yield from part.items
-            start = part.next_marker
-
-    # --- subscriptions -------------------------------------------------------------------------------------------
-
-    def _subscribe(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        topic, name = required(parameters, "TopicName"), required(parameters, "SubscriptionName")
-        self._topics.view(context.tenant, topic)
-        endpoint = _endpoint(context.tenant, required(parameters, "PushType"), required(parameters, "Endpoint"))
-        strategy, content_format = parameters.get("NotifyStrategy"), parameters.get("NotifyContentFormat")
-        settings = SubscriptionSettings(
-            endpoint=endpoint,
-            filter_tag=parameters.get("MessageTag") or None,
-            strategy=read_strategy(strategy) if strategy else NotifyStrategy.BACKOFF,
-            content_format=read_format(content_format) if content_format else ContentFormat.XML,
-            dead_letters=read_subscription_dead_letters(parameters),
-            rate_limit=read_rate_limit(parameters),
-            extras=_extras(parameters),
-        )
-        self._subscriptions.create(context.tenant, topic, name, settings)
-        return success(name)
-
-    def _set_subscription(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        topic, name = required(parameters, "TopicName"), required(parameters, "SubscriptionName")
-        before = self._subscriptions.get(context.tenant, topic, name)
-        change: SubscriptionChange = {}
-        if strategy := parameters.get("NotifyStrategy"):
-            change["strategy"] = read_strategy(strategy)
-        if (policy := read_subscription_dead_letters(parameters)) is not None:
-            change["dead_letters"] = policy
-        if (rate_limit := read_rate_limit(parameters)) is not None:
-            change["rate_limit"] = rate_limit
-        if extras := _extras(parameters):
-            change["extras"] = before.settings.extras | extras
-        self._subscriptions.change(context.tenant, topic, name, change)
-        return done()
-
-    def _get_subscription(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        topic, name = required(parameters, "TopicName"), required(parameters, "SubscriptionName")
-        return success(subscription_object(self._subscriptions.get(context.tenant, topic, name)))
-
-    def _unsubscribe(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        topic, name = required(parameters, "TopicName"), required(parameters, "SubscriptionName")
-        self._subscriptions.delete(context.tenant, topic, name)
-        return done()
-
-    def _list_subscriptions(self, context: OperationRequest, parameters: Parameters) -> Reply:
-        number, size = read_page(parameters)
-        prefix = parameters.get("SubscriptionName", "")
-        kind, value = parameters.get("EndpointType", ""), parameters.get("EndpointValue", "")
-        found = [
-            subscription_object(item, listed=True)
-            for item in self._subscriptions.all(context.tenant, required(parameters, "TopicName"))
-            if item.name.startswith(prefix) and _leads_to(item, kind, value)
-        ]
-        return success(page(found, number, size))
-
-
 def _endpoint(tenant: Tenant, push_type: str, text: str) -> str:
     """Return an endpoint in the form of the XML API.
 
@@ -278,13 +296,13 @@ def _endpoint(tenant: Tenant, push_type: str, text: str) -> str:
 
 
 def _is_of_kind(endpoint: str, push_type: str) -> bool:
-    found = read_endpoint(endpoint)
+    target = read_endpoint(endpoint)
     kind, outbox = _KINDS.get(push_type.lower(), (type(None), ""))
-    return isinstance(found, kind) and (not isinstance(found, OutboxEndpoint) or found.kind == outbox)
+    return isinstance(target, kind) and (not isinstance(target, OutboxEndpoint) or target.kind == outbox)
 
 
 def _leads_to(subscription: Subscription, kind: str, value: str) -> bool:
-    """Tell whether a subscription has an endpoint of that type whose text, or last part, is *value*."""
+    """Whether a subscription has an endpoint of that type whose text, or last part, is *value*."""
     endpoint = subscription.settings.endpoint
     if kind and not _is_of_kind(endpoint, kind):
         return False
@@ -300,29 +318,3 @@ def _extras(parameters: Parameters) -> dict[str, str]:
     if role := parameters.get("StsRoleArn"):
         extras["StsRoleArn"] = role
     return extras
-
-
-VERSION = "2022-01-19"
-
-
-class MnsOpenFront(RpcFront):
-    """All of its operations."""
-
-    def __init__(self, service: MessageService, topics: TopicService, ids: Ids) -> None:
-        operations = {
-            **OpenQueues(service).operations,
-            **OpenTopics(topics).operations,
-            **OpenAccount(service, topics.store).operations,
-            **OpenRules(topics).operations,
-        }
-        super().__init__("mns-open", VERSION, operations, ids, upper_case_ids=True)
-
-    def rights(self, operation: str, parameters: Parameters, context: OperationRequest) -> list[Demand]:
-        """Return the right that the XML API asks for the same operation."""
-        name = parameters.get("QueueName" if "Queue" in operation else "TopicName", "")
-        return [demand(context.tenant, Route(operation, name, parameters.get("SubscriptionName", "")))]
-
-    def denied(self, demand: Demand, context: OperationRequest) -> ServiceError:
-        """Return the XML API's error for a caller without the right."""
-        del context
-        return MnsError("AccessDenied").to(demand)
