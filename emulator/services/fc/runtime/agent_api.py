@@ -11,8 +11,7 @@ import asyncio
 from collections import deque
 from typing import Any, Protocol
 
-from emulator.http.connections import Connections
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import Connections, HttpLimits
 from emulator.http.message import Request, Respond, Response
 from emulator.http.protocol import HttpProtocol
 from emulator.kernel.clock import SystemClock
