@@ -47,8 +47,8 @@ from emulator.services.mns.open_api import MnsOpenFront
 from emulator.services.mns.reports import delivery_object, outbox_object
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topic_service import TopicService
-from emulator.services.ram.api import RamFront
 from emulator.services.ram.authorizer import Authorizer
+from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
 from emulator.services.sts.api import StsFront
 from emulator.services.sts.service import TemporaryKeys
