@@ -1,4 +1,4 @@
-"""Whether a caller may do something, by the policies of users, of sessions of roles, and of services acting as a role."""
+"""Whether a caller may do something, by the policies of users, of sessions of roles and of services acting as roles."""
 
 from collections.abc import Iterator
 
