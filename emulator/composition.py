@@ -30,7 +30,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
-from emulator.oss.opening import LazyStorage
+from emulator.oss.service import LazyStorage
 from emulator.redirect import node_hook, python_hook
 from emulator.redirect.environment import with_hooks
 from emulator.services.fc.figures import fc_figures

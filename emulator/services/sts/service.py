@@ -1,4 +1,4 @@
-"""Temporary keys: issued for a role's session, kept until they expire, found again when a request is signed with one."""
+"""Temporary keys: issued for a role's session, kept until they expire, looked up when a request is signed with one."""
 
 from binascii import b2a_base64
 from collections.abc import Hashable

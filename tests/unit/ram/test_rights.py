@@ -10,7 +10,7 @@ from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import RandomIds
-from emulator.oss import rights as oss_rights
+from emulator.oss import front as oss_rights
 from emulator.services import ram
 from emulator.services.fc import rights as fc_rights
 from emulator.services.fc.dialects import v2016, v2021, v2023

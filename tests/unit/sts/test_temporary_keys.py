@@ -136,7 +136,7 @@ def test_new_keys_are_refused_when_too_many_are_alive(bench, monkeypatch):
     for _ in range(3):
         bench.issue()
 
-    with pytest.raises(StsError, match="^Throttling.User:"):
+    with pytest.raises(StsError, match=r"^Throttling\.User:"):
         bench.issue()
     bench.timers.advance(900 * SECOND + HOUR)
 
