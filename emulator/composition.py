@@ -29,7 +29,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
-from emulator.oss.opening import LazyStorage
+from emulator.oss.service import LazyStorage
 from emulator.redirect import node_hook, python_hook
 from emulator.redirect.environment import with_hooks
 from emulator.services.fc import admin as fc_admin
@@ -47,10 +47,10 @@ from emulator.services.mns.figures import mns_figures
 from emulator.services.mns.open_api import MnsOpenFront
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topic_service import TopicService
-from emulator.services.ram.api import RamFront
 from emulator.services.ram.authorizer import Authorizer
+from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
-from emulator.services.sts.api import StsFront
+from emulator.services.sts.front import StsFront
 from emulator.services.sts.service import TemporaryKeys
 from emulator.services.workflow.api import WorkflowFront
 from emulator.services.workflow.figures import workflow_figures

@@ -66,6 +66,11 @@ class OperationRequest:
             self._query = dict(self.http.query_pairs)
         return self._query
 
+    @query.setter
+    def query(self, items: dict[str, str]) -> None:
+        """Set what a dialect reads from the query otherwise, such as the first of a repeated name."""
+        self._query = items
+
     @property
     def all_parameters(self) -> dict[str, str]:
         """Decoded items of query and form body by name; the form wins, of a repeated name the last."""

@@ -9,9 +9,9 @@ from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId
 from emulator.oss import limits
-from emulator.oss.call import checked_tags
-from emulator.oss.errors import MalformedXML
+from emulator.oss.errors import OssError
 from emulator.oss.model import Bucket, Part, StoredObject, Upload
+from emulator.oss.request import checked_tags
 from emulator.wire.dates import iso_millis
 from emulator.wire.xml import Element, render
 
@@ -187,7 +187,7 @@ def read_deletion(root: Element) -> tuple[list[str], bool]:
     """
     keys = [entry.text_of("Key") for entry in root.all("Object")]
     if not keys or len(keys) > limits.DELETED_AT_ONCE or not all(keys):
-        raise MalformedXML
+        raise OssError("MalformedXML")
     return [key for key in keys if key], (root.text_of("Quiet") or "").strip().lower() == "true"
 
 
@@ -210,7 +210,7 @@ def read_tagging(root: Element) -> dict[str, str]:
     """
     tag_set = root.find("TagSet")
     if tag_set is None:
-        raise MalformedXML
+        raise OssError("MalformedXML")
     return checked_tags([(tag.text_of("Key") or "", tag.text_of("Value") or "") for tag in tag_set.all("Tag")])
 
 
@@ -232,10 +232,10 @@ def read_completion(root: Element) -> list[tuple[int, str]]:
     for part in root.all("Part"):
         number, etag = (part.text_of("PartNumber") or "").strip(), part.text_of("ETag")
         if not (number.isascii() and number.isdigit() and len(number) < 9) or etag is None:
-            raise MalformedXML
+            raise OssError("MalformedXML")
         wanted.append((int(number), etag))
     if not wanted:
-        raise MalformedXML
+        raise OssError("MalformedXML")
     return wanted
 
 

@@ -1,4 +1,4 @@
-"""Parameters of resource access management to checked values, and its answers."""
+"""Parameters of resource access management as checked values, and its answers."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,6 @@ from emulator.kernel.identity import AccountId, stable_id
 from emulator.kernel.paging import cut
 from emulator.services.ram import limits
 from emulator.services.ram.errors import (
-    PolicyVersionNotExist,
     beyond_length,
     invalid_chars,
     invalid_format,
@@ -41,7 +40,7 @@ _VERSION_ID = re.compile(r"v([1-9]\d{0,8})", re.ASCII)
 def required(parameters: Parameters, name: str) -> str:
     """Return a parameter.
 
-    Raises: Mandatory.
+    Raises: RamError: Missing*.
     """
     value = parameters.get(name, "")
     if not value:
@@ -52,7 +51,7 @@ def required(parameters: Parameters, name: str) -> str:
 def entity_name(parameters: Parameters, parameter: str) -> str:
     """Return the name of a role, user or group.
 
-    Raises: Mandatory, InvalidChars, BeyondLength.
+    Raises: RamError: Missing*, InvalidParameter.*.InvalidChars, InvalidParameter.*.Length.
     """
     return _checked_name(required(parameters, parameter), parameter, _NAME, limits.NAME_LENGTH)
 
@@ -60,7 +59,7 @@ def entity_name(parameters: Parameters, parameter: str) -> str:
 def policy_name(parameters: Parameters) -> str:
     """Return the name of a policy.
 
-    Raises: Mandatory, InvalidChars, BeyondLength.
+    Raises: RamError: Missing*, InvalidParameter.*.InvalidChars, InvalidParameter.*.Length.
     """
     name = required(parameters, "PolicyName")
     return _checked_name(name, "PolicyName", _POLICY_NAME, limits.POLICY_NAME_LENGTH)
@@ -77,7 +76,7 @@ def _checked_name(name: str, parameter: str, form: re.Pattern[str], most: int) -
 def policy_type(parameters: Parameters) -> PolicyType:
     """Return the type of a policy.
 
-    Raises: Mandatory, InvalidValue.
+    Raises: RamError: Missing*, InvalidParameter.*.
     """
     try:
         return PolicyType(required(parameters, "PolicyType"))
@@ -88,18 +87,18 @@ def policy_type(parameters: Parameters) -> PolicyType:
 def version_number(parameters: Parameters) -> int:
     """Return the number in ``VersionId`` (``v3``).
 
-    Raises: Mandatory, InvalidFormat.
+    Raises: RamError: Missing*, InvalidParameter.*.Format.
     """
-    found = _VERSION_ID.fullmatch(required(parameters, "VersionId"))
-    if found is None:
+    match = _VERSION_ID.fullmatch(required(parameters, "VersionId"))
+    if match is None:
         raise invalid_format("VersionId")
-    return int(found[1])
+    return int(match[1])
 
 
 def text(parameters: Parameters, parameter: str, most: int) -> str:
-    """Return a free text of at most *most* characters, ``""`` when it is not given.
+    """Return a free text of at most *most* characters, ``""`` when it is absent.
 
-    Raises: BeyondLength.
+    Raises: RamError: InvalidParameter.*.Length.
     """
     value = parameters.get(parameter, "")
     if len(value) > most:
@@ -108,9 +107,9 @@ def text(parameters: Parameters, parameter: str, most: int) -> str:
 
 
 def email(parameters: Parameters, parameter: str) -> str:
-    """Return a mail address, ``""`` when it is not given.
+    """Return a mail address, ``""`` when it is absent.
 
-    Raises: BeyondLength, InvalidFormat.
+    Raises: RamError: InvalidParameter.*.Length, InvalidParameter.*.Format.
     """
     value = text(parameters, parameter, limits.CONTACT_LENGTH)
     if value and _EMAIL.fullmatch(value) is None:
@@ -119,9 +118,9 @@ def email(parameters: Parameters, parameter: str) -> str:
 
 
 def session_s(parameters: Parameters, parameter: str) -> int | None:
-    """Return how long a role's sessions may last, in seconds; None when it is not given.
+    """Return how long a role's sessions may last, in seconds; None when it is absent.
 
-    Raises: InvalidValue.
+    Raises: RamError: InvalidParameter.*.
     """
     value = parameters.get(parameter, "")
     if not value:
@@ -132,9 +131,9 @@ def session_s(parameters: Parameters, parameter: str) -> int | None:
 
 
 def flag(parameters: Parameters, parameter: str) -> bool:
-    """Return a truth value; what is not given is false.
+    """Return a truth value; false when it is absent.
 
-    Raises: InvalidValue.
+    Raises: RamError: InvalidParameter.*.
     """
     value = parameters.get(parameter, "").lower()
     if value not in {"", "true", "false"}:
@@ -145,7 +144,7 @@ def flag(parameters: Parameters, parameter: str) -> bool:
 def page_size(parameters: Parameters) -> int:
     """Return ``MaxItems``.
 
-    Raises: InvalidValue.
+    Raises: RamError: InvalidParameter.*.
     """
     value = parameters.get("MaxItems", "")
     if not value:
@@ -163,14 +162,14 @@ def page(
 ) -> dict[str, Any]:
     """Answer a list operation: *read* returns the items after a marker, *names* are the list's and the item's.
 
-    Raises: InvalidValue.
+    Raises: RamError: InvalidParameter.*.
     """
     limit = page_size(parameters)
-    found = cut(read(parameters.get("Marker", ""), limit + 1), limit, lambda _: "")
-    shown = [render(item) for item in found.items]
-    answer: dict[str, Any] = {names[0]: {names[1]: shown}, "IsTruncated": found.next_marker is not None}
-    if found.next_marker is not None:
-        answer["Marker"] = shown[-1][_MARKED_BY[names[1]]]
+    shown = cut(read(parameters.get("Marker", ""), limit + 1), limit, lambda _: "")
+    items = [render(item) for item in shown.items]
+    answer: dict[str, Any] = {names[0]: {names[1]: items}, "IsTruncated": shown.next_marker is not None}
+    if shown.next_marker is not None:
+        answer["Marker"] = items[-1][_MARKED_BY[names[1]]]
     return answer
 
 
@@ -180,12 +179,12 @@ _MARKED_BY = {"Role": "RoleName", "User": "UserName", "Group": "GroupName", "Pol
 
 
 def render_role(account: AccountId, role: Role) -> dict[str, Any]:
-    """Return a role as all operations tell it."""
+    """Return a role as operations on it answer it."""
     return {**render_listed_role(account, role), "AssumeRolePolicyDocument": role.trust}
 
 
 def render_listed_role(account: AccountId, role: Role) -> dict[str, Any]:
-    """Return a role as lists tell it."""
+    """Return a role as lists answer it, without its trust policy."""
     return {
         "RoleId": stable_id("role", account, role.name),
         "RoleName": role.name,
@@ -251,14 +250,3 @@ def render_version(policy: PolicyInfo, version: PolicyVersion) -> dict[str, Any]
         "PolicyDocument": version.document,
         "CreateDate": iso_seconds(version.created_at),
     }
-
-
-def in_force(policy: PolicyInfo, versions: Sequence[PolicyVersion]) -> PolicyVersion:
-    """Return the version that is in force.
-
-    Raises: PolicyVersionNotExist.
-    """
-    for version in versions:
-        if version.number == policy.default_version:
-            return version
-    raise PolicyVersionNotExist(name=f"v{policy.default_version}")

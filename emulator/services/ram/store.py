@@ -1,4 +1,4 @@
-"""Identities and policies in SQLite. Names only; who may what is decided elsewhere."""
+"""Identities and policies in SQLite."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +43,7 @@ class RamStore:
         return int(self._one(f"SELECT count(*) FROM ram_{table} WHERE account = ?", account)[0])  # noqa: S608 - fixed names
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         for table in _TABLES:
             self._write(f"DELETE FROM ram_{table}")  # noqa: S608 - fixed names
 
@@ -167,7 +167,7 @@ class RamStore:
         self._write("INSERT INTO ram_members VALUES (?, ?, ?, ?)", account, user, group, now)
 
     def leave(self, account: AccountId, user: str, group: str) -> bool:
-        """End a membership; tell whether there was one."""
+        """End a membership; return whether there was one."""
         return self._write(
             "DELETE FROM ram_members WHERE account = ? AND user = ? AND group_name = ?", account, user, group
         )
@@ -267,7 +267,7 @@ class RamStore:
         )  # fmt: skip
 
     def detach(self, holder: Holder, kind: PolicyType, policy: str) -> bool:
-        """Detach a policy; tell whether it was attached."""
+        """Detach a policy; return whether it was attached."""
         return self._write(
             "DELETE FROM ram_attachments WHERE account = ? AND holder_kind = ? AND holder = ? AND policy_type = ?"
             " AND policy = ?",
@@ -283,7 +283,7 @@ class RamStore:
         return self._database.read(sql, parameters).fetchall()
 
     def _write(self, sql: str, *parameters: Any) -> bool:
-        """Change something; tell whether a row was concerned."""
+        """Change something; return whether a row was concerned."""
         self._changed()
         return self._database.write(sql, parameters).rowcount > 0
 

@@ -16,7 +16,7 @@ from emulator.storage.database import Database, Row
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
-class Journal:
+class ObjectStore:
     """The rows of buckets, objects, uploads and parts."""
 
     def __init__(self, database: Database) -> None:
