@@ -17,7 +17,7 @@ from emulator.adapters.roles import AssumableRoles, RoleKeys
 from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
 from emulator.config import Config
-from emulator.declared.mns import DeclaredMessaging
+from emulator.deploy.localyun_yaml import Declarations
 from emulator.deploy.records import Deployments, DeploymentsFront
 from emulator.gateway.admin import Part
 from emulator.gateway.hosts import FunctionNames
@@ -90,7 +90,7 @@ class Composition:
         self._clock = clock
         self._tenant = tenant
         self._ids = ids
-        self._declared = DeclaredMessaging(config, tenant)
+        self._declared = Declarations(config, tenant)
         self._deployments = Deployments(database, tenant, clock)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from emulator.config import ConfigError, load
-from emulator.declared.mns import DeclaredMessaging
+from emulator.deploy.localyun_yaml import Declarations
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
@@ -42,7 +42,7 @@ class Messaging:
     def declare(self, text):
         """Do what a start does with this file."""
         (self.folder / "localyun.yaml").write_text(text, encoding="utf-8")
-        DeclaredMessaging(load({}, {}, self.folder).config, WORLD).apply(self.queues, self.topics)
+        Declarations(load({}, {}, self.folder).config, WORLD).apply(self.queues, self.topics)
         self.database.commit()
         self.timers.advance(1000)
 

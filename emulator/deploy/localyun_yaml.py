@@ -1,16 +1,16 @@
-"""Queues, topics and subscriptions of ``localyun.yaml``.
+"""Queues, topics and subscriptions of ``localyun.yaml``: read and checked, then made or changed at every start.
 
-What can be told from the file alone is checked before anything is made. What exists already gets the attributes the
+What the file alone shows to be wrong is refused before anything is made. What exists already gets the attributes the
 file names where they differ; attributes the file does not name, and resources it does not know, are left alone.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from emulator.config import Config
-from emulator.declared.parts import Part, section
+from emulator.config import Config, ConfigError, placed
+from emulator.deploy.shapes import Findings, Part, suggestion
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.mns.endpoints import queue_endpoint, read_endpoint
@@ -72,18 +72,23 @@ class DeclaredTopic:
     subscriptions: tuple[DeclaredSubscription, ...]
 
 
-class DeclaredMessaging:
+class Declarations:
     """What a configuration declares for one tenant.
 
-    Raises: ConfigError with file and line for anything that cannot be made.
+    Raises: ConfigError with the places of all that cannot be made.
     """
 
     def __init__(self, config: Config, tenant: Tenant) -> None:
         self._tenant = tenant
-        self._queues = [_read_queue(part) for part in section(config, "queues").entries("a mapping of queue names")]
-        self._topics = [
-            _read_topic(part, tenant) for part in section(config, "topics").entries("a mapping of topic names")
-        ]
+        findings = Findings()
+        root = Part(config.resources, (), config.resource_marks, findings)
+        queues = _entries(root.member("queues"), "a mapping of queue names")
+        topics = _entries(root.member("topics"), "a mapping of topic names")
+        self._queues = [_read_queue(part) for part in queues]
+        self._topics = [_read_topic(part, tenant) for part in topics]
+        if findings.problems:
+            problems = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
+            raise ConfigError("\n".join(placed((each.line, each.column), each.text) for each in problems))
 
     def apply(self, queues: MessageService, topics: TopicService) -> None:
         """Make what is missing and change what differs.
@@ -91,13 +96,13 @@ class DeclaredMessaging:
         Raises: ConfigError for what contradicts what exists.
         """
         for queue in self._queues:
-            with _refusals_told(queue.part):
+            with _raised(queue.part):
                 self._apply_queue(queue, queues)
         for topic in self._topics:
-            with _refusals_told(topic.part):
+            with _raised(topic.part):
                 self._apply_topic(topic, topics)
             for subscription in topic.subscriptions:
-                with _refusals_told(subscription.part):
+                with _raised(subscription.part):
                     self._apply_subscription(subscription, topic.part.name, topics)
 
     def _apply_queue(self, queue: DeclaredQueue, service: MessageService) -> None:
@@ -109,7 +114,7 @@ class DeclaredMessaging:
             return
         change = cast("SettingsChange", _differing(queue.change, before))
         if "fifo" in change:
-            raise queue.part.error("the queue exists and its QueueType cannot be changed; delete the queue first")
+            raise _error(queue.part, "the queue exists and its QueueType cannot be changed; delete the queue first")
         if change:
             service.queues.change(self._tenant, name, change)
 
@@ -122,7 +127,7 @@ class DeclaredMessaging:
             return
         change = cast("TopicChange", _differing(topic.change, before))
         if "fifo" in change:
-            raise topic.part.error("the topic exists and its TopicType cannot be changed; delete the topic first")
+            raise _error(topic.part, "the topic exists and its TopicType cannot be changed; delete the topic first")
         if change:
             service.topics.change(self._tenant, name, change)
 
@@ -147,15 +152,28 @@ def _differing(change: Any, before: object) -> dict[str, Any]:
     return {field: value for field, value in change.items() if getattr(before, field) != value}
 
 
+def _error(part: Part, reason: str) -> ConfigError:
+    return ConfigError(placed(part.mark, f"{'.'.join(part.path)}: {reason}"))
+
+
 @contextmanager
-def _refusals_told(part: Part) -> Iterator[None]:
+def _raised(part: Part) -> Iterator[None]:
     """Turn what the service refuses inside into a ConfigError about *part*."""
     try:
         yield
-    except InvalidParameter:
-        raise part.error(f"{part.text} is not a value for this attribute") from None
     except MnsError as error:
-        raise part.error(error.message) from None
+        raise _error(part, error.message) from None
+
+
+@contextmanager
+def _noted(part: Part) -> Iterator[None]:
+    """Turn what the service refuses inside into a problem of *part*."""
+    try:
+        yield
+    except InvalidParameter:
+        part.problem(f"{_text(part)} is not a value for this attribute")
+    except MnsError as error:
+        part.problem(error.message)
 
 
 # --- reading the file --------------------------------------------------------------------------------------------
@@ -164,11 +182,11 @@ def _refusals_told(part: Part) -> Iterator[None]:
 def _read_queue(part: Part) -> DeclaredQueue:
     _check_name(part)
     change: SettingsChange = {}
-    for name, attribute in part.members("a mapping of attributes", QUEUE).items():
-        with _refusals_told(attribute):
+    for name, attribute in _members(part, "a mapping of attributes", QUEUE).items():
+        with _noted(attribute):
             own = read_queue(_parameters(attribute), Encryption())
             if name == "QueueType":
-                own["fifo"] = bool(read_fifo({name: attribute.text}, name))
+                own["fifo"] = bool(read_fifo({name: _text(attribute)}, name))
             check_settings(own, part.name)
             change.update(own)
     return DeclaredQueue(part=part, change=change)
@@ -178,14 +196,14 @@ def _read_topic(part: Part, tenant: Tenant) -> DeclaredTopic:
     _check_name(part)
     change: TopicChange = {}
     subscriptions: list[DeclaredSubscription] = []
-    for name, attribute in part.members("a mapping of attributes and subscriptions", TOPIC).items():
-        with _refusals_told(attribute):
+    for name, attribute in _members(part, "a mapping of attributes and subscriptions", TOPIC).items():
+        with _noted(attribute):
             match name:
                 case "subscriptions":
-                    inner = attribute.entries("a mapping of subscription names")
-                    subscriptions = [_read_subscription(each, tenant) for each in inner]
+                    inner = _entries(attribute, "a mapping of subscription names")
+                    subscriptions = [_read_subscription(each, tenant) for each in inner if _has_endpoint(each)]
                 case "TopicType":
-                    change["fifo"] = bool(read_fifo({name: attribute.text}, name))
+                    change["fifo"] = bool(read_fifo({name: _text(attribute)}, name))
                 case "MaximumMessageSize":
                     own = read_queue(_parameters(attribute), Encryption())
                     check_settings(own, part.name)  # the limits of a queue and of a topic are the same
@@ -197,21 +215,19 @@ def _read_topic(part: Part, tenant: Tenant) -> DeclaredTopic:
 
 def _read_subscription(part: Part, tenant: Tenant) -> DeclaredSubscription:
     _check_name(part)
-    members = part.members("a mapping of attributes", SUBSCRIPTION)
-    if "Endpoint" not in members:
-        raise part.error("needs an Endpoint")
-    chosen: dict[str, Any] = {}
+    members = _members(part, "a mapping of attributes", SUBSCRIPTION)
+    chosen: dict[str, Any] = {"endpoint": ""}
     for name, attribute in members.items():
-        with _refusals_told(attribute):
+        with _noted(attribute):
             match name:
                 case "Endpoint":
-                    chosen["endpoint"] = _endpoint(attribute.text, tenant)
+                    chosen["endpoint"] = _endpoint(_text(attribute), tenant)
                 case "FilterTag":
-                    chosen["filter_tag"] = attribute.text
+                    chosen["filter_tag"] = _text(attribute)
                 case "NotifyStrategy":
-                    chosen["strategy"] = read_strategy(attribute.text)
+                    chosen["strategy"] = read_strategy(_text(attribute))
                 case "NotifyContentFormat":
-                    chosen["content_format"] = read_format(attribute.text)
+                    chosen["content_format"] = read_format(_text(attribute))
                 case _:
                     chosen["dead_letters"] = read_subscription_dead_letters(_parameters(attribute))
     return DeclaredSubscription(part=part, settings=SubscriptionSettings(**chosen), named=frozenset(chosen))
@@ -230,10 +246,12 @@ def _endpoint(text: str, tenant: Tenant) -> str:
 def _parameters(attribute: Part) -> dict[str, str]:
     """Return an attribute as the management API takes it; a dead-letter policy that is written down is meant."""
     if attribute.name != "DlqPolicy":
-        return {_OTHER_NAMES.get(attribute.name, attribute.name): attribute.text}
-    members = attribute.members("a mapping of Enabled, DeadLetterTargetQueue and MaxReceiveCount", _DEAD_LETTERS)
+        return {_OTHER_NAMES.get(attribute.name, attribute.name): _text(attribute)}
+    members = _members(attribute, "a mapping of Enabled, DeadLetterTargetQueue and MaxReceiveCount", _DEAD_LETTERS)
+    if not isinstance(attribute.value, dict) or len(members) < len(attribute.value):
+        return {}  # that is a problem already
     policy = {"Enabled": True, **{name: member.value for name, member in members.items()}}
-    return {"DlqPolicy": json.dumps(policy, default=str)}
+    return {"DlqPolicy": json.dumps(policy)}
 
 
 def _check_name(part: Part) -> None:
@@ -242,4 +260,38 @@ def _check_name(part: Part) -> None:
         check_queue_name(part.name, RELAXED)
     except MnsError:
         reason = "a name consists of letters, digits and hyphens and begins with a letter or digit"
-        raise part.error(f"{reason}; it has at most {RELAXED.queue_name_length} characters") from None
+        part.problem(f"{reason}; it has at most {RELAXED.queue_name_length} characters")
+
+
+def _has_endpoint(part: Part) -> bool:
+    if (isinstance(part.value, dict) and "Endpoint" not in part.value) or part.value is None:
+        part.problem("needs an Endpoint")
+        return False
+    return True
+
+
+def _entries(part: Part, what: str) -> list[Part]:
+    """Return the members of a mapping; an empty value has none, any other is a problem saying *what* was expected."""
+    if part.value is not None and not isinstance(part.value, dict):
+        part.problem(f"must be {what}")
+        return []
+    return part.entries()
+
+
+def _members(part: Part, what: str, allowed: Iterable[str]) -> dict[str, Part]:
+    """Return the members of a mapping that have a value and are *allowed*; the others are problems."""
+    names = list(allowed)
+    known = {}
+    for member in _entries(part, what):
+        if member.name not in names:
+            member.problem(f"there is no such attribute{suggestion(member.name, names)}")
+        elif member.value is None and member.name != "subscriptions":
+            member.problem("needs a value")
+        else:
+            known[member.name] = member
+    return known
+
+
+def _text(part: Part) -> str:
+    """Return the value as a parameter of the API carries it: texts as written, the rest as JSON."""
+    return part.value if isinstance(part.value, str) else json.dumps(part.value)
