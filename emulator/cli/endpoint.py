@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -77,3 +78,12 @@ def _address(config: Config) -> str:
     if first in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
         return "127.0.0.1"
     return f"[{first}]" if ":" in first else first
+
+
+def is_taken(port: int) -> bool:
+    """Whether some program listens on *port* of the loopback address; port 0 never is."""
+    if port == 0:
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
