@@ -57,7 +57,7 @@ def launch(settings: Settings) -> Client:
             process = _spawn(settings, log)
         progress(f"starting an emulator, its log is {path}")
         answered = until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S)
-    except BaseException:  # Ctrl-C: nobody would know of the process, which is in a session of its own
+    except BaseException:  # Ctrl-C: the user would not know of the process, which is in a session of its own
         if process is not None:
             process.terminate()
             process.wait()
@@ -69,7 +69,7 @@ def launch(settings: Settings) -> Client:
         failed = CommandFailed(_last_words(path, begin) or f"the emulator ended at once; see {path}")
         failed.exit_code = process.returncode if process.returncode > 0 else 1
         raise failed
-    process.returncode = 0  # it goes on without us: nobody waits for it, and that is no mistake
+    process.returncode = 0  # it goes on without us, so it is right that its end is not waited for
     return connect(settings, environ={})  # the one just started, wherever LOCALYUN_ENDPOINT points
 
 

@@ -293,7 +293,7 @@ def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Clie
     except OSError as error:
         raise CommandFailed(f"the keys in {config.state} cannot be read: {error.strerror}") from error
     if keys is None and config.access_key_id and config.access_key_secret and config.account_id:
-        # An emulator elsewhere, told by the environment alone: enough to sign, not enough for the admin API.
+        # An emulator elsewhere, known from the environment alone: enough to sign, not enough for the admin API.
         keys = keyfile.InstallationKeys(
             access_key_id=config.access_key_id,
             access_key_secret=config.access_key_secret,

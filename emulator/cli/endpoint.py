@@ -17,7 +17,7 @@ VARIABLE = "LOCALYUN_ENDPOINT"
 
 @frozen
 class Endpoint:
-    """An address to call. ``source`` tells a person where it is from; ``pid`` is known for a local emulator only."""
+    """An address to call. ``source`` says where it is from; ``pid`` is known for a local emulator only."""
 
     http: str
     https: str | None = None
@@ -26,7 +26,7 @@ class Endpoint:
 
 
 def find(config: Config, environ: Mapping[str, str]) -> Endpoint:
-    """Return the address to call: ``LOCALYUN_ENDPOINT``, else what the state folder tells, else the configured port.
+    """Return the address to call: ``LOCALYUN_ENDPOINT``, else that of the state folder, else the configured port.
 
     Raises: WrongUsage when the variable holds no http:// address.
     """
@@ -57,7 +57,7 @@ def read(state: Path) -> Endpoint | None:
 
 
 def write(state: Path, http: str, https: str | None) -> None:
-    """Tell later commands where this process serves.
+    """Record for later commands where this process serves.
 
     Raises: OSError.
     """

@@ -1,6 +1,6 @@
 """The server's log: one line per event on the error stream, as text or JSON.
 
-Lines are written by a thread of their own, in batches, because a terminal that is held or a pipe nobody reads would
+Lines are written by a thread of their own, in batches, because a terminal that is held or a pipe without a reader would
 otherwise stop the event loop. When such a stream stays blocked, lines beyond a bound are dropped and counted.
 """
 
@@ -104,7 +104,7 @@ def text_line(record: logging.LogRecord) -> str:
 def json_line(record: logging.LogRecord) -> str:
     """Return one JSON object with ``time``, ``level``, ``logger``, ``message`` and what the line says by name.
 
-    ``trace`` is the id of the request that set off what the line tells of, ``exception`` the traceback of a failure.
+    ``trace`` is the id of the request that caused the line, ``exception`` the traceback of a failure.
     """
     fields = fields_of(record)
     content = {

@@ -14,7 +14,7 @@ NAMES_SHOWN = 6
 
 def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
     """Return addresses, account, region, keys and functions of the emulator with this *status*."""
-    told = [
+    result = [
         f"localyun {status['version']} is serving (process {status['pid']})",
         f"  http       {status['http']}",
         f"  https      {status['https']}",
@@ -23,10 +23,10 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
         f"  functions  {_functions(config, status)}",
     ]
     if config.auth == "lenient":
-        told.append("  auth       lenient: any key is accepted and no signature is checked")
+        result.append("  auth       lenient: any key is accepted and no signature is checked")
     if config.ephemeral:
-        told.append("  ephemeral  nothing but the keys is kept when it stops")
-    return told
+        result.append("  ephemeral  nothing but the keys is kept when it stops")
+    return result
 
 
 def _functions(config: Config, status: Mapping[str, Any]) -> str:

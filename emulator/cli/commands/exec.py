@@ -95,7 +95,7 @@ def _environment(client: Client, state: Path, keep_proxy: bool) -> Mapping[str, 
 
 
 def _address(client: Client, state: Path) -> dict[str, str]:
-    """Return what tells hooks where the emulator is.
+    """Return the variables that lead hooks to the emulator.
 
     Raises: CommandFailed when it is not where they lead: the loopback address.
     """
@@ -111,7 +111,7 @@ def _address(client: Client, state: Path) -> dict[str, str]:
 
 
 def _https_of(client: Client) -> str | None:
-    """Return the emulator's other address when ``LOCALYUN_ENDPOINT`` has told only the one."""
+    """Return the emulator's other address when ``LOCALYUN_ENDPOINT`` names only the first."""
     try:
         return str(client.admin("GET", "status")["https"])
     except (CommandFailed, KeyError):  # no token for it: the emulator is not the one of this state folder

@@ -22,7 +22,7 @@ FOLLOW_INTERVAL_S = 0.2
 
 
 def start(arguments: Namespace, settings: Settings) -> int:
-    """Start an execution; with ``--follow`` the exit code tells whether it succeeded."""
+    """Start an execution; with ``--follow`` the exit code says whether it succeeded."""
     _check_json(arguments.input)
     if arguments.events and not arguments.follow:
         raise WrongUsage("--events goes with --follow")
@@ -48,7 +48,7 @@ def start_execution(client: Client, flow: str, input_json: str, name: str | None
 
 
 def show_started(reply: dict[str, Any], *, as_json: bool) -> int:
-    """Print what `start_execution` returned; the exit code tells whether an express execution has failed."""
+    """Print what `start_execution` returned; the exit code says whether an express execution has failed."""
     if as_json:
         say_json(reply)
     elif "ErrorCode" not in reply:

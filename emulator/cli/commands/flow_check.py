@@ -1,4 +1,4 @@
-"""``flow check``: whether a definition is a flow, told without a server."""
+"""``flow check``: check a definition without a server."""
 
 import sys
 from argparse import Namespace

@@ -122,7 +122,7 @@ def read_record(path: Path | None) -> list[Recorded]:
     for line in lines:
         try:
             found.append(json.loads(line))
-        except ValueError:  # the disk was full, of which the client has told
+        except ValueError:  # the disk was full, and the client has said so
             continue
     return found
 

@@ -78,14 +78,14 @@ def env(arguments: Namespace, settings: Settings) -> int:
         complain("no emulator answers at the moment; these are the address and the keys of the next start")
     account = str(health.get("account") or keys.account_id)
     region = str(health.get("region") or keys.region or DEFAULT_REGION)
-    told = variables(client.endpoint.http, keys, account, region)
+    pairs = variables(client.endpoint.http, keys, account, region)
     if health and (proxy := client.proxy("served")) is not None:
-        told["LOCALYUN_PROXY_URL"] = proxy
+        pairs["LOCALYUN_PROXY_URL"] = proxy
     if wants_json(arguments):
-        say_json(told)
+        say_json(pairs)
         return 0
     shell = arguments.shell or ("fish" if os.environ.get("SHELL", "").endswith("/fish") else "sh")
-    for name, value in told.items():
+    for name, value in pairs.items():
         say(_assignment(shell, name, value))
     return 0
 

@@ -141,7 +141,7 @@ def _introduce(function: str, debugger: Mapping[str, Any], *, waits: bool) -> No
 
 
 def launch_configuration(function: str, debugger: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entry of ``launch.json`` that attaches to *debugger*, as a step of the admin page tells it.
+    """Return the entry of ``launch.json`` that attaches to *debugger*, a step of the admin page's answer.
 
     Code that is used in place maps to itself. A package that was uploaded has been unpacked elsewhere: then the folder
     opened in the editor is taken for its source.

@@ -34,7 +34,7 @@ NOTHING_THERE = "MessageNotExist"
 
 
 def create(arguments: Namespace, settings: Settings) -> int:
-    """Create a queue; one that exists with the same attributes is as good."""
+    """Create a queue; nothing changes when it exists with the same attributes."""
     service = Mns(connect(settings))
     service.call("PUT", path_of("queues", arguments.queue), element("Queue", _chosen(arguments)))
     return tell(arguments, f"created {arguments.queue}", {"QueueName": arguments.queue})

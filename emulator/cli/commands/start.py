@@ -85,7 +85,7 @@ async def _serve(config: Config) -> None:
 
 
 def _announce(config: Config, http: str, https: str, status: Mapping[str, Any]) -> None:
-    """Tell other commands, and the person at the terminal, where the emulator is."""
+    """Record and print where the emulator is."""
     endpoint.write(config.state, http, https)
     say("\n".join(lines(config, status)))
 

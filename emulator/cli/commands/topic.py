@@ -38,7 +38,7 @@ _OUTBOX = {
 
 
 def create(arguments: Namespace, settings: Settings) -> int:
-    """Create a topic; one that exists with the same attributes is as good."""
+    """Create a topic; nothing changes when it exists with the same attributes."""
     chosen = {"MaximumMessageSize": arguments.maximum_message_size, "LoggingEnabled": arguments.logging_enabled}
     Mns(connect(settings)).call("PUT", path_of("topics", arguments.topic), element("Topic", chosen))
     return tell(arguments, f"created {arguments.topic}", {"TopicName": arguments.topic})
@@ -73,7 +73,7 @@ def publish(arguments: Namespace, settings: Settings) -> int:
 
 
 def subscribe(arguments: Namespace, settings: Settings) -> int:
-    """Subscribe an endpoint; a subscription that exists with the same attributes is as good."""
+    """Subscribe an endpoint; nothing changes when it exists with the same attributes."""
     client = connect(settings)
     subscription = {
         "Endpoint": _endpoint(client, arguments.endpoint),

@@ -52,7 +52,7 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
 def run(arguments: Namespace, settings: Settings) -> int:
     """Run one tutorial to its end; the exit code is 0 when it went as its README promises.
 
-    With ``--json`` what happens is told on the error stream, and the executions are printed at the end.
+    With ``--json`` progress goes to the error stream, and the executions are printed at the end.
     """
     tutorial = named(arguments.name)
     given = arguments.input if arguments.input is not None else tutorial.default_input
@@ -82,7 +82,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 def _place_of_picture(given: str | None, settings: Settings, tutorial: Tutorial) -> Path:
-    """Return the file to draw to: the one that was given, or one in the state folder, where nobody's files are."""
+    """Return the file to draw to: that of ``--graph``, or one in the state folder, which holds none of the user's files."""
     if given is None:
         return settings.config.state / PICTURES / f"{tutorial.name}.svg"
     if given == STANDARD_OUTPUT:

@@ -41,7 +41,7 @@ class Attempt:
 class Visit:
     """One entry of a step. ``input``, ``output`` and ``reply`` are JSON values, None when not recorded.
 
-    ``waits_for`` is ``10 s`` or an instant, for a wait; ``resource`` the ARN of a task; ``goto`` the target of a jump.
+    ``waits_for`` is ``10 s`` or a time, for a wait; ``resource`` the ARN of a task; ``goto`` the target of a jump.
     """
 
     step: str
@@ -110,7 +110,7 @@ class Execution:
 
     @property
     def started(self) -> Millis:
-        """The instant of the first event; offsets are counted from it."""
+        """The time of the first event; offsets are counted from it."""
         return self.part.entered
 
     def visits(self) -> Iterator[Visit]:

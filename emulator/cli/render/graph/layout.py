@@ -48,7 +48,7 @@ class Rect:
 
 @frozen
 class Box:
-    """A node. ``title``, ``about`` and ``note`` are lines of text; ``path`` tells the scopes it stands in.
+    """A node. ``title``, ``about`` and ``note`` are lines of text; ``path`` is the scopes it stands in.
 
     ``head`` is the height of the part that holds the text, less than the whole when the node holds scopes.
     """
@@ -82,7 +82,7 @@ class Tag:
 
 @frozen
 class Route:
-    """An edge as the corners it runs through; ``joins`` tells that it ends on another route to the same target.
+    """An edge as the corners it runs through; ``joins``: it ends on another route to the same target.
 
     ``edge`` is None for the stems that lead from a choice to its options; ``leads`` is then the edge it goes on with.
     """

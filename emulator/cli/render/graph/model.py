@@ -46,7 +46,7 @@ class Edge:
     """A way from one node to another of the same scope.
 
     ``labels`` are conditions or error names. ``option`` is the scope of the source it leaves from, None when it leaves
-    the node as a whole. ``caught`` tells that it is taken on an error.
+    the node as a whole. ``caught``: it is taken on an error.
     """
 
     source: str
@@ -58,7 +58,7 @@ class Edge:
 
 @frozen
 class Scope:
-    """A list of steps: ``nodes`` in the order of the definition, between `START` and `END`; ``label`` tells which."""
+    """A list of steps: ``nodes`` in the order of the definition, between `START` and `END`; ``label`` says which."""
 
     label: str
     nodes: tuple["Node", ...]

@@ -1,6 +1,6 @@
 """A drawing as SVG: text, lines and shapes only, no scripts, no fonts or pictures from elsewhere.
 
-Colours have a contrast of at least 4.5 to 1 on their ground, and none tells anything alone: a state also stands in
+Colours have a contrast of at least 4.5 to 1 on their ground, and none is the only sign of anything: a state also stands in
 words, an error's way is dashed, each kind of step has a shape and its name.
 """
 
@@ -95,9 +95,9 @@ def _box(box: Box, states: Mapping[str, StepState] | None) -> Iterator[str]:
     fill, stroke = _FILLS[state.state] if state is not None else ("#ffffff", _ACCENTS[node.kind])
     data = f' data-state="{state.state}"' if state is not None else ""
     yield f'<g class="step" data-step={quoteattr(node.name)} data-kind="{node.kind}"{data}>'
-    told = [node.name, node.kind, node.about, f"retry: {node.retries}" if node.retries else ""]
-    told += [box.note, state.error if state is not None else ""]
-    yield f"<title>{_text(chr(10).join(part for part in told if part))}</title>"
+    words = [node.name, node.kind, node.about, f"retry: {node.retries}" if node.retries else ""]
+    words += [box.note, state.error if state is not None else ""]
+    yield f"<title>{_text(chr(10).join(part for part in words if part))}</title>"
     yield _shape(box, fill, stroke, is_dashed=state is not None and not state.entered)
     yield from _words(box)
     if node.retry:
