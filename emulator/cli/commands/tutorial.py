@@ -82,7 +82,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
 
 
 def _place_of_picture(given: str | None, settings: Settings, tutorial: Tutorial) -> Path:
-    """Return the file to draw to: that of ``--graph``, or one in the state folder, which holds none of the user's files."""
+    """Return the file to draw to: that of ``--graph``, or one in the state folder, away from the user's files."""
     if given is None:
         return settings.config.state / PICTURES / f"{tutorial.name}.svg"
     if given == STANDARD_OUTPUT:

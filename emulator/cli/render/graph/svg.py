@@ -1,7 +1,7 @@
 """A drawing as SVG: text, lines and shapes only, no scripts, no fonts or pictures from elsewhere.
 
-Colours have a contrast of at least 4.5 to 1 on their ground, and none is the only sign of anything: a state also stands in
-words, an error's way is dashed, each kind of step has a shape and its name.
+Colours have a contrast of at least 4.5 to 1 on their ground, and none is the only sign of anything: a state also
+stands in words, an error's way is dashed, each kind of step has a shape and its name.
 """
 
 from collections.abc import Iterator, Mapping
