@@ -37,7 +37,7 @@ from emulator.services.fc.figures import fc_figures
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.logbook import LogBook
 from emulator.services.fc.model import display_name
-from emulator.services.fc.runtime.instance import FunctionImage
+from emulator.services.fc.runtime.model import FunctionImage
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import FunctionCompute

@@ -1,4 +1,4 @@
-"""The function that `rehearsal` calls."""
+"""The function that a waiting process calls to warm up."""
 
 import json
 

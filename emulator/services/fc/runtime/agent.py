@@ -1,20 +1,23 @@
-"""One Python instance as the server sees it: calls as frames, output, the end of the process."""
+"""An instance whose code an agent of ours drives, in Python or Node.js: calls as frames, output, the end.
 
-import asyncio
+The agent itself is in ``bootstrap/``. Which interpreter it runs in, and with which variables that starts, is here
+too.
+"""
+
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from emulator.kernel.ids import Ids
-from emulator.services.fc.runtime.environment import instance_environment, log_level
-from emulator.services.fc.runtime.framing import Channel, Header
-from emulator.services.fc.runtime.instance import FunctionImage, HttpAnswer, HttpCall
-from emulator.services.fc.runtime.launcher import Answer, Call, Exit, Listener, boot_frame
+from emulator.services.fc.runtime.bootstrap.python.frames import Header
 from emulator.services.fc.runtime.logs import Throttle
-from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.model import FunctionImage, HttpAnswer, HttpCall, Invocation
+from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment, log_level
 
 _log = logging.getLogger(__name__)
 
@@ -27,100 +30,75 @@ something it left behind, so the end of the channel cannot be waited for."""
 _NOTHING: Mapping[str, Any] = {}
 
 
-class Control(Protocol):
-    """How signals reach the process."""
-
-    def terminate(self) -> None:
-        """Send SIGTERM to the process."""
-        ...
-
-    def kill(self) -> None:
-        """Send SIGKILL to its whole session."""
-        ...
-
-    def watch(self, on: bool) -> None:
-        """Look regularly at what it uses, or no longer."""
-        ...
-
-
-class LogSource(Protocol):
-    """Where the output of the process is read; it is passed to `PythonProcess.output`."""
-
-    def settle(self, sequence: str, then: Callable[[], None]) -> None:
-        """Pass on everything written before the answer of that sequence, and then call *then*."""
-        ...
-
-    def close(self) -> None:
-        """Pass on the rest and close."""
-        ...
-
-
-class PythonProcess:
-    """An `InstanceProcess` with a Python agent in it."""
+class AgentProcess(InstanceProcess):
+    """An `InstanceProcess` with an agent in it."""
 
     def __init__(self, listener: Listener, settings: RuntimeSettings, ids: Ids) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._listener = listener
+        super().__init__(listener, settings.response_limit)
         self._settings = settings
         self._ids = ids
-        self._pending: dict[str, asyncio.Future[Answer | Exit]] = {}
+        self._pending: dict[str, Pending] = {}
         self._throttle = Throttle(self._loop)
-        self._control: Control | None = None
-        self._log_source: LogSource | None = None
-        self._watchers = 0
-        self._lost = self._exited = self._over = False
         self._unread = False
         self._marks = False
         self._began: set[str] = set()
-        self._fatal = ""
-        self._memory_kb = 0
-        self.channel = Channel(self._on_frame, self._on_lost, settings.response_limit)
 
-    def start(
-        self,
-        image: FunctionImage,
-        instance_id: str,
-        control: Control,
-        source: LogSource,
-        *,
-        mark: bool,
-        more: Mapping[str, Any] = _NOTHING,
-    ) -> None:
-        """Take over a process and tell the agent in it, over the connected channel, what it is."""
-        self.take(control, source)
-        self.channel.send(self.boot(image, instance_id, mark=mark, more=more))
+    def boot_frame(
+        self, image: FunctionImage, instance_id: str, *, mark: bool, more: Mapping[str, Any] = _NOTHING
+    ) -> Header:
+        """Return the frame before the first call: what the agent has to know, and *more* for one family's agent only.
 
-    def take(self, control: Control, source: LogSource) -> None:
-        """Take over a process whose agent is told what it is by somebody else."""
-        self._control = control
-        self._log_source = source
-
-    def boot(self, image: FunctionImage, instance_id: str, *, mark: bool, more: Mapping[str, Any] = _NOTHING) -> Header:
-        """Return the frame that tells an agent what it is, and *more* that only agents of its family know.
-
-        With *mark* it says when it has read a call and marks the log before each answer: for transports that do not
-        tell either.
+        With *mark* it reports when it has read a call and marks the log before each answer: for transports that show
+        neither.
         """
         self._marks = mark
-        environment = instance_environment(image, instance_id, self._settings)
-        boot = boot_frame(image, environment, log_level(image))
-        return boot | {"response_limit": self._settings.response_limit, "mark": mark} | dict(more)
+        return {
+            "do": "boot",
+            "name": image.function,
+            "handler": image.handler,
+            "initialize": image.initializer,
+            "pre_freeze": image.pre_freeze,
+            "pre_stop": image.pre_stop,
+            "memory": image.memory_mb,
+            "timeout": image.timeout_s,
+            "service": image.service,
+            "version": image.version,
+            "region": image.region,
+            "account": image.account,
+            "log_project": image.log_project,
+            "log_store": image.log_store,
+            "modern_context": _version_of(image.runtime) >= (3, 12),
+            "text_event": image.runtime == "python2.7",
+            "code_dir": str(image.code_dir),
+            "layers": [str(layer) for layer in image.layers],
+            "environment": instance_environment(image, instance_id, self._settings),
+            "log_level": log_level(image),
+            "concurrency": image.instance_concurrency,
+            "keys_in_environment": image.keys_in_environment,
+            "keys_in_calls": image.keys_in_calls,
+            "debug": image.debug,
+            "debug_folder": debugpy_folder() if image.debug else "",
+            "response_limit": self._settings.response_limit,
+            "mark": mark,
+            **more,
+        }
 
-    def begin(self, call: Call) -> asyncio.Future[Answer | Exit]:
+    def begin(self, kind: CallKind, call: Invocation) -> Pending:
         """Hand over a call; see `InstanceProcess`."""
-        future: asyncio.Future[Answer | Exit] = self._loop.create_future()
-        if self._lost or self._exited:
+        future: Pending = self._loop.create_future()
+        if self._lost or self.gone.done():
             future.set_result(Exit(memory_kb=self._memory_kb, unread=True, fatal=self._fatal))
             return future
         sequence = self._ids.hex(16)
+        keys = call.credentials
         self._pending[sequence] = future
         header = {
-            "do": call.kind,
+            "do": kind,
             "seq": sequence,
             "rid": call.request_id,
             "qualifier": call.qualifier,
             "retry": call.retry_count,
-            "keys": call.keys,
+            "keys": keys and (keys.access_key_id, keys.access_key_secret, keys.security_token),
             "tracing": dict(call.tracing),
         }
         if call.http is not None:
@@ -128,47 +106,21 @@ class PythonProcess:
         self.channel.send(header, call.event)
         return future
 
-    def watch(self) -> None:
-        """Have the process looked at; see `InstanceProcess`."""
-        self._watchers += 1
-        if self._watchers == 1 and self._control is not None and not self._exited:
-            self._control.watch(True)
-
-    def unwatch(self) -> None:
-        """Take back one `watch`; see `InstanceProcess`."""
-        self._watchers -= 1
-        if self._watchers == 0 and self._control is not None and not self._exited:
-            self._control.watch(False)
-
-    def terminate(self) -> None:
-        """Send SIGTERM; see `InstanceProcess`."""
-        if self._control is not None and not self._exited:
-            self._control.terminate()
-
-    def kill(self) -> None:
-        """Send SIGKILL to the session; see `InstanceProcess`."""
-        if self._control is not None and not self._exited:
-            self._control.kill()
-
     def abandon(self) -> None:
-        """Let go of a process whose start failed; its listener is not told any more."""
+        """Let go of a process whose start failed; its listener hears no more of it."""
         self.kill()
         self._over = True
         self.channel.close()
 
-    def output(self, data: bytes) -> None:
-        """Take in what came through the log pipe."""
-        self._listener.output(data, None)
-
     def expects(self, sequence: str) -> bool:
-        """Tell whether a call of that sequence waits for its answer."""
+        """Whether a call of that sequence waits for its answer."""
         return sequence in self._pending
 
     def exited(self, memory_kb: int) -> None:
-        """Take note that the process has ended; what it sent before is still delivered."""
-        if self._exited:
+        """Take note that the process has ended; see `InstanceProcess`."""
+        if self.gone.done():
             return
-        self._exited = True
+        self.gone.set_result(None)
         self._memory_kb = max(self._memory_kb, memory_kb)
         if self._lost:
             self._finish()
@@ -207,8 +159,8 @@ class PythonProcess:
             size=int(header.get("size", len(payload))),
             http=_http_answer(header["http"]) if "http" in header else None,
         )
-        assert self._log_source is not None
-        self._log_source.settle(sequence, lambda: self._resolve(sequence, answer))
+        assert self._log is not None
+        self._log.settle(sequence, lambda: self._resolve(sequence, answer))
 
     def _resolve(self, sequence: str, outcome: Answer | Exit) -> None:
         self._began.discard(sequence)
@@ -226,7 +178,7 @@ class PythonProcess:
         self._lost = True
         # A reset, and not a clean end, means that bytes of ours were left unread: the call never began.
         self._unread = isinstance(error, ConnectionResetError | BrokenPipeError)
-        if self._exited:
+        if self.gone.done():
             self._finish()
         else:
             self.kill()
@@ -242,8 +194,8 @@ class PythonProcess:
             return
         self._over = True
         self.channel.close()
-        if self._log_source is not None:
-            self._log_source.close()
+        if self._log is not None:
+            self._log.close()
         unread = self._unread and len(self._pending) == 1  # of several calls some have been read
         for sequence in list(self._pending):
             if self._marks:
@@ -284,3 +236,14 @@ def interpreter_environment() -> dict[str, str]:
     environment = {name: os.environ[name] for name in kept if name in os.environ}
     # macOS aborts a forked process that touches its frameworks unless this is set before the start.
     return environment | {"LANG": "C.UTF-8", "OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES"}
+
+
+def debugpy_folder() -> str:
+    """Return the folder in which debugpy is installed, empty when it is not."""
+    found = find_spec("debugpy")
+    return str(Path(found.origin).parent.parent) if found is not None and found.origin else ""
+
+
+def _version_of(runtime: str) -> tuple[int, ...]:
+    digits = runtime.removeprefix("python").split(".")
+    return tuple(int(part) for part in digits) if all(part.isdigit() for part in digits) else ()

@@ -14,15 +14,15 @@ import pytest
 
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.ids import RandomIds
+from emulator.services.fc.runtime.agent import bootstrap_command
 from emulator.services.fc.runtime.pool import InstancePool
-from emulator.services.fc.runtime.python import bootstrap_command
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 SERVER = """
     import asyncio, pathlib, sys
     from emulator.kernel.clock import SystemClock
     from emulator.kernel.ids import RandomIds
-    from emulator.services.fc.runtime.instance import FunctionImage, Invocation
+    from emulator.services.fc.runtime.model import FunctionImage, Invocation
     from emulator.services.fc.runtime.pool import InstancePool
     from emulator.services.fc.runtime.settings import RuntimeSettings
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emulator.kernel.clock import SystemClock
-from emulator.services.fc.runtime.instance import (
+from emulator.services.fc.runtime.model import (
     Credentials,
     HttpAnswer,
     HttpCall,
