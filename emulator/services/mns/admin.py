@@ -10,43 +10,55 @@ from emulator.kernel.metrics import Family, Sample, gauge, labelled
 from emulator.services.mns.queues.live_queues import LiveQueue
 from emulator.services.mns.service import CERTIFICATE_PAGE, MessageService
 from emulator.services.mns.topics.model import DeliveryReport, OutboxEntry
-from emulator.wire.operation import operation
+from emulator.wire.operation import ANYONE, Parameter, operation
 from emulator.wire.request import OperationRequest
 
 MOST_QUEUES: Final = 200
 """Queues shown one by one, those with the most messages; a test run that makes thousands must not swamp the reader."""
 
+_LIMIT = Parameter("limit", int, "The most rows to return.", default=100)
+
 
 # --- operations --------------------------------------------------------------------------------------------------
 
 
-@operation("purge-queue", "POST /purge-queue")
+@operation("purge-queue", "POST /purge-queue", Parameter("queue", about="The queue's name.", default=""))
 async def purge_queue(service: MessageService, call: OperationRequest) -> dict[str, Any]:
-    """Delete every message of ``queue`` and answer how many there were, as ``deleted``. Raises: QueueNotExist."""
-    return {"deleted": await service.purge(call.tenant, call.parameters["queue"])}
+    """Delete every message of a queue; answers how many there were.
+
+    Raises: QueueNotExist.
+    """
+    queue = call.arguments["queue"]
+    return {"queue": queue, "deleted": await service.purge(call.tenant, queue)}
 
 
-@operation("deliveries", "GET /deliveries")
-def deliveries(service: MessageService, call: OperationRequest) -> list[dict[str, Any]]:
-    """Answer at most ``limit`` deliveries to ``subscription`` of ``topic``, pending ones first.
+@operation(
+    "deliveries",
+    "GET /deliveries",
+    Parameter("topic", about="The topic's name.", default=""),
+    Parameter("subscription", about="The subscription's name.", default=""),
+    _LIMIT,
+)
+def deliveries(service: MessageService, call: OperationRequest) -> dict[str, Any]:
+    """The deliveries of a subscription, pending ones first.
 
     Raises: TopicNotExist, SubscriptionNotExist.
     """
-    query = call.query
-    limit = int(query.get("limit", 100))
-    reports = service.list_deliveries(call.tenant, query.get("topic", ""), query.get("subscription", ""), limit)
-    return [delivery_object(each) for each in reports]
+    topic, subscription, limit = (call.arguments[name] for name in ("topic", "subscription", "limit"))
+    reports = service.list_deliveries(call.tenant, topic, subscription, limit)
+    return {"deliveries": [delivery_object(each) for each in reports]}
 
 
-@operation("outbox", "GET /outbox")
-def outbox(service: MessageService, call: OperationRequest) -> list[dict[str, Any]]:
-    """Answer at most ``limit`` mails and the like that were recorded instead of being sent, newest first."""
-    return [outbox_object(each) for each in service.outbox(call.tenant, int(call.query.get("limit", 100)))]
+@operation("outbox", "GET /outbox", _LIMIT)
+def outbox(service: MessageService, call: OperationRequest) -> dict[str, Any]:
+    """Mails, short messages and the like that were recorded instead of sent, newest first."""
+    entries = service.outbox(call.tenant, call.arguments["limit"])
+    return {"entries": [outbox_object(each) for each in entries]}
 
 
-@operation("signing-certificate", f"GET /{CERTIFICATE_PAGE}")
+@operation("signing-certificate", f"GET /{CERTIFICATE_PAGE}", right=ANYONE)
 async def signing_certificate(service: MessageService, call: OperationRequest) -> Response:
-    """Answer the certificate that receivers verify pushes with, as PEM; open to callers without the admin token.
+    """The certificate that pushes of topics are verified with; receivers have no key, so anyone may read it.
 
     Raises: SigningFailed.
     """

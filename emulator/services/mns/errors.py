@@ -33,7 +33,8 @@ ERRORS: dict[str, ErrorRow] = {
     # The signature is not the one computed here.
     "SignatureDoesNotMatch": ErrorRow(
         403,
-        "The request signature we calculated does not match the signature you provided. Check your key and signing method.",
+        "The request signature we calculated does not match the signature you provided. Check your key and "
+        "signing method.",
     ),
     # The key belongs to another account, or a temporary key came without its token.
     "AccessDenied": ErrorRow(403, "The OwnerId that your Access Key Id associated to is forbidden for this operation."),
@@ -81,7 +82,8 @@ ERRORS: dict[str, ErrorRow] = {
     # A topic's name has other characters than letters, digits and hyphens, or starts with a hyphen.
     "TopicNameInvalid": ErrorRow(
         400,
-        "The topic name you provided is invalid. TopicName should start with alpha or digit and contain only alpha, digit or -.",
+        "The topic name you provided is invalid. TopicName should start with alpha or digit and contain only "
+        "alpha, digit or -.",
     ),
     # A topic's name is too long.
     "TopicNameLengthError": ErrorRow(400, "Topic name length should between 1 and 256."),
@@ -92,7 +94,8 @@ ERRORS: dict[str, ErrorRow] = {
     # A subscription's name has other characters than letters, digits and hyphens, or starts with a hyphen.
     "SubscriptionNameInvalid": ErrorRow(
         400,
-        "The subscription name you provided is invalid. SubscriptionName should start with alpha or digit and contain only alpha, digit or -.",
+        "The subscription name you provided is invalid. SubscriptionName should start with alpha or digit "
+        "and contain only alpha, digit or -.",
     ),
     # A subscription's name is too long. Field: ``high``.
     "SubscriptionNameLengthError": ErrorRow(400, "Subscription name length should between 1 and {high}."),

@@ -35,7 +35,7 @@ def get_account_attributes(service: MessageService, call: OperationRequest) -> R
 
 @operation("SetAccountAttributes")
 def set_account_attributes(service: MessageService, call: OperationRequest) -> Reply:
-    """Change the settings that the parameters name. Raises: InvalidParameter. Source: SetAccountAttributes (2022-01-19)."""
+    """Change the settings that the parameters name. Raises: InvalidParameter. Source: SetAccountAttributes."""
     parameters = call.parameters
     log, trace = read_switch(parameters, "LogEnabled"), read_switch(parameters, "MessageTraceEnabled")
     stored = _account(service, call)

@@ -65,9 +65,7 @@ def set_queue_attributes(service: MessageService, call: OperationRequest) -> Rep
     """
     name = required(call.parameters, "QueueName")
     before = service.find(call.tenant, name).queue.settings
-    service.queues.change(
-        call.tenant, name, QUEUE.read(PARAMETERS, call.parameters.get, before=before, changing=True)
-    )
+    service.queues.change(call.tenant, name, QUEUE.read(PARAMETERS, call.parameters.get, before=before, changing=True))
     return done()
 
 
@@ -137,9 +135,7 @@ def set_topic_attributes(service: MessageService, call: OperationRequest) -> Rep
     """
     name = required(call.parameters, "TopicName")
     before = service.topics.view(call.tenant, name).topic.settings
-    service.topics.change(
-        call.tenant, name, TOPIC.read(PARAMETERS, call.parameters.get, before=before, changing=True)
-    )
+    service.topics.change(call.tenant, name, TOPIC.read(PARAMETERS, call.parameters.get, before=before, changing=True))
     return done()
 
 

@@ -157,7 +157,7 @@ def receive_message(service: MessageService, call: OperationRequest) -> Answer:
     return service.messages.receive(queue, count, wait_s, partial(_received, call, number is None))
 
 
-def _received(call: OperationRequest, single: bool, messages: Sequence[Message]) -> Response:  # noqa: FBT001 - bound once
+def _received(call: OperationRequest, single: bool, messages: Sequence[Message]) -> Response:
     call.about = _about(messages)
     return respond(call, 200, render_message(messages[0]) if single else render_messages(messages))
 

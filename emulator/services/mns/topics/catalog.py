@@ -16,7 +16,8 @@ from emulator.services.mns.queues.validation import check_range, check_ranges, s
 from emulator.services.mns.topics.endpoints import QueueEndpoint, read_endpoint
 from emulator.services.mns.topics.live_topics import LiveTopic, TopicRegistry
 from emulator.services.mns.topics.model import (
-    Change,
+    SUBSCRIPTION,
+    TOPIC,
     Subscription,
     SubscriptionDeadLetters,
     SubscriptionId,

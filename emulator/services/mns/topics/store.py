@@ -8,6 +8,8 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.mns.queues.model import restored, stored
 from emulator.services.mns.topics.model import (
+    SUBSCRIPTION,
+    TOPIC,
     Delivery,
     DeliveryId,
     DeliveryReport,
@@ -44,6 +46,22 @@ _PENDING = (
     "FROM mns_deliveries AS d JOIN mns_publications AS p ON p.id = d.publication "
     "WHERE d.subscription = ? ORDER BY d.due_at, d.id LIMIT ?"
 )
+_ADD_TOPIC = (
+    f"INSERT INTO mns_topics (account, region, name, created_at, modified_at, {TOPIC.columns}) "  # noqa: S608 - constants
+    f"VALUES ({', '.join('?' * (5 + len(TOPIC.stored)))})"
+)
+_PUT_TOPIC = (
+    f"UPDATE mns_topics SET (modified_at, {TOPIC.columns}) = "  # noqa: S608 - constants
+    f"({', '.join('?' * (1 + len(TOPIC.stored)))}) WHERE id = ?"
+)
+_ADD_SUBSCRIPTION = (
+    f"INSERT INTO mns_subscriptions (topic, name, created_at, modified_at, {SUBSCRIPTION.columns}) "  # noqa: S608 - constants
+    f"VALUES ({', '.join('?' * (4 + len(SUBSCRIPTION.stored)))})"
+)
+_PUT_SUBSCRIPTION = (
+    f"UPDATE mns_subscriptions SET (modified_at, {SUBSCRIPTION.columns}) = "  # noqa: S608 - constants
+    f"({', '.join('?' * (1 + len(SUBSCRIPTION.stored)))}) WHERE id = ?"
+)
 _ABOVE_ALL_NAMES = "\U0010ffff"
 
 _TABLES = (
@@ -78,8 +96,7 @@ class TopicStore:
     def add_topic(self, tenant: Tenant, name: str, settings: TopicSettings, now: Millis) -> Topic:
         """Store a new topic."""
         number = self._insert(
-            f"INSERT INTO mns_topics (account, region, name, created_at, modified_at, {TOPIC.columns}) "  # noqa: S608 - constants
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            _ADD_TOPIC,
             (tenant.account, tenant.region, name, now, now, *TOPIC.to_row(settings)),
         )
         return Topic(
@@ -89,7 +106,7 @@ class TopicStore:
     def put_topic(self, topic: Topic) -> None:
         """Store a topic's changed settings and instant of change."""
         self._database.write(
-            f"UPDATE mns_topics SET (modified_at, {TOPIC.columns}) = (?, ?, ?, ?, ?, ?) WHERE id = ?",  # noqa: S608 - constants
+            _PUT_TOPIC,
             (topic.modified_at, *TOPIC.to_row(topic.settings), topic.topic_id),
         )
 
@@ -112,8 +129,7 @@ class TopicStore:
     def add_subscription(self, topic: Topic, name: str, settings: SubscriptionSettings, now: Millis) -> Subscription:
         """Store a new subscription."""
         number = self._insert(
-            f"INSERT INTO mns_subscriptions (topic, name, created_at, modified_at, {SUBSCRIPTION.columns}) "  # noqa: S608 - constants
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            _ADD_SUBSCRIPTION,
             (topic.topic_id, name, now, now, *SUBSCRIPTION.to_row(settings)),
         )
         return Subscription(
@@ -130,7 +146,7 @@ class TopicStore:
     def put_subscription(self, subscription: Subscription) -> None:
         """Store a subscription's changed settings and instant of change."""
         self._database.write(
-            f"UPDATE mns_subscriptions SET (modified_at, {SUBSCRIPTION.columns}) = (?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",  # noqa: S608 - constants
+            _PUT_SUBSCRIPTION,
             (subscription.modified_at, *SUBSCRIPTION.to_row(subscription.settings), subscription.subscription_id),
         )
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from emulator.services.mns.errors import 
+from emulator.services.mns.errors import MnsError
 from emulator.services.mns.topics.endpoints import (
     FunctionEndpoint,
     HttpEndpoint,
