@@ -4,7 +4,6 @@ Every port of a service is filled here and nowhere else.
 """
 
 import logging
-from binascii import b2a_base64
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -33,10 +32,11 @@ from emulator.oss.front import OssFront
 from emulator.oss.opening import LazyStorage
 from emulator.redirect import node_hook, python_hook
 from emulator.redirect.environment import with_hooks
-from emulator.services.fc.figures import fc_figures
+from emulator.services.fc.admin import FunctionAdmin
 from emulator.services.fc.front import FcFront
-from emulator.services.fc.logbook import LogBook
+from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.model import display_name
+from emulator.services.fc.ports import Ports
 from emulator.services.fc.runtime.instance import FunctionImage
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
@@ -147,14 +147,17 @@ class Composition:
             account=tenant.account,
             region=tenant.region,
             endpoint=lambda: address,
-            credentials=RoleKeys(self._temporary, clock),
-            guard=FunctionRights(rights) if config.enforce_ram else None,
-            objects=CodeObjects(self._objects, clock, ids),
-            host_names=names,
-            topics=TriggerSubscriptions(self._topics),
-            queue_destinations=(results := ResultMessages(self._queues, self._topics)),
-            topic_destinations=results,
+            ports=Ports(
+                credentials=RoleKeys(self._temporary, clock),
+                guard=FunctionRights(rights) if config.enforce_ram else None,
+                objects=CodeObjects(self._objects, clock, ids),
+                host_names=names,
+                topics=TriggerSubscriptions(self._topics),
+                queue_destinations=(results := ResultMessages(self._queues, self._topics)),
+                topic_destinations=results,
+            ),
         )
+        self._function_admin = FunctionAdmin(self._functions, clock, ids, self._pool)
         self._workflow = Workflow(
             database=database,
             clock=clock,
@@ -221,18 +224,12 @@ class Composition:
 
     def status(self) -> dict[str, Any]:
         """Return the functions' names and how many resources there are."""
-        functions = self._functions.store.keys()
-        names = [
-            f"{service}/{function}" if service else function
-            for tenant, service, function, version in functions
-            if tenant == self._tenant and not version
-        ]
-        return {"functions": sorted(names), "counts": self._functions.counts()}
+        return {"functions": self._function_admin.names(), "counts": self._function_admin.counts()}
 
     def figures(self) -> Iterator[Family]:
         """Yield the services' figures for those who watch."""
         yield from mns_figures(self._queues, self._topics, self._clock.now())
-        yield from fc_figures(self._functions, self._pool)
+        yield from self._function_admin.metrics()
         yield from workflow_figures(self._workflow)
 
     def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
@@ -240,11 +237,11 @@ class Composition:
 
         Raises: FunctionNotFound.
         """
-        return self._functions.logs(function, lines, follow=follow)
+        return self._function_admin.logs(function, lines, follow=follow)
 
     def code_download(self, token: str) -> bytes | None:
         """Return the zip a GetFunctionCode answer pointed to, or None."""
-        return self._functions.code_download(token)
+        return self._function_admin.code_download(token)
 
     async def signing_certificate(self) -> bytes:
         """Return the certificate that pushes of topics are verified with, as PEM.
@@ -274,15 +271,15 @@ class Composition:
         return [outbox_object(each) for each in self._topics.outbox(self._tenant, limit)]
 
     def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
-        """Call ``service.qualifier/function`` with a debugger in it; `Debugging.steps`.
+        """Call ``service.qualifier/function`` with a debugger in it.
 
         Raises: FcError.
         """
-        return self._functions.debug(function, event, wait=wait, port=port)
+        return self._function_admin.debug(function, event, wait=wait, port=port)
 
     def triggers(self) -> list[dict[str, Any]]:
         """Return the triggers of all functions, in JSON's terms."""
-        return self._functions.sources.rows(self._tenant)
+        return self._function_admin.triggers()
 
     async def fire_trigger(
         self, function: str, trigger: str, payload: str | None, event: bytes | None
@@ -291,12 +288,4 @@ class Composition:
 
         Raises: FcError.
         """
-        service, _, name = function.rpartition("/")
-        fired = await self._functions.sources.fire(self._tenant, service, name, trigger, payload=payload, event=event)
-        return {
-            "requestId": fired.request_id,
-            "status": fired.status,
-            "error": fired.error_type or None,
-            "body": b2a_base64(fired.body, newline=False).decode("ascii"),
-            "log": fired.log.decode("utf-8", "replace"),
-        }
+        return await self._function_admin.fire_trigger(function, trigger, payload, event)

@@ -16,7 +16,7 @@ from emulator.http.limits import HttpLimits
 from emulator.http.message import decode_pairs
 from emulator.http.reader import RequestReader
 from emulator.kernel.cron import LENIENT, parse_schedule
-from emulator.services.fc.http_envelope import read_result
+from emulator.services.fc.invoke.http_envelope import read_result
 from emulator.services.mns import message_wire, topic_wire, wire
 from emulator.services.mns.endpoints import read_endpoint
 from emulator.services.workflow.definition.parse import parse_flow

@@ -8,18 +8,11 @@ from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand, Tenant
 from emulator.kernel.ids import Ids
 from emulator.services.fc import limits, rights
+from emulator.services.fc.codec import Exchange, encode
 from emulator.services.fc.dialects import v2016, v2021, v2023
-from emulator.services.fc.dialects.exchange import Exchange, encode
 from emulator.services.fc.dialects.routing import Route, Routes, serve
-from emulator.services.fc.errors import (
-    AccessDenied,
-    EntityTooLarge,
-    FcError,
-    InternalServerError,
-    PathNotSupported,
-    auth_error,
-)
-from emulator.services.fc.http_routing import HttpTarget
+from emulator.services.fc.errors import EntityTooLarge, FcError, auth_error
+from emulator.services.fc.invoke.http_routing import HttpTarget
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.dates import http_date
 from emulator.wire.request import Answer, OperationRequest
@@ -88,8 +81,8 @@ class FcFront:
     def denied(self, demand: Demand, context: OperationRequest) -> FcError:
         """Return the error for a caller without the right."""
         context.operation = demand.action.partition(":")[2]
-        return AccessDenied(
-            f"the caller is not authorized to perform '{demand.action}' on resource '{demand.resource}'"
+        return FcError(
+            "AccessDenied", f"the caller is not authorized to perform '{demand.action}' on resource '{demand.resource}'"
         )
 
     def open_to_web(self, context: OperationRequest) -> bool:
@@ -114,7 +107,7 @@ class FcFront:
     def render_error(self, error: ServiceError, context: OperationRequest) -> Response:
         """Write *error* as the JSON the clients of the path's version read; always JSON, which they insist on."""
         if not isinstance(error, FcError):
-            error = InternalServerError()
+            error = FcError("InternalServerError")
         version = version_of(context)
         body: dict[str, Any] = {}
         for_trigger = self._service.sources.http_routing.concerns(context.http, context.host)
@@ -136,7 +129,7 @@ class FcFront:
         _, version, rest = (*request.path.split("/", 2), "", "")[:3]
         routes = self._routes.get(version)
         if routes is None:
-            raise PathNotSupported(method=request.method, path=request.decoded_path)
+            raise FcError("PathNotSupported", method=request.method, path=request.decoded_path)
         return routes.find(request.method, rest, request.decoded_path)
 
     # --- HTTP triggers -------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.fc.front import FcFront
-from emulator.services.fc.logbook import LogBook
-from emulator.services.fc.ports import DestinationRefused
+from emulator.services.fc.invoke.logbook import LogBook
+from emulator.services.fc.ports import DestinationRefused, Ports
 from emulator.services.fc.runtime.instance import (
     Credentials,
     FunctionImage,
@@ -184,9 +184,7 @@ class Site:
             account=ACCOUNT,
             region=REGION,
             endpoint=lambda: "http://127.0.0.1:8868",
-            credentials=self.keys,
-            queue_destinations=self.receivers,
-            topic_destinations=self.receivers,
+            ports=Ports(credentials=self.keys, queue_destinations=self.receivers, topic_destinations=self.receivers),
         )
         self.front = FcFront(self.fc, self.ids)
 

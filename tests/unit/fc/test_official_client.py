@@ -21,7 +21,7 @@ from emulator.kernel.identity import AccountId, Region
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import LoopTimers
 from emulator.services.fc.front import FcFront
-from emulator.services.fc.logbook import LogBook
+from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import SCHEMA, FunctionCompute

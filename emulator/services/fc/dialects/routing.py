@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from emulator.http.message import Response
-from emulator.services.fc.errors import OperationNotServed, PathNotSupported
+from emulator.services.fc.errors import FcError
 
 if TYPE_CHECKING:
-    from emulator.services.fc.dialects.exchange import Exchange
+    from emulator.services.fc.codec import Exchange
 
 Handler = Callable[["Exchange"], Response | Awaitable[Response]]
 
@@ -47,7 +47,7 @@ class Routes:
                     if want is None
                 }
                 return route, values
-        raise PathNotSupported(method=method, path=full_path)
+        raise FcError("PathNotSupported", method=method, path=full_path)
 
 
 def valid_text(text: str) -> str:
@@ -61,5 +61,5 @@ def serve(route: Route, exchange: "Exchange") -> Response | Awaitable[Response]:
     Raises: OperationNotServed; what the handler raises.
     """
     if route.handler is None:
-        raise OperationNotServed(operation=route.operation)
+        raise FcError("OperationNotServed", operation=route.operation)
     return route.handler(exchange)

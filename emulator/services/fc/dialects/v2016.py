@@ -6,23 +6,21 @@ Source: aliyun-fc2 client.py; the API reference of 2016-08-15.
 from typing import Any
 
 from emulator.http.message import Response
-from emulator.services.fc import fields
-from emulator.services.fc.dialects import (
-    alias_api,
-    async_api,
-    attachment_api,
-    bodies,
-    capacity_api,
-    domain_api,
-    exec_api,
-    layer_api,
-    trigger_api,
-)
-from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
-from emulator.services.fc.dialects.invocations import invoke_function
+from emulator.services.fc import codec as bodies
+from emulator.services.fc.asynchronous import operations as async_api
+from emulator.services.fc.capacity import operations as capacity_api
+from emulator.services.fc.catalog import attachment_operations as attachment_api
+from emulator.services.fc.catalog import domain_operations as domain_api
+from emulator.services.fc.catalog import fields
+from emulator.services.fc.catalog import layer_operations as layer_api
+from emulator.services.fc.catalog import version_operations as alias_api
+from emulator.services.fc.codec import Exchange, next_token, no_content
 from emulator.services.fc.dialects.routing import Route
 from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.invoke import operations as exec_api
+from emulator.services.fc.invoke.operations import invoke_function
 from emulator.services.fc.model import Function, Service, Version, service_arn
+from emulator.services.fc.triggers import operations as trigger_api
 from emulator.wire.dates import iso_seconds
 
 # --- what resources look like ------------------------------------------------------------------------------------

@@ -4,10 +4,14 @@ Source: alibabacloud_fc_open20210406.
 """
 
 from emulator.http.message import Response
-from emulator.services.fc.dialects import alias_api, attachment_api, trigger_api, unavailable_api, v2016
-from emulator.services.fc.dialects.exchange import Exchange, next_token
+from emulator.services.fc.catalog import attachment_operations as attachment_api
+from emulator.services.fc.catalog import version_operations as alias_api
+from emulator.services.fc.codec import Exchange, next_token
+from emulator.services.fc.dialects import unavailable as unavailable_api
+from emulator.services.fc.dialects import v2016
 from emulator.services.fc.dialects.routing import Route
 from emulator.services.fc.model import service_arn
+from emulator.services.fc.triggers import operations as trigger_api
 
 
 def list_tagged_resources(exchange: Exchange) -> Response:

@@ -7,25 +7,24 @@ from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.paging import cut
-from emulator.services.fc import checks, fields, limits
-from emulator.services.fc.dialects import (
-    alias_api,
-    async_api,
-    attachment_api,
-    bodies,
-    capacity_api,
-    domain_api,
-    layer_api,
-    trigger_api,
-    unavailable_api,
-    v2016,
-)
-from emulator.services.fc.dialects.exchange import Exchange, next_token, no_content
-from emulator.services.fc.dialects.invocations import invoke_function
+from emulator.services.fc import checks, limits
+from emulator.services.fc import codec as bodies
+from emulator.services.fc.asynchronous import operations as async_api
+from emulator.services.fc.capacity import operations as capacity_api
+from emulator.services.fc.catalog import attachment_operations as attachment_api
+from emulator.services.fc.catalog import domain_operations as domain_api
+from emulator.services.fc.catalog import fields
+from emulator.services.fc.catalog import layer_operations as layer_api
+from emulator.services.fc.catalog import version_operations as alias_api
+from emulator.services.fc.catalog.services import check_tags
+from emulator.services.fc.codec import Exchange, next_token, no_content
+from emulator.services.fc.dialects import unavailable as unavailable_api
+from emulator.services.fc.dialects import v2016
 from emulator.services.fc.dialects.routing import Route
 from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.invoke.operations import invoke_function
 from emulator.services.fc.model import Function, function_arn
-from emulator.services.fc.tagging import check_tags
+from emulator.services.fc.triggers import operations as trigger_api
 from emulator.wire.dates import iso_seconds
 
 
