@@ -16,12 +16,13 @@ class OperationRequest:
     case, no scheme, no port); ``host_account`` and ``region`` are what the gateway reads from it, the region with a
     default. ``scheme`` is the signature scheme the gateway has recognised, or None. ``principal`` is set by
     authentication, ``path`` (decoded path parameters) and ``operation`` (a name for log, metrics and faults) by the
-    front. ``about`` is for the log: what the call was about, such as the message it has sent.
+    front. ``about`` is for the log: what the call was about, such as the message it has sent. ``finding`` is the
+    front's own: what it has found out about the call and need not find out again.
     """
 
     __slots__ = (
-        "_action", "_parameters", "_query", "_version", "about", "host", "host_account", "http", "now", "operation",
-        "path", "principal", "region", "request_id", "scheme",
+        "_action", "_parameters", "_query", "_version", "about", "finding", "host", "host_account", "http", "now",
+        "operation", "path", "principal", "region", "request_id", "scheme",
     )  # fmt: skip
 
     def __init__(self, http: Request, now: Millis) -> None:
@@ -35,6 +36,7 @@ class OperationRequest:
         self.operation = "-"
         self.path: Mapping[str, str] = {}
         self.about: Mapping[str, object] | None = None
+        self.finding: Any = None
         self.principal: Principal | None = None
         self._query: dict[str, str] | None = None
         self._parameters: dict[str, str] | None = None

@@ -13,7 +13,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family, Sample, gauge, labelled
 from emulator.services.fc.catalog.resolving import Target
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
-from emulator.services.fc.invoke.invoking import Call, refusal
+from emulator.services.fc.invoke.invoking import FunctionCall, refusal
 from emulator.services.fc.model import display_name
 from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.instance import RuntimeFailure
@@ -145,7 +145,7 @@ class FunctionAdmin:
         """
         place, _, name = function.rpartition("/")
         service, _, qualifier = place.partition(".")
-        call = Call(
+        call = FunctionCall(
             service=service,
             function=name,
             qualifier=qualifier or None,
@@ -163,7 +163,9 @@ class FunctionAdmin:
             raise InvalidArgument("debugging Python needs debugpy beside the emulator: pip install 'localyun[debug]'")
         return self._steps(call, target, wait=wait, port=port)
 
-    async def _steps(self, call: Call, target: Target, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
+    async def _steps(
+        self, call: FunctionCall, target: Target, *, wait: bool, port: int
+    ) -> AsyncIterator[dict[str, Any]]:
         functions = self._functions
         session = DebugSession(waits=wait)
         async with aclosing(session):

@@ -1,238 +1,155 @@
-"""One request on its way through a dialect: what was asked, in decoded pieces, and how answers are written."""
+"""Requests and answers of the API's three versions: paths, query items, JSON bodies, page tokens.
+
+2016-08-15 and 2021-04-06 have services with functions in them (2.0); 2023-03-30 has functions only (3.0). Operations
+that exist in several versions are written once; `api_of` and the names in the path say which version a call speaks.
+"""
 
 import json
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from emulator.http.message import Request, Response
-from emulator.kernel.clock import Millis
-from emulator.kernel.identity import Tenant
+from emulator.kernel.paging import Range
 from emulator.services.fc import checks, limits
-from emulator.services.fc.catalog.fields import Field, read
 from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.checks import shape, text
-from emulator.services.fc.code.store import CodeSource
-from emulator.services.fc.dialects.routing import valid_text
+from emulator.services.fc.code.store import CodeStore
 from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.limits import DESCRIPTION_LENGTH
 from emulator.services.fc.model import Scope
 from emulator.wire.request import OperationRequest
 
-if TYPE_CHECKING:
-    from emulator.services.fc.service import FunctionCompute
-
+V2016, V2021, V2023 = "2016-08-15", "2021-04-06", "2023-03-30"
+WITH_SERVICES = (V2016, V2021)
+EVERY_API = (V2016, V2021, V2023)
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _LARGE_BODY = 256 * 1024
 """A body from this size on is parsed in a thread; a package of megabytes would hold up the loop."""
 
 
-class Exchange:
-    """A request, the path segments its route named, and the service it is for."""
-
-    __slots__ = ("_path", "_query", "context", "service")
-
-    def __init__(self, service: "FunctionCompute", context: OperationRequest, path: Mapping[str, str]) -> None:
-        self.service = service
-        self.context = context
-        self._path = path
-        self._query: dict[str, str] | None = None
-
-    # --- what was asked ------------------------------------------------------------------------------------------
-
-    @property
-    def tenant(self) -> Tenant:
-        """Whose resources, and where."""
-        return self.context.tenant
-
-    @property
-    def now(self) -> Millis:
-        """When the request came."""
-        return self.context.now
-
-    @property
-    def if_match(self) -> str:
-        """The ETag the caller expects, empty when none."""
-        return self.context.http.headers.get("if-match")
-
-    def segment(self, name: str) -> str:
-        """Return a path segment."""
-        return self._path[name]
-
-    def query(self, name: str) -> str:
-        """Return a query parameter, empty when it is not there."""
-        return self.queries().get(name, "")
-
-    def queries(self) -> dict[str, str]:
-        """Return all query parameters."""
-        if self._query is None:
-            pairs = self.context.http.query_pairs
-            self._query = {name: valid_text(value) for name, value in pairs}
-        return self._query
-
-    @property
-    def has_service(self) -> bool:
-        """Whether the path names a service."""
-        return "service" in self._path
-
-    @property
-    def service_name(self) -> str:
-        """The service in the path, without its qualifier."""
-        return self._path["service"].partition(".")[0]
-
-    @property
-    def qualifier(self) -> str | None:
-        """The qualifier: ``service.qualifier`` in the path, else the query parameter."""
-        return self._path.get("service", "").partition(".")[2] or self.query("qualifier") or None
-
-    @property
-    def scope(self) -> Scope:
-        """The owner of versions and aliases that the path names.
-
-        Raises: InvalidArgument when the path has a qualifier.
-        """
-        if "service" not in self._path:
-            return Scope(function=self._path["function"])
-        return Scope(service=self.writable_service())
-
-    def writable_service(self) -> str:
-        """Return the service in the path of a changing operation, which must not name a version of it.
-
-        Raises: InvalidArgument.
-        Source: assumed.
-        """
-        if "." in self._path["service"]:
-            raise InvalidArgument(
-                f"'{self._path['service']}' is invalid: a version or alias cannot be changed this way"
-            )
-        return self._path["service"]
-
-    # --- bodies --------------------------------------------------------------------------------------------------
-
-    def body(self) -> dict[str, Any]:
-        """Return the JSON object in the body; an empty body is an empty object.
-
-        Raises: InvalidArgument.
-        """
-        return _parse(self.context.http.body)
-
-    async def large_body(self) -> dict[str, Any]:
-        """Return the JSON object in a body that may hold a code package.
-
-        Raises: InvalidArgument.
-        """
-        body = self.context.http.body
-        if len(body) < _LARGE_BODY:
-            return _parse(body)
-        return await self.service.codes.in_thread(lambda: _parse(body))
-
-    # --- lists ---------------------------------------------------------------------------------------------------
-
-    def limit(self, name: str = "limit") -> int:
-        """Return the page size asked for.
-
-        Raises: InvalidArgument.
-        """
-        text = self.query(name)
-        if not text:
-            return limits.LIST.default
-        if not text.isascii() or not text.isdigit() or not limits.LIST.contains(int(text[:9])):
-            raise InvalidArgument(f"{name} '{text[:40]}' is invalid: it must be from 1 to {limits.LIST.high}")
-        return int(text)
-
-    def part(self, tags: Mapping[str, str] | None = None) -> Slice:
-        """Return the part of a list of names asked for by ``limit``, ``nextToken``, ``startKey`` and ``prefix``.
-
-        Raises: InvalidArgument.
-        """
-        start = max(self.marker(), self.query("startKey"))
-        return Slice(limit=self.limit(), start=start, prefix=self.query("prefix"), tags=tags or {})
-
-    def marker(self, name: str = "nextToken") -> str:
-        """Return what the opaque token stands for, empty when there is none.
-
-        Raises: InvalidArgument.
-        """
-        token = self.query(name)
-        if not token:
-            return ""
-        try:
-            return b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True).decode("utf-8")
-        except ValueError:
-            raise InvalidArgument(f"{name} '{token[:80]}' is invalid") from None
-
-    # --- answers -------------------------------------------------------------------------------------------------
-
-    def answer(self, body: Mapping[str, Any], etag: str = "") -> Response:
-        """Return a 200 with a JSON body."""
-        headers = [("Content-Type", "application/json")]
-        if etag:
-            headers.append(("Etag", etag))
-        return Response(200, encode(body), headers)
+def api_of(call: OperationRequest) -> str:
+    """Return the version of the API in the path; without one it is that of the signature scheme's first users."""
+    version = call.http.path[1:11]
+    return version if version in {V2021, V2023} and call.http.path[11:12] == "/" else V2016
 
 
-def no_content() -> Response:
-    """Return the answer of a deletion."""
-    return Response(204)
+def valid_text(text: str) -> str:
+    """Return *text* with question marks for bytes that are not UTF-8; nothing has such a name."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def encode(body: Mapping[str, Any]) -> bytes:
-    """Write a JSON body; lone surrogates from odd requests must not break an answer."""
-    return _encode(body).encode("utf-8", "replace")
+# --- paths -------------------------------------------------------------------------------------------------------
+
+
+def service_of(call: OperationRequest) -> str:
+    """Return the service in the path without its qualifier, empty for a function of 3.0."""
+    return call.path.get("service", "").partition(".")[0]
+
+
+def writable_service(call: OperationRequest) -> str:
+    """Return the service in the path of a changing operation, which must not name a version; empty in 3.0.
+
+    Raises: InvalidArgument.
+    Source: assumed.
+    """
+    service = call.path.get("service", "")
+    if "." in service:
+        raise InvalidArgument(f"'{service}' is invalid: a version or alias cannot be changed this way")
+    return service
+
+
+def function_of(call: OperationRequest) -> tuple[str, str]:
+    """Return service (empty in 3.0) and function in the path."""
+    return service_of(call), call.path["function"]
+
+
+def qualifier_of(call: OperationRequest) -> str | None:
+    """Return the qualifier: ``service.qualifier`` in the path, else the query item."""
+    return call.path.get("service", "").partition(".")[2] or query(call, "qualifier") or None
+
+
+def owner_of(call: OperationRequest) -> Scope:
+    """Return the owner of versions and aliases that the path names.
+
+    Raises: InvalidArgument when the path has a qualifier.
+    """
+    service = writable_service(call)
+    return Scope(service=service) if service else Scope(function=call.path["function"])
+
+
+def if_match(call: OperationRequest) -> str:
+    """Return the ETag the caller expects, empty when none."""
+    return call.header("if-match")
+
+
+# --- query items -------------------------------------------------------------------------------------------------
+
+
+def query(call: OperationRequest, name: str) -> str:
+    """Return a query item, empty when it is absent."""
+    return valid_text(call.query.get(name, ""))
+
+
+def whole_number(call: OperationRequest, name: str) -> int | None:
+    """Return a query item that is a whole number, None when it is absent.
+
+    Raises: InvalidArgument.
+    """
+    return parse_number(query(call, name), name)
+
+
+def parse_number(value: str, name: str) -> int | None:
+    """Read a whole number of up to 16 digits, None for an empty text.
+
+    Raises: InvalidArgument.
+    """
+    if not value:
+        return None
+    if not (value.isascii() and value.isdigit() and len(value) < 17):
+        raise InvalidArgument(f"{name} '{value[:40]}' is invalid: it must be a whole number")
+    return int(value)
+
+
+def page_size(call: OperationRequest, name: str = "limit", allowed: Range = limits.LIST) -> int:
+    """Return the page size the caller wants.
+
+    Raises: InvalidArgument.
+    """
+    value = query(call, name)
+    if not value:
+        return allowed.default
+    if not value.isascii() or not value.isdigit() or not allowed.contains(int(value[:9])):
+        raise InvalidArgument(f"{name} '{value[:40]}' is invalid: it must be from {allowed.low} to {allowed.high}")
+    return int(value)
+
+
+def slice_of(call: OperationRequest, tags: Mapping[str, str] | None = None) -> Slice:
+    """Return the part of a list of names that ``limit``, ``nextToken``, ``startKey`` and ``prefix`` select.
+
+    Raises: InvalidArgument.
+    """
+    start = max(page_marker(call), query(call, "startKey"))
+    return Slice(limit=page_size(call), start=start, prefix=query(call, "prefix"), tags=tags or {})
+
+
+def page_marker(call: OperationRequest, name: str = "nextToken") -> str:
+    """Return what the opaque token stands for, empty when there is none.
+
+    Raises: InvalidArgument.
+    """
+    token = query(call, name)
+    if not token:
+        return ""
+    try:
+        return b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True).decode("utf-8")
+    except ValueError:
+        raise InvalidArgument(f"{name} '{token[:80]}' is invalid") from None
 
 
 def next_token(marker: str | None) -> str:
     """Return the opaque token for the item a list goes on with, empty at the end."""
     return urlsafe_b64encode(marker.encode()).decode().rstrip("=") if marker else ""
-
-
-def _parse(body: bytes) -> dict[str, Any]:
-    if not body:
-        return {}
-    try:
-        parsed = json.loads(body.decode("utf-8-sig"))
-        if b"\\" in body:  # half of a surrogate pair is no text: it could be neither stored nor answered
-            json.dumps(parsed, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        raise InvalidArgument("the request body is not valid JSON") from None
-    if not isinstance(parsed, dict):
-        raise InvalidArgument("the request body must be a JSON object")
-    return parsed
-
-
-DESCRIPTION = Field("description", "description", text(DESCRIPTION_LENGTH))
-
-_CODE = shape(zipFile=text(), ossBucketName=text(), ossObjectName=text(), checksum=text())
-
-
-def code_source(body: Mapping[str, Any], checksum_header: str = "") -> CodeSource | None:
-    """Return where the code is, None when the body has none; the checksum comes from the header or from the body.
-
-    Raises: InvalidArgument unless exactly one of zip and object is given.
-    """
-    given = next((value for key, value in body.items() if key.lower() == "code"), None)
-    if given is None:
-        return None
-    code = _CODE(given, "code")
-    package = code.get("zipFile", "")
-    bucket, name = code.get("ossBucketName", ""), code.get("ossObjectName", "")
-    if not package and not bucket and not name:
-        return None
-    if package and (bucket or name):
-        raise InvalidArgument("code must have either zipFile or ossBucketName and ossObjectName, not both")
-    if not package and not (bucket and name):
-        raise InvalidArgument("code.ossBucketName and code.ossObjectName must be given together")
-    checksum = checksum_header.strip() or code.get("checksum", "")
-    return CodeSource(zip_base64=package, bucket=bucket, object_name=name, checksum=checksum)
-
-
-def description(body: Mapping[str, Any]) -> str:
-    """Return the description in a publish request.
-
-    Raises: InvalidArgument.
-    """
-    return str(read((DESCRIPTION,), body).get("description", ""))
 
 
 def truth(value: object) -> bool:
@@ -256,6 +173,40 @@ def json_list(value: str, field: str) -> list[Any]:
     return parsed if isinstance(parsed, list) else []
 
 
+# --- bodies ------------------------------------------------------------------------------------------------------
+
+
+def json_body(call: OperationRequest) -> dict[str, Any]:
+    """Return the JSON object in the body; an empty body is an empty object.
+
+    Raises: InvalidArgument.
+    """
+    return _parse(call.http.body)
+
+
+async def large_body(codes: CodeStore, call: OperationRequest) -> dict[str, Any]:
+    """Return the JSON object in a body that may hold a code package; large ones are parsed in the thread of *codes*.
+
+    Raises: InvalidArgument.
+    """
+    body = call.http.body
+    return _parse(body) if len(body) < _LARGE_BODY else await codes.in_thread(lambda: _parse(body))
+
+
+def _parse(body: bytes) -> dict[str, Any]:
+    if not body:
+        return {}
+    try:
+        parsed = json.loads(body.decode("utf-8-sig"))
+        if b"\\" in body:  # half of a surrogate pair is no text: it could be neither stored nor answered
+            json.dumps(parsed, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        raise InvalidArgument("the request body is not valid JSON") from None
+    if not isinstance(parsed, dict):
+        raise InvalidArgument("the request body must be a JSON object")
+    return parsed
+
+
 def tag_filter(value: object, field: str) -> dict[str, str | None]:
     """Read ``[{"Key": ..., "Value": ...}]``, in upper or lower case; None for a key without a value.
 
@@ -275,6 +226,29 @@ def tag_pairs(value: object, field: str) -> dict[str, str]:
     """
     return {key: value or "" for key, value in tag_filter(value, field).items()}
 
+
+# --- answers -----------------------------------------------------------------------------------------------------
+
+
+def json_answer(body: Mapping[str, Any], etag: str = "") -> Response:
+    """Return a 200 with a JSON body."""
+    headers = [("Content-Type", "application/json")]
+    if etag:
+        headers.append(("Etag", etag))
+    return Response(200, encode(body), headers)
+
+
+def no_content() -> Response:
+    """Return the answer of a deletion."""
+    return Response(204)
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    """Write a JSON body; lone surrogates from odd requests must not break an answer."""
+    return _encode(body).encode("utf-8", "replace")
+
+
+# --- values at a place of a request ------------------------------------------------------------------------------
 
 PLACES = ("header", "query", "form", "cookie")
 

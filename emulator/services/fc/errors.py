@@ -33,8 +33,6 @@ ERRORS: dict[str, ErrorRow] = {
     "InstanceMetricsRequired": ErrorRow(400, "scaling by {metric} needs logConfig.enableInstanceMetrics"),
     # There are as many resources of a kind as there may be. Source: which counts are answered with it is assumed
     "LimitExceeded": ErrorRow(400, ""),
-    # A package that is not unpacked; the text names the entry
-    "UnsafeArchive": ErrorRow(400, "invalid code package: {reason}", "InvalidArgument"),
     # The caller may not do this
     "AccessDenied": ErrorRow(403, "access denied"),
     # Somebody has switched off the function's invocation; queued calls are tried again. Source: assumed
@@ -171,13 +169,6 @@ class InvalidArgument(FcError):
 
     def __init__(self, message: str | None = None, /, **fields: Any) -> None:
         super().__init__("InvalidArgument", message, **fields)
-
-
-class UnsafeArchive(InvalidArgument):
-    """A package that is not unpacked; the message names the entry."""
-
-    def __init__(self, *, reason: str) -> None:
-        super().__init__(ERRORS["UnsafeArchive"].text.format(reason=reason), reason=reason)
 
 
 class EntityTooLarge(FcError):

@@ -15,11 +15,11 @@ from typing import Any
 from emulator.kernel.identity import Demand, Tenant, pass_role
 from emulator.services.fc.asynchronous.model import Lane
 from emulator.services.fc.catalog.resolving import Resolver
-from emulator.services.fc.dialects.routing import Route
 from emulator.services.fc.model import LATEST, FunctionName, MessageTarget
 from emulator.services.fc.ports import DestinationRefused, RoleGuard
 from emulator.services.fc.triggers.model import Trigger
 from emulator.services.fc.triggers.store import TriggerStore
+from emulator.wire.operation import Operation
 from emulator.wire.request import OperationRequest
 
 SERVICE = "fc.aliyuncs.com"
@@ -53,19 +53,20 @@ _GIVING_ROLES = {
 }
 
 
-def demands(route: Route, segments: Mapping[str, str], context: OperationRequest) -> Iterator[Demand]:
-    """Yield what a request for the operation of *route* needs; *segments* are the values of its path."""
-    operation = route.operation
-    body = _body(context) if operation in _NAMED_IN_BODY or operation in _GIVING_ROLES else {}
-    name = body.get(_NAMED_IN_BODY.get(operation, ""))
-    path = _path(route, segments, name if isinstance(name, str) and name else "*")
-    qualifier = dict(context.http.query_pairs).get("qualifier", "")
-    if qualifier and route.path.count("{") and path.rpartition("/")[0].endswith("functions"):
+def demands(operation: Operation, call: OperationRequest) -> Iterator[Demand]:
+    """Yield what a call of *operation* needs; `OperationRequest.path` has the values of its path."""
+    name = operation.name
+    template = operation.route.partition(" ")[2].strip("/")
+    body = _body(call) if name in _NAMED_IN_BODY or name in _GIVING_ROLES else {}
+    own_name = body.get(_NAMED_IN_BODY.get(name, ""))
+    path = _path(template, call.path, own_name if isinstance(own_name, str) and own_name else "*")
+    qualifier = call.query.get("qualifier", "")
+    if qualifier and "{" in template and path.rpartition("/")[0].endswith("functions"):
         path = _qualified(path, qualifier)
-    tenant = context.tenant
-    general = (_arn(tenant, path.rpartition("/")[0] + "/*"),) if name and operation.startswith("Create") else ()
-    yield Demand(f"fc:{_ACTIONS.get(operation, operation)}", _arn(tenant, path), general)
-    role = body.get(_GIVING_ROLES.get(operation, ""))
+    tenant = call.tenant
+    general = (_arn(tenant, path.rpartition("/")[0] + "/*"),) if own_name and name.startswith("Create") else ()
+    yield Demand(f"fc:{_ACTIONS.get(name, name)}", _arn(tenant, path), general)
+    role = body.get(_GIVING_ROLES.get(name, ""))
     if isinstance(role, str) and role:
         yield pass_role(tenant.account, role, SERVICE)
 
@@ -77,9 +78,9 @@ def invocation(tenant: Tenant, service: str | None, function: str, qualifier: st
     return Demand("fc:InvokeFunction", _arn(tenant, _qualified(path, qualifier)))
 
 
-def _path(route: Route, segments: Mapping[str, str], name: str) -> str:
-    """Return the part of the route's path that names a resource, its placeholders filled."""
-    parts = route.path.strip("/").split("/")
+def _path(template: str, segments: Mapping[str, str], name: str) -> str:
+    """Return the part of the path template that names a resource, its placeholders filled."""
+    parts = template.split("/")
     named: list[str] = []
     for index, part in enumerate(parts):
         if part[0] == "{":

@@ -33,7 +33,7 @@ from emulator.services.fc.catalog.services import Services, Tagging
 from emulator.services.fc.catalog.store import SCHEMA, CatalogStore
 from emulator.services.fc.code.packages import Packages
 from emulator.services.fc.code.store import CodeStore
-from emulator.services.fc.invoke.invoking import Call, FunctionKeys, Invoked, Invoker
+from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
 from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.invoke.terminal import Start
 from emulator.services.fc.model import Function, family
@@ -249,7 +249,7 @@ class FunctionCompute:
 
         Raises: FcError, with the code and status an HTTP caller would get.
         """
-        call = Call(
+        call = FunctionCall(
             service=service or "",
             function=function,
             qualifier=qualifier,

@@ -18,6 +18,7 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
+from emulator.services.fc.admin import FunctionAdmin
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.ports import DestinationRefused, Ports
@@ -187,6 +188,7 @@ class Site:
             ports=Ports(credentials=self.keys, queue_destinations=self.receivers, topic_destinations=self.receivers),
         )
         self.front = FcFront(self.fc, self.ids)
+        self.admin = FunctionAdmin(self.fc, self.clock, self.ids, self.instances)  # type: ignore[arg-type]  # a double
 
     async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answered:
         """Send a request as an authenticated caller; header names take ``_`` for ``-``."""

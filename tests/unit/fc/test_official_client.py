@@ -67,7 +67,7 @@ class Door:
 
     async def _serve(self, request: Request, respond: Respond) -> None:
         if request.path.startswith("/_localyun/code/"):
-            content = self._service.code_download(request.path.rpartition("/")[2])
+            content = self._service.packages.download(request.path.rpartition("/")[2])
             respond(Response(404 if content is None else 200, content or b""))
             return
         context = OperationRequest(request, self._clock.now())

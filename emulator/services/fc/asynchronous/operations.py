@@ -1,7 +1,6 @@
 """Asynchronous invocation over the wire: configurations and task records of every dialect.
 
-2.0 names tasks "stateful async invocations"; 3.0 calls them async tasks and knows no services. Handlers named ``..._2``
-and ``..._3`` differ in field names only.
+2.0 names tasks "stateful async invocations"; 3.0 calls them async tasks and knows no services.
 
 Source: API reference and models of the three versions; aliyun-fc2 client.py.
 """
@@ -12,14 +11,41 @@ from typing import Any, Literal
 from emulator.http.message import Response
 from emulator.kernel.clock import Millis
 from emulator.services.fc import limits
-from emulator.services.fc.asynchronous.model import FINAL, AsyncCall, AsyncConfig, Status, StoredConfig, TaskQuery
+from emulator.services.fc.asynchronous.model import (
+    FINAL,
+    AsyncCall,
+    AsyncConfig,
+    Status,
+    StoredConfig,
+    TaskEvent,
+    TaskQuery,
+)
 from emulator.services.fc.asynchronous.records import config_fields
-from emulator.services.fc.catalog import fields
-from emulator.services.fc.codec import Exchange, next_token, no_content, truth
-from emulator.services.fc.dialects.routing import Route
+from emulator.services.fc.catalog.fields import read
+from emulator.services.fc.codec import (
+    V2023,
+    WITH_SERVICES,
+    api_of,
+    function_of,
+    json_answer,
+    json_body,
+    next_token,
+    no_content,
+    page_marker,
+    page_size,
+    parse_number,
+    qualifier_of,
+    query,
+    service_of,
+    truth,
+    whole_number,
+)
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import function_arn
+from emulator.services.fc.service import FunctionCompute
 from emulator.wire.dates import iso_seconds
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
 
 Generation = Literal["2.0", "3.0"]
 
@@ -57,70 +83,68 @@ def _said_or_default(config: AsyncConfig, attribute: str) -> Any:
     return _CONFIG_DEFAULTS.get(attribute) if value is None else value
 
 
-def _put(exchange: Exchange, generation: Generation) -> Response:
-    values = fields.read(_CONFIG_FIELDS[generation], exchange.body())
-    stored = exchange.service.async_configs.put(
-        exchange.tenant, *_function(exchange), exchange.qualifier, values, exchange.now
-    )
-    return exchange.answer(render_config(stored, generation))
-
-
-def put_config_2(exchange: Exchange) -> Response:
+@operation(
+    "PutFunctionAsyncInvokeConfig",
+    "PUT /services/{service}/functions/{function}/async-invoke-config",
+    api=WITH_SERVICES,
+)
+@operation("PutAsyncInvokeConfig", "PUT /functions/{function}/async-invoke-config", api=V2023)
+def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Configure asynchronous calls; what the body leaves out stays."""
-    return _put(exchange, "2.0")
+    values = read(_CONFIG_FIELDS[_generation(call)], json_body(call))
+    stored = fc.async_configs.put(call.tenant, *function_of(call), qualifier_of(call), values, call.now)
+    return json_answer(render_config(stored, _generation(call)))
 
 
-def put_config_3(exchange: Exchange) -> Response:
-    """Configure asynchronous calls; what the body leaves out stays."""
-    return _put(exchange, "3.0")
+@operation(
+    "GetFunctionAsyncInvokeConfig",
+    "GET /services/{service}/functions/{function}/async-invoke-config",
+    api=WITH_SERVICES,
+)
+@operation("GetAsyncInvokeConfig", "GET /functions/{function}/async-invoke-config", api=V2023)
+def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return a configuration."""
+    stored = fc.async_configs.get(call.tenant, *function_of(call), qualifier_of(call))
+    return json_answer(render_config(stored, _generation(call)))
 
 
-def get_config_2(exchange: Exchange) -> Response:
-    """Show a configuration."""
-    stored = exchange.service.async_configs.get(exchange.tenant, *_function(exchange), exchange.qualifier)
-    return exchange.answer(render_config(stored, "2.0"))
-
-
-def get_config_3(exchange: Exchange) -> Response:
-    """Show a configuration."""
-    stored = exchange.service.async_configs.get(exchange.tenant, *_function(exchange), exchange.qualifier)
-    return exchange.answer(render_config(stored, "3.0"))
-
-
-def delete_config(exchange: Exchange) -> Response:
-    """Remove a configuration."""
-    exchange.service.async_configs.delete(exchange.tenant, *_function(exchange), exchange.qualifier)
+@operation(
+    "DeleteFunctionAsyncInvokeConfig",
+    "DELETE /services/{service}/functions/{function}/async-invoke-config",
+    api=WITH_SERVICES,
+)
+@operation("DeleteAsyncInvokeConfig", "DELETE /functions/{function}/async-invoke-config", api=V2023)
+def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Delete a configuration."""
+    fc.async_configs.delete(call.tenant, *function_of(call), qualifier_of(call))
     return no_content()
 
 
-def list_configs_2(exchange: Exchange) -> Response:
-    """List the configurations of a function."""
-    service, function = _function(exchange)
-    return _configs(exchange, service, function, "2.0")
-
-
-def list_configs_3(exchange: Exchange) -> Response:
-    """List the configurations of a function, or of all."""
-    return _configs(exchange, "", exchange.query("functionName") or None, "3.0")
-
-
-def _configs(exchange: Exchange, service: str, function: str | None, generation: Generation) -> Response:
-    page = exchange.service.async_configs.page(exchange.tenant, service, function, exchange.marker(), exchange.limit())
-    rows = [render_config(stored, generation) for stored in page.items]
-    return exchange.answer({"configs": rows, "nextToken": next_token(page.next_marker)})
+@operation(
+    "ListFunctionAsyncInvokeConfigs",
+    "GET /services/{service}/functions/{function}/async-invoke-configs",
+    api=WITH_SERVICES,
+)
+@operation("ListAsyncInvokeConfigs", "GET /async-invoke-configs", api=V2023)
+def list_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the configurations of a function; in 3.0 those of all functions, or of ``functionName``."""
+    function = call.path.get("function") or query(call, "functionName") or None
+    page = fc.async_configs.page(call.tenant, service_of(call), function, page_marker(call), page_size(call))
+    rows = [render_config(stored, _generation(call)) for stored in page.items]
+    return json_answer({"configs": rows, "nextToken": next_token(page.next_marker)})
 
 
 # --- tasks -------------------------------------------------------------------------------------------------------
 
 
-def render_task(exchange: Exchange, call: AsyncCall, *, payload: bool) -> dict[str, Any]:
+def render_task(task: AsyncCall, events: list[TaskEvent], *, payload: bool) -> dict[str, Any]:
     """Write a task under the names of its generation.
 
     ``startedTime`` is when the call was accepted, ``durationMs`` runs from its first attempt; both assumed.
     """
-    lane = call.lane
+    lane = task.lane
     names = _NAMES["2.0" if lane.service else "3.0"]
-    failed_once_more = call.status in _WAITING_AFTER_FAILURE and call.retries > 0
+    failed_once_more = task.status in _WAITING_AFTER_FAILURE and task.retries > 0
     body: dict[str, Any] = (
         {"serviceName": lane.service, "functionName": lane.function}
         if lane.service
@@ -128,14 +152,14 @@ def render_task(exchange: Exchange, call: AsyncCall, *, payload: bool) -> dict[s
     )
     body |= {
         "qualifier": lane.qualifier,
-        names["id"]: call.task_id,
-        "requestId": call.request_id,
-        "status": call.status.value,
-        "startedTime": call.accepted_at,
-        "alreadyRetriedTimes": call.retries - failed_once_more,
-        "destinationStatus": call.destination,
-        names["error"]: _error_message(call),
-        "instanceId": call.instance_id,
+        names["id"]: task.task_id,
+        "requestId": task.request_id,
+        "status": task.status.value,
+        "startedTime": task.accepted_at,
+        "alreadyRetriedTimes": task.retries - failed_once_more,
+        "destinationStatus": task.destination,
+        names["error"]: _error_message(task),
+        "instanceId": task.instance_id,
         "events": [
             {
                 "eventId": event.event_id,
@@ -143,22 +167,34 @@ def render_task(exchange: Exchange, call: AsyncCall, *, payload: bool) -> dict[s
                 "timestamp": event.at,
                 "eventDetail": event.detail,
             }
-            for event in exchange.service.tasks.events(call)
+            for event in events
         ],
     }
-    if call.ended_at is not None:
-        body["endTime"] = call.ended_at
-        body["durationMs"] = call.ended_at - (call.running_from or call.ended_at)
-    if call.status in FINAL:
-        body["returnPayload"] = call.result.decode("utf-8", "replace")
+    if task.ended_at is not None:
+        body["endTime"] = task.ended_at
+        body["durationMs"] = task.ended_at - (task.running_from or task.ended_at)
+    if task.status in FINAL:
+        body["returnPayload"] = task.result.decode("utf-8", "replace")
     if payload:
-        body[names["payload"]] = call.event.decode("utf-8", "replace")
+        body[names["payload"]] = task.event.decode("utf-8", "replace")
     return body
 
 
 _NAMES: dict[str, dict[str, str]] = {
-    "2.0": {"id": "invocationId", "error": "invocationErrorMessage", "payload": "invocationPayload"},
-    "3.0": {"id": "taskId", "error": "taskErrorMessage", "payload": "taskPayload"},
+    "2.0": {
+        "list": "invocations",
+        "prefix": "invocationIdPrefix",
+        "id": "invocationId",
+        "error": "invocationErrorMessage",
+        "payload": "invocationPayload",
+    },
+    "3.0": {
+        "list": "tasks",
+        "prefix": "prefix",
+        "id": "taskId",
+        "error": "taskErrorMessage",
+        "payload": "taskPayload",
+    },
 }
 
 
@@ -174,114 +210,86 @@ def _error_message(call: AsyncCall) -> str:
     return str(body.get("errorMessage", text)) if isinstance(body, dict) else text
 
 
-def list_tasks_2(exchange: Exchange) -> Response:
+@operation(
+    "ListStatefulAsyncInvocations",
+    "GET /services/{service}/functions/{function}/stateful-async-invocations",
+    api=WITH_SERVICES,
+)
+@operation("ListAsyncTasks", "GET /functions/{function}/async-tasks", api=V2023)
+def list_tasks(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List the tasks of a function, the newest first unless ``sortOrderByTime`` is ``asc``."""
-    return _tasks(exchange, "invocations", "invocationIdPrefix")
-
-
-def list_tasks_3(exchange: Exchange) -> Response:
-    """List the tasks of a function, the newest first unless ``sortOrderByTime`` is ``asc``."""
-    return _tasks(exchange, "tasks", "prefix")
-
-
-def _tasks(exchange: Exchange, rows_name: str, prefix_name: str) -> Response:
-    order = exchange.query("sortOrderByTime").lower() or "desc"
+    names = _NAMES[_generation(call)]
+    order = query(call, "sortOrderByTime").lower() or "desc"
     if order not in {"asc", "desc"}:
         raise InvalidArgument(f"sortOrderByTime '{order[:40]}' is invalid: it must be asc or desc")
-    marker = exchange.marker()
-    query = TaskQuery(
-        limit=exchange.limit(),
-        after=_number(marker, "nextToken"),
-        qualifier=exchange.qualifier,
-        status=_status(exchange.query("status")),
-        prefix=exchange.query(prefix_name),
-        begin=_instant(exchange, "startedTimeBegin"),
-        end=_instant(exchange, "startedTimeEnd"),
+    wanted = TaskQuery(
+        limit=page_size(call),
+        after=parse_number(page_marker(call), "nextToken"),
+        qualifier=qualifier_of(call),
+        status=_status(query(call, "status")),
+        prefix=query(call, names["prefix"]),
+        begin=_timestamp(call, "startedTimeBegin"),
+        end=_timestamp(call, "startedTimeEnd"),
         newest_first=order == "desc",
     )
-    page = exchange.service.tasks.page(exchange.tenant, *_function(exchange), query)
-    payload = truth(exchange.query("includePayload"))
-    rows = [render_task(exchange, call, payload=payload) for call in page.items]
-    return exchange.answer({rows_name: rows, "nextToken": next_token(page.next_marker)})
+    page = fc.tasks.page(call.tenant, *function_of(call), wanted)
+    payload = truth(query(call, "includePayload"))
+    rows = [render_task(task, fc.tasks.events(task), payload=payload) for task in page.items]
+    return json_answer({names["list"]: rows, "nextToken": next_token(page.next_marker)})
 
 
-def get_task(exchange: Exchange) -> Response:
-    """Show a task, its payload included unless ``includePayload`` says otherwise."""
-    call = exchange.service.tasks.get(
-        exchange.tenant, *_function(exchange), exchange.segment("task"), exchange.qualifier
-    )
-    return exchange.answer(render_task(exchange, call, payload=truth(exchange.query("includePayload") or "true")))
+@operation(
+    "GetStatefulAsyncInvocation",
+    "GET /services/{service}/functions/{function}/stateful-async-invocations/{task}",
+    api=WITH_SERVICES,
+)
+@operation("GetAsyncTask", "GET /functions/{function}/async-tasks/{task}", api=V2023)
+def get_task(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return a task, its payload included unless ``includePayload`` says otherwise."""
+    task = fc.tasks.get(call.tenant, *function_of(call), call.path["task"], qualifier_of(call))
+    payload = truth(query(call, "includePayload") or "true")
+    return json_answer(render_task(task, fc.tasks.events(task), payload=payload))
 
 
-def stop_task(exchange: Exchange) -> Response:
+@operation(
+    "StopStatefulAsyncInvocation",
+    "PUT /services/{service}/functions/{function}/stateful-async-invocations/{task}",
+    api=WITH_SERVICES,
+)
+@operation("StopAsyncTask", "PUT /functions/{function}/async-tasks/{task}/stop", api=V2023)
+def stop_task(fc: FunctionCompute, call: OperationRequest) -> Response:
     """End a task."""
-    exchange.service.tasks.stop(exchange.tenant, *_function(exchange), exchange.segment("task"), exchange.qualifier)
+    fc.tasks.stop(call.tenant, *function_of(call), call.path["task"], qualifier_of(call))
     return no_content()
 
 
-def list_task_functions(exchange: Exchange) -> Response:
+@operation("ListStatefulAsyncInvocationFunctions", "GET /stateful-async-invocation-functions", api=WITH_SERVICES)
+def list_task_functions(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List the functions of 2.0 that run tasks."""
-    page = exchange.service.tasks.functions(exchange.tenant, exchange.marker(), exchange.limit())
+    page = fc.tasks.functions(call.tenant, page_marker(call), page_size(call))
     rows = [
         {"serviceName": service, "functionName": function, "qualifier": qualifier}
         for service, function, qualifier in page.items
     ]
-    return exchange.answer({"data": rows, "nextToken": next_token(page.next_marker)})
+    return json_answer({"data": rows, "nextToken": next_token(page.next_marker)})
 
 
 # --- pieces ------------------------------------------------------------------------------------------------------
 
 
-def _function(exchange: Exchange) -> tuple[str, str]:
-    return (exchange.service_name if exchange.has_service else ""), exchange.segment("function")
+def _generation(call: OperationRequest) -> Generation:
+    return "3.0" if api_of(call) == V2023 else "2.0"
 
 
 def _status(text: str) -> Status | None:
     if not text:
         return None
-    found = next((status for status in Status if status.value.lower() == text.lower()), None)
-    if found is None:
+    status = next((status for status in Status if status.value.lower() == text.lower()), None)
+    if status is None:
         raise InvalidArgument(f"status '{text[:40]}' is invalid: it must be one of {', '.join(Status)}")
-    return found
+    return status
 
 
-def _instant(exchange: Exchange, name: str) -> Millis | None:
-    number = _number(exchange.query(name), name)
+def _timestamp(call: OperationRequest, name: str) -> Millis | None:
+    number = whole_number(call, name)
     return None if number is None else Millis(number)
-
-
-def _number(text: str, name: str) -> int | None:
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) < 17):
-        raise InvalidArgument(f"{name} '{text[:40]}' is invalid: it must be a whole number")
-    return int(text)
-
-
-# --- the tables --------------------------------------------------------------------------------------------------
-
-_F2 = "/services/{service}/functions/{function}"
-_F3 = "/functions/{function}"
-
-ROUTES_2 = (
-    Route("PUT", _F2 + "/async-invoke-config", "PutFunctionAsyncInvokeConfig", put_config_2),
-    Route("GET", _F2 + "/async-invoke-config", "GetFunctionAsyncInvokeConfig", get_config_2),
-    Route("DELETE", _F2 + "/async-invoke-config", "DeleteFunctionAsyncInvokeConfig", delete_config),
-    Route("GET", _F2 + "/async-invoke-configs", "ListFunctionAsyncInvokeConfigs", list_configs_2),
-    Route("GET", _F2 + "/stateful-async-invocations", "ListStatefulAsyncInvocations", list_tasks_2),
-    Route("GET", _F2 + "/stateful-async-invocations/{task}", "GetStatefulAsyncInvocation", get_task),
-    Route("PUT", _F2 + "/stateful-async-invocations/{task}", "StopStatefulAsyncInvocation", stop_task),
-    Route("GET", "/stateful-async-invocation-functions", "ListStatefulAsyncInvocationFunctions", list_task_functions),
-)
-"""What the two APIs with services have."""
-
-ROUTES_3 = (
-    Route("PUT", _F3 + "/async-invoke-config", "PutAsyncInvokeConfig", put_config_3),
-    Route("GET", _F3 + "/async-invoke-config", "GetAsyncInvokeConfig", get_config_3),
-    Route("DELETE", _F3 + "/async-invoke-config", "DeleteAsyncInvokeConfig", delete_config),
-    Route("GET", "/async-invoke-configs", "ListAsyncInvokeConfigs", list_configs_3),
-    Route("GET", _F3 + "/async-tasks", "ListAsyncTasks", list_tasks_3),
-    Route("GET", _F3 + "/async-tasks/{task}", "GetAsyncTask", get_task),
-    Route("PUT", _F3 + "/async-tasks/{task}/stop", "StopAsyncTask", stop_task),
-)
-"""What the API without services has."""

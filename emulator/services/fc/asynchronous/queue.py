@@ -37,8 +37,8 @@ from emulator.services.fc.asynchronous.records import check_task_id
 from emulator.services.fc.asynchronous.rules import Attempt, event_detail, expires_at, judge, refused
 from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.errors import EntityTooLarge, FcError, InvalidArgument
-from emulator.services.fc.invoke.invoking import Call, Invoker
-from emulator.services.fc.model import FunctionName, display_name
+from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
+from emulator.services.fc.model import FunctionName, Scope, display_name
 from emulator.services.fc.ports import DestinationQueue, DestinationTopic
 from emulator.storage.database import CommitFailed, Database
 
@@ -354,7 +354,7 @@ class AsyncQueue:
     async def _run(self, call: AsyncCall) -> Attempt:
         lane = call.lane
         begin(call.trace)
-        order = Call(
+        order = FunctionCall(
             service=lane.service,
             function=lane.function,
             qualifier=lane.qualifier,

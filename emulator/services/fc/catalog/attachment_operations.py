@@ -5,74 +5,77 @@ Source: API reference and models of the three versions; that binding twice is no
 
 from emulator.http.message import Response
 from emulator.services.fc.catalog.attachments import EventSource
-from emulator.services.fc.codec import Exchange, no_content
-from emulator.services.fc.dialects.routing import Route
+from emulator.services.fc.codec import (
+    V2021,
+    V2023,
+    WITH_SERVICES,
+    function_of,
+    json_answer,
+    json_body,
+    no_content,
+    qualifier_of,
+    writable_service,
+)
+from emulator.services.fc.service import FunctionCompute
 from emulator.wire.dates import iso_seconds
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
 
 
-def _owner(exchange: Exchange) -> tuple[str, str]:
+def _owner(call: OperationRequest) -> tuple[str, str]:
     """Return service and function; bindings belong to services in 2.0 and to functions in 3.0."""
-    return (exchange.writable_service(), "") if exchange.has_service else ("", exchange.segment("function"))
+    service = writable_service(call)
+    return (service, "") if service else ("", call.path["function"])
 
 
-def create_vpc_binding(exchange: Exchange) -> Response:
+@operation("CreateVpcBinding", "POST /services/{service}/bindings", api=WITH_SERVICES)
+@operation("CreateVpcBinding", "POST /services/{service}/binding", api=WITH_SERVICES)
+@operation("CreateVpcBinding", "POST /functions/{function}/vpc-bindings", api=V2023)
+def create_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Bind a VPC."""
-    vpc = exchange.body().get("vpcId")
-    exchange.service.attachments.bind(exchange.tenant, *_owner(exchange), vpc, exchange.now)
-    return exchange.answer({})
+    vpc = json_body(call).get("vpcId")
+    fc.attachments.bind(call.tenant, *_owner(call), vpc, call.now)
+    return json_answer({})
 
 
-def list_vpc_bindings(exchange: Exchange) -> Response:
+@operation("ListVpcBindings", "GET /services/{service}/bindings", api=WITH_SERVICES)
+@operation("ListVpcBindings", "GET /functions/{function}/vpc-bindings", api=V2023)
+def list_vpc_bindings(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List the VPCs that are bound."""
-    return exchange.answer({"vpcIds": exchange.service.attachments.bound(exchange.tenant, *_owner(exchange))})
+    return json_answer({"vpcIds": fc.attachments.bound(call.tenant, *_owner(call))})
 
 
-def delete_vpc_binding(exchange: Exchange) -> Response:
+@operation("DeleteVpcBinding", "DELETE /services/{service}/bindings/{vpc}", api=WITH_SERVICES)
+@operation("DeleteVpcBinding", "DELETE /functions/{function}/vpc-bindings/{vpc}", api=V2023)
+def delete_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Remove a binding."""
-    exchange.service.attachments.unbind(exchange.tenant, *_owner(exchange), exchange.segment("vpc"))
+    fc.attachments.unbind(call.tenant, *_owner(call), call.path["vpc"])
     return no_content()
-
-
-def vpc_routes(base: str) -> tuple[Route, ...]:
-    """Return the routes of VPC bindings whose paths begin with *base*."""
-    return (
-        Route("POST", base, "CreateVpcBinding", create_vpc_binding),
-        Route("GET", base, "ListVpcBindings", list_vpc_bindings),
-        Route("DELETE", base + "/{vpc}", "DeleteVpcBinding", delete_vpc_binding),
-    )
 
 
 def _render(source: EventSource) -> dict[str, str]:
     return {"sourceArn": source.arn, "createdTime": iso_seconds(source.created_at)}
 
 
-def _function(exchange: Exchange) -> tuple[str, str, str | None]:
-    return exchange.service_name, exchange.segment("function"), exchange.qualifier
-
-
-def register_event_source(exchange: Exchange) -> Response:
+@operation("RegisterEventSource", "POST /services/{service}/functions/{function}/event-sources", api=V2021)
+def register_event_source(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Register an event source."""
-    arn = exchange.body().get("sourceArn")
-    attachments = exchange.service.attachments
-    return exchange.answer(_render(attachments.register(exchange.tenant, *_function(exchange), arn, exchange.now)))
+    arn = json_body(call).get("sourceArn")
+    attachments = fc.attachments
+    return json_answer(
+        _render(attachments.register(call.tenant, *function_of(call), qualifier_of(call), arn, call.now))
+    )
 
 
-def list_event_sources(exchange: Exchange) -> Response:
+@operation("ListEventSources", "GET /services/{service}/functions/{function}/event-sources", api=V2021)
+def list_event_sources(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List event sources."""
-    found = exchange.service.attachments.registered(exchange.tenant, *_function(exchange))
-    return exchange.answer({"eventSources": [_render(source) for source in found]})
+    found = fc.attachments.registered(call.tenant, *function_of(call), qualifier_of(call))
+    return json_answer({"eventSources": [_render(source) for source in found]})
 
 
-def deregister_event_source(exchange: Exchange) -> Response:
+@operation("DeregisterEventSource", "DELETE /services/{service}/functions/{function}/event-sources/{source}", api=V2021)
+def deregister_event_source(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Forget an event source."""
-    exchange.service.attachments.deregister(exchange.tenant, *_function(exchange), exchange.segment("source"))
+    fc.attachments.deregister(call.tenant, *function_of(call), qualifier_of(call), call.path["source"])
     return no_content()
-
-
-_F = "/services/{service}/functions/{function}/event-sources"
-
-EVENT_SOURCE_ROUTES = (
-    Route("POST", _F, "RegisterEventSource", register_event_source),
-    Route("GET", _F, "ListEventSources", list_event_sources),
-    Route("DELETE", _F + "/{source}", "DeregisterEventSource", deregister_event_source),
-)

@@ -7,9 +7,20 @@ from typing import Any
 
 from emulator.http.message import Response
 from emulator.services.fc.catalog.domain_routes import Domain, shown
-from emulator.services.fc.codec import Exchange, next_token, no_content
-from emulator.services.fc.dialects.routing import Route
+from emulator.services.fc.codec import (
+    EVERY_API,
+    api_of,
+    if_match,
+    json_answer,
+    json_body,
+    next_token,
+    no_content,
+    slice_of,
+)
+from emulator.services.fc.service import FunctionCompute
 from emulator.wire.dates import iso_seconds
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
 
 
 def render(domain: Domain) -> dict[str, Any]:
@@ -24,52 +35,44 @@ def render(domain: Domain) -> dict[str, Any]:
     }
 
 
-def _api(exchange: Exchange) -> str:
-    return exchange.context.http.path.split("/", 2)[1]
-
-
-def create_custom_domain(exchange: Exchange) -> Response:
+@operation("CreateCustomDomain", "POST /custom-domains", api=EVERY_API)
+def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Make a domain."""
-    domain = exchange.service.sources.domains.create(exchange.tenant, exchange.body(), _api(exchange), exchange.now)
-    return exchange.answer(render(domain), domain.etag)
+    domain = fc.sources.domains.create(call.tenant, json_body(call), api_of(call), call.now)
+    return json_answer(render(domain), domain.etag)
 
 
-def get_custom_domain(exchange: Exchange) -> Response:
+@operation("GetCustomDomain", "GET /custom-domains/{domain}", api=EVERY_API)
+def get_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Show a domain."""
-    domain = exchange.service.sources.domains.get(exchange.tenant, exchange.segment("domain"))
-    return exchange.answer(render(domain), domain.etag)
+    domain = fc.sources.domains.get(call.tenant, call.path["domain"])
+    return json_answer(render(domain), domain.etag)
 
 
-def update_custom_domain(exchange: Exchange) -> Response:
+@operation("UpdateCustomDomain", "PUT /custom-domains/{domain}", api=EVERY_API)
+def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Change a domain; what the body leaves out stays."""
-    domain = exchange.service.sources.domains.update(
-        exchange.tenant,
-        exchange.segment("domain"),
-        exchange.body(),
-        _api(exchange),
-        exchange.if_match,
-        exchange.now,
+    domain = fc.sources.domains.update(
+        call.tenant,
+        call.path["domain"],
+        json_body(call),
+        api_of(call),
+        if_match(call),
+        call.now,
     )
-    return exchange.answer(render(domain), domain.etag)
+    return json_answer(render(domain), domain.etag)
 
 
-def delete_custom_domain(exchange: Exchange) -> Response:
+@operation("DeleteCustomDomain", "DELETE /custom-domains/{domain}", api=EVERY_API)
+def delete_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Remove a domain."""
-    exchange.service.sources.domains.delete(exchange.tenant, exchange.segment("domain"), exchange.if_match)
+    fc.sources.domains.delete(call.tenant, call.path["domain"], if_match(call))
     return no_content()
 
 
-def list_custom_domains(exchange: Exchange) -> Response:
+@operation("ListCustomDomains", "GET /custom-domains", api=EVERY_API)
+def list_custom_domains(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List domains by name."""
-    page = exchange.service.sources.domains.page(exchange.tenant, exchange.part())
+    page = fc.sources.domains.page(call.tenant, slice_of(call))
     rows = [render(domain) for domain in page.items]
-    return exchange.answer({"customDomains": rows, "nextToken": next_token(page.next_marker)})
-
-
-ROUTES = (
-    Route("POST", "/custom-domains", "CreateCustomDomain", create_custom_domain),
-    Route("GET", "/custom-domains", "ListCustomDomains", list_custom_domains),
-    Route("GET", "/custom-domains/{domain}", "GetCustomDomain", get_custom_domain),
-    Route("PUT", "/custom-domains/{domain}", "UpdateCustomDomain", update_custom_domain),
-    Route("DELETE", "/custom-domains/{domain}", "DeleteCustomDomain", delete_custom_domain),
-)
+    return json_answer({"customDomains": rows, "nextToken": next_token(page.next_marker)})

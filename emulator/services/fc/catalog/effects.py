@@ -1,4 +1,4 @@
-"""What follows a change: what depends on a function goes with it, warm instances retire, unused packages are removed."""
+"""What follows a change: dependents of a function go with it, warm instances retire, unused packages are removed."""
 
 from collections.abc import Callable, Iterable
 

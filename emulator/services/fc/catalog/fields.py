@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from emulator.services.fc import checks, limits
+from emulator.services.fc.catalog.versions import check_weights
 from emulator.services.fc.checks import Check, flag, items, shape, text, texts, whole
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import CUSTOM_CONTAINER, FunctionConfig, ServiceConfig
@@ -78,12 +79,14 @@ _SURROUNDINGS = (
 )
 """What is said once per service in 2.0 and per function in 3.0."""
 
-SERVICE = (Field("description", "description", text(limits.DESCRIPTION_LENGTH)), *_SURROUNDINGS)
+DESCRIPTION = Field("description", "description", text(limits.DESCRIPTION_LENGTH))
+
+SERVICE = (DESCRIPTION, *_SURROUNDINGS)
 
 _FUNCTION = (
     Field("runtime", "runtime", checks.one_of(checks.RUNTIMES)),
     Field("handler", "handler", text(limits.HANDLER_LENGTH, 1)),
-    Field("description", "description", text(limits.DESCRIPTION_LENGTH)),
+    DESCRIPTION,
     Field("timeout", "timeout_s", whole(limits.TIMEOUT_S)),
     Field("memorySize", "memory_mb", checks.memory),
     Field("cpu", "cpu", checks.cpu),
@@ -130,6 +133,24 @@ FUNCTION_3 = (
 )
 """A function of the API without services."""
 
+ALIAS = (
+    Field("versionId", "version_id", checks.version_or_latest),
+    DESCRIPTION,
+    Field("additionalVersionWeight", "weights", check_weights),
+)
+ALIAS_2021 = (
+    *ALIAS,
+    Field("resolvePolicy", "resolve_policy", checks.one_of({"Random", "Content"})),
+    Field(
+        "routePolicy",
+        "route_policy",
+        shape(
+            condition=checks.one_of({"AND", "OR"}),
+            policyItems=items(shape(type=text(), key=text(), operator=text(), value=text())),
+        ),
+    ),
+)
+"""An alias, and one of the version that has routing by content."""
 
 SHOWN_3: Mapping[str, Any] = {"diskSize": limits.GPU_DISK_MB[0]}
 SHOWN_2: Mapping[str, Any] = {

@@ -194,8 +194,8 @@ class Publishing:
     def delete_alias(self, tenant: Tenant, scope: Scope, name: str, if_match: str) -> None:
         """Remove an alias.
 
-        Raises: as `alias`; PreconditionFailed, InvalidArgument for one named in a file, what `Dependents.check_qualifier`
-        raises.
+        Raises: as `alias`; PreconditionFailed, InvalidArgument for one named in a file, what
+        `Dependents.check_qualifier` raises.
         """
         alias = self.alias(tenant, scope, name)
         check_if_match(if_match, alias.etag)

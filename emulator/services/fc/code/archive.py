@@ -26,7 +26,8 @@ _COPY_BYTES = 256 * 1024
 class UnsafeArchive(InvalidArgument):
     """A package that is not unpacked; the message names the entry."""
 
-    template = "invalid code package: {reason}"
+    def __init__(self, *, reason: str) -> None:
+        super().__init__(f"invalid code package: {reason}", reason=reason)
 
 
 class _Plan(NamedTuple):

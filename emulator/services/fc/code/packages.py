@@ -1,17 +1,41 @@
 """Packages on their way in and out: read from a request or a bucket, packed from a folder, offered for download."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.services.fc import limits
+from emulator.services.fc.checks import shape, text
 from emulator.services.fc.code.store import CodeSource, CodeStore, decode_zip
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Code, Function
 from emulator.services.fc.ports import ObjectMissing, ObjectReader, ObjectsUnavailable, ObjectTooLarge
+
+_CODE = shape(zipFile=text(), ossBucketName=text(), ossObjectName=text(), checksum=text())
+
+
+def code_source(body: Mapping[str, Any], checksum_header: str = "") -> CodeSource | None:
+    """Return where the code is, None when the body has none; the checksum comes from the header or from the body.
+
+    Raises: InvalidArgument unless exactly one of zip and object is given.
+    """
+    given = next((value for key, value in body.items() if key.lower() == "code"), None)
+    if given is None:
+        return None
+    code = _CODE(given, "code")
+    package = code.get("zipFile", "")
+    bucket, name = code.get("ossBucketName", ""), code.get("ossObjectName", "")
+    if not package and not bucket and not name:
+        return None
+    if package and (bucket or name):
+        raise InvalidArgument("code must have either zipFile or ossBucketName and ossObjectName, not both")
+    if not package and not (bucket and name):
+        raise InvalidArgument("code.ossBucketName and code.ossObjectName must be given together")
+    checksum = checksum_header.strip() or code.get("checksum", "")
+    return CodeSource(zip_base64=package, bucket=bucket, object_name=name, checksum=checksum)
 
 
 class CodeLocation(NamedTuple):

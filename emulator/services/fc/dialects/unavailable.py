@@ -7,83 +7,80 @@ Source: models of 2021-04-06 and 2023-03-30; codes are assumed.
 """
 
 from emulator.http.message import Response
-from emulator.services.fc.codec import Exchange
-from emulator.services.fc.dialects.routing import Route
+from emulator.services.fc.codec import (
+    V2021,
+    V2023,
+    json_answer,
+    json_body,
+    qualifier_of,
+)
 from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.service import FunctionCompute
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
 
 
-def claim_gpu_instance(exchange: Exchange) -> Response:
+@operation("ClaimGPUInstance", "POST /gpuInstances", api=V2021)
+def claim_gpu_instance(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Refuse: there is no GPU instance to claim."""
-    del exchange
+    del fc, call
     raise FcError("OutOfStock", wanted="GPU instance")
 
 
-def release_gpu_instance(exchange: Exchange) -> Response:
+@operation("ReleaseGPUInstance", "DELETE /gpuInstances/{instance}", api=V2021)
+def release_gpu_instance(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Refuse: no GPU instance has been claimed."""
-    raise FcError("InstanceNotFound", instance=exchange.segment("instance"))
+    raise FcError("InstanceNotFound", instance=call.path["instance"])
 
 
-def create_session(exchange: Exchange) -> Response:
+@operation("CreateSession", "POST /functions/{function}/sessions", api=V2023)
+def create_session(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Refuse: a function has sessions when calls are bound to instances, which the emulator does not do."""
-    service, function = "", exchange.segment("function")
-    config = exchange.service.resolver.function(exchange.tenant, service, function, exchange.qualifier).config
+    service, function = "", call.path["function"]
+    config = fc.resolver.function(call.tenant, service, function, qualifier_of(call)).config
     if (config.session_affinity or "NONE") == "NONE":
         raise InvalidArgument(f"the function '{function}' has no session affinity")
     raise FcError("OperationNotServed", operation="CreateSession")
 
 
-def list_sessions(exchange: Exchange) -> Response:
+@operation("ListSessions", "GET /functions/{function}/sessions", api=V2023)
+def list_sessions(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List no sessions."""
-    _check(exchange)
-    return exchange.answer({"sessions": [], "nextToken": ""})
+    _check(fc, call)
+    return json_answer({"sessions": [], "nextToken": ""})
 
 
-def no_session(exchange: Exchange) -> Response:
+@operation("GetSession", "GET /functions/{function}/sessions/{session}", api=V2023)
+@operation("UpdateSession", "PUT /functions/{function}/sessions/{session}", api=V2023)
+@operation("DeleteSession", "DELETE /functions/{function}/sessions/{session}", api=V2023)
+@operation("PauseSession", "PUT /functions/{function}/sessions/{session}/pause", api=V2023)
+@operation("ResumeSession", "PUT /functions/{function}/sessions/{session}/resume", api=V2023)
+def no_session(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Refuse: the session is not there."""
-    _check(exchange)
-    raise FcError("SessionNotFound", session=exchange.segment("session"))
+    _check(fc, call)
+    raise FcError("SessionNotFound", session=call.path["session"])
 
 
-def create_snapshot(exchange: Exchange) -> Response:
+@operation("CreateSnapshot", "POST /functions/{function}/snapshots", api=V2023)
+def create_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Refuse: there is no session to take a snapshot of."""
-    _check(exchange)
-    raise FcError("SessionNotFound", session=str(exchange.body().get("sessionId") or ""))
+    _check(fc, call)
+    raise FcError("SessionNotFound", session=str(json_body(call).get("sessionId") or ""))
 
 
-def no_snapshot(exchange: Exchange) -> Response:
+@operation("GetSnapshot", "GET /functions/{function}/snapshots/{snapshot}", api=V2023)
+@operation("DeleteSnapshot", "DELETE /functions/{function}/snapshots/{snapshot}", api=V2023)
+def no_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Refuse: the snapshot is not there."""
-    _check(exchange)
-    raise FcError("SnapshotNotFound", snapshot=exchange.segment("snapshot"))
+    _check(fc, call)
+    raise FcError("SnapshotNotFound", snapshot=call.path["snapshot"])
 
 
-def list_snapshots(exchange: Exchange) -> Response:
+@operation("ListSnapshots", "GET /snapshots", api=V2023)
+def list_snapshots(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List no snapshots."""
-    return exchange.answer({"snapshots": [], "nextToken": ""})
+    return json_answer({"snapshots": [], "nextToken": ""})
 
 
-def _check(exchange: Exchange) -> None:
-    exchange.service.resolver.function(exchange.tenant, "", exchange.segment("function"), exchange.qualifier)
-
-
-_F = "/functions/{function}"
-_SESSION = _F + "/sessions/{session}"
-_SNAPSHOT = _F + "/snapshots/{snapshot}"
-
-GPU_ROUTES = (
-    Route("POST", "/gpuInstances", "ClaimGPUInstance", claim_gpu_instance),
-    Route("DELETE", "/gpuInstances/{instance}", "ReleaseGPUInstance", release_gpu_instance),
-)
-
-SESSION_ROUTES = (
-    Route("POST", _F + "/sessions", "CreateSession", create_session),
-    Route("GET", _F + "/sessions", "ListSessions", list_sessions),
-    Route("GET", _SESSION, "GetSession", no_session),
-    Route("PUT", _SESSION, "UpdateSession", no_session),
-    Route("DELETE", _SESSION, "DeleteSession", no_session),
-    Route("PUT", _SESSION + "/pause", "PauseSession", no_session),
-    Route("PUT", _SESSION + "/resume", "ResumeSession", no_session),
-    Route("POST", _F + "/snapshots", "CreateSnapshot", create_snapshot),
-    Route("GET", "/snapshots", "ListSnapshots", list_snapshots),
-    Route("GET", _SNAPSHOT, "GetSnapshot", no_snapshot),
-    Route("DELETE", _SNAPSHOT, "DeleteSnapshot", no_snapshot),
-)
+def _check(fc: FunctionCompute, call: OperationRequest) -> None:
+    fc.resolver.function(call.tenant, "", call.path["function"], qualifier_of(call))

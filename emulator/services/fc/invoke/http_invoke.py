@@ -23,7 +23,7 @@ from emulator.services.fc.errors import BadResponse, EntityTooLarge, FcError, In
 from emulator.services.fc.invoke import cors
 from emulator.services.fc.invoke.http_envelope import Answered, Asked, read_result, render_event
 from emulator.services.fc.invoke.http_routing import HttpTarget
-from emulator.services.fc.invoke.invoking import Call, Invoked, Invoker
+from emulator.services.fc.invoke.invoking import FunctionCall, Invoked, Invoker
 from emulator.services.fc.invoke.tokens import claims_of, hand_over
 from emulator.services.fc.ports import Enqueue
 from emulator.services.fc.runtime.instance import HttpAnswer, HttpCall
@@ -59,7 +59,7 @@ class HttpInvoker:
         generation = "2.0" if trigger.service else "3.0"
         check_size(request, generation)
         request, target = await _with_claims(request, target, now)
-        call = Call(
+        call = FunctionCall(
             service=trigger.service,
             function=trigger.function,
             qualifier=trigger.qualifier,
@@ -93,7 +93,7 @@ class HttpInvoker:
                 await invoked.result.stream.aclose()
             raise
 
-    def _queued(self, call: Call, target: HttpTarget) -> Response:
+    def _queued(self, call: FunctionCall, target: HttpTarget) -> Response:
         """Queue a call whose caller does not want to wait. Source: web function page of 3.0; the answer is assumed."""
         service = call.service or None
         self._enqueue(
@@ -108,7 +108,7 @@ class HttpInvoker:
         )
         return Response(202)
 
-    async def _as_event(self, call: Call, target: HttpTarget, host: str) -> Call:
+    async def _as_event(self, call: FunctionCall, target: HttpTarget, host: str) -> FunctionCall:
         http = call.http
         assert http is not None
         asked = Asked(

@@ -38,7 +38,7 @@ KEYS_SHARED_MS = 15 * MINUTE
 
 
 @frozen
-class Call:
+class FunctionCall:
     """A call somebody wants made.
 
     ``service`` is empty for a 3.0 function; ``tracing``, ``http`` and ``stream`` as in `Invocation`. ``request`` is the
@@ -108,7 +108,7 @@ class Invoker:
         self.ended: dict[tuple[str, str], int] = {}
         """Calls that have ended since the start: by result (succeeded, failed, refused) and start (cold, warm)."""
 
-    def check(self, tenant: Tenant, call: Call) -> Target:
+    def check(self, tenant: Tenant, call: FunctionCall) -> Target:
         """Find what *call* would run, without running it; the choice between an alias's versions happens here.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EntityTooLarge, InvalidArgument.
@@ -127,7 +127,7 @@ class Invoker:
         self._resolver.target(tenant, service, function, qualifier, 1.0)
         self._admission.check_enabled(tenant, service, function)
 
-    async def invoke(self, tenant: Tenant, call: Call) -> Invoked:
+    async def invoke(self, tenant: Tenant, call: FunctionCall) -> Invoked:
         """Make *call*. A function that fails is a result with ``error_type``, not an exception.
 
         Raises: as `check`; InvocationDisabled, InvocationAborted, ResourceExhausted, ResourceThrottled, CAExited,
@@ -135,7 +135,7 @@ class Invoker:
         """
         return await self.run(tenant, call, self.check(tenant, call))
 
-    async def run(self, tenant: Tenant, call: Call, target: Target) -> Invoked:
+    async def run(self, tenant: Tenant, call: FunctionCall, target: Target) -> Invoked:
         """Make *call* on what `check` has found for it.
 
         Raises: CAExited, CAFileNotFound, ResourceExhausted, EntityTooLarge for an oversized result.
@@ -171,7 +171,7 @@ class Invoker:
         self._note_end(call, "failed" if result.error_type else "succeeded", started, result.duration_ms)
         return Invoked(result=result, version=target.version, checksum=checksum)
 
-    def invocation(self, tenant: Tenant, call: Call, target: Target) -> Invocation:
+    def invocation(self, tenant: Tenant, call: FunctionCall, target: Target) -> Invocation:
         """Return *call* as an instance of *target* gets it."""
         return Invocation(
             request_id=call.request_id,
@@ -184,7 +184,7 @@ class Invoker:
             stream=call.stream,
         )
 
-    def _note_end(self, call: Call, result: str, started: str, spent_ms: float) -> None:
+    def _note_end(self, call: FunctionCall, result: str, started: str, spent_ms: float) -> None:
         """Count a call and tell the log of it."""
         self.ended[result, started] = self.ended.get((result, started), 0) + 1
         _log.info(

@@ -7,7 +7,7 @@ from emulator.kernel.identity import Principal, Tenant
 from emulator.kernel.ids import Ids
 from emulator.services.fc.invoke.http_invoke import HttpInvoker
 from emulator.services.fc.invoke.http_routing import HttpTarget
-from emulator.services.fc.invoke.invoking import Call, Invoker
+from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
 from emulator.services.fc.triggers.events import ObjectChange, TopicMessage, object_event, timer_event, topic_event
 from emulator.services.fc.triggers.model import Trigger, bucket_of, topic_of, trigger_path
 from emulator.services.fc.triggers.watchers import subscription_name
@@ -38,7 +38,7 @@ class Firing:
         if trigger.kind == "http" and event is None:
             return await self._request(tenant, trigger, payload or "")
         request_id = self._ids.uuid()
-        call = Call(
+        call = FunctionCall(
             service=trigger.service,
             function=trigger.function,
             qualifier=trigger.qualifier,

@@ -285,14 +285,14 @@ def test_code_can_be_downloaded_for_ten_minutes(on_site, pack):
 
         answer = await site.v1("GET", "/services/shop/functions/order/code")
         token = answer.body["url"].removeprefix("http://127.0.0.1:8868/_localyun/code/")
-        package = site.fc.code_download(token)
+        package = site.admin.code_download(token)
         site.timers.advance(601_000)
-        later = site.fc.code_download(token)
+        later = site.admin.code_download(token)
 
         assert package == base64.b64decode(code["zipFile"])
         assert answer.body["checksum"] == checksum(package)
         assert later is None
-        assert site.fc.code_download("guess") is None
+        assert site.admin.code_download("guess") is None
 
     on_site(scenario)
 

@@ -267,7 +267,7 @@ def test_code_of_the_folder_can_be_downloaded(on_site, tmp_path):
 
     async def scenario(site):
         answer = await site.v3("GET", "/functions/hello/code")
-        package = site.fc.code_download(answer.body["url"].rpartition("/")[2])
+        package = site.admin.code_download(answer.body["url"].rpartition("/")[2])
 
         with zipfile.ZipFile(io.BytesIO(package)) as archive:
             assert archive.namelist() == ["index.py"]
@@ -374,12 +374,12 @@ def test_logs_are_found_by_name(on_site, tmp_path):
         await code_of_call(site)
         site.logbook.on_log(site.instances.images[-1], "id", b"hello log\n")
 
-        lines = [text async for text in site.fc.logs("shop/Order", 5, follow=False)]
-        everything = [text async for text in site.fc.logs("", 5, follow=False)]
+        lines = [text async for text in site.admin.logs("shop/Order", 5, follow=False)]
+        everything = [text async for text in site.admin.logs("", 5, follow=False)]
 
         assert lines == [b"hello log\n"]
         assert everything == [b"shop/Order: hello log\n"]
         with pytest.raises(FcError, match=r"^FunctionNotFound:"):
-            site.fc.logs("shop/None", 5, follow=False)
+            site.admin.logs("shop/None", 5, follow=False)
 
     on_site(scenario, write(tmp_path / "functions", SHOP))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from base64 import b64decode
 
 import pytest
 
@@ -230,16 +231,16 @@ def test_trigger_is_fired_by_hand(on_site, kind, config, more, payload, expected
         made = await make(site, kind, config, **more)
         assert made.status == 200, made.content
 
-        fired = await site.fc.sources.fire(site.tenant, "shop", "order", "t", payload=payload, event=None)
-        given = await site.fc.sources.fire(site.tenant, "shop", "order", "t", payload=None, event=b"\x00whole")
+        fired = await site.admin.fire_trigger("shop/order", "t", payload, None)
+        given = await site.admin.fire_trigger("shop/order", "t", None, b"\x00whole")
 
-        assert expected in fired.body.decode()
-        assert (fired.status, fired.error_type) == (200, "")
-        assert given.body == b"\x00whole"
+        assert expected in b64decode(fired["body"]).decode()
+        assert (fired["status"], fired["error"]) == (200, None)
+        assert b64decode(given["body"]) == b"\x00whole"
         with pytest.raises(FcError, match=r"^TriggerNotFound:"):
-            await site.fc.sources.fire(site.tenant, "shop", "order", "none", payload=None, event=None)
+            await site.admin.fire_trigger("shop/order", "none", None, None)
         with pytest.raises(FcError):
-            await site.fc.sources.fire(site.tenant, "shop", "none", "t", payload=None, event=None)
+            await site.admin.fire_trigger("shop/none", "t", None, None)
 
     on_site(scenario)
 
@@ -251,7 +252,7 @@ def test_triggers_are_told_with_their_addresses(on_site):
         await site.make_function()
         await make(site, "http", {"authType": "anonymous", "methods": ["GET"]}, "web")
 
-        (row,) = site.fc.sources.rows(site.tenant)
+        (row,) = site.admin.triggers()
 
         assert (row["function"], row["trigger"], row["type"], row["enabled"]) == ("shop/order", "web", "http", True)
         assert row["urls"][0] == "http://127.0.0.1:8868/2016-08-15/proxy/shop/order"
