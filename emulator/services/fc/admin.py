@@ -3,11 +3,13 @@
 The cloud has nothing like it. Everything concerns the installation's own tenant; results are in JSON's terms.
 """
 
+import json
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from typing import Any
 
+from emulator.http.message import Response
 from emulator.kernel.clock import Clock
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family, Sample, gauge, labelled
@@ -15,11 +17,15 @@ from emulator.services.fc.catalog.resolving import Target
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, refusal
 from emulator.services.fc.model import display_name
+from emulator.services.fc.runtime.agent import debugpy_folder
 from emulator.services.fc.runtime.debugger import DebugSession
-from emulator.services.fc.runtime.instance import RuntimeFailure
-from emulator.services.fc.runtime.launcher import debugpy_folder
+from emulator.services.fc.runtime.model import RuntimeFailure
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.service import FunctionCompute
+from emulator.wire.operation import ANYONE, Parameter, operation
+from emulator.wire.request import OperationRequest
+
+_LAST_PORT = 65_535
 
 
 class FunctionAdmin:
@@ -199,3 +205,77 @@ def _where(target: Target, port: int) -> dict[str, Any]:
 
 def _problem(error: FcError) -> dict[str, Any]:
     return {"Code": error.code, "Message": error.message}
+
+
+# --- the operations below /_localyun/ ----------------------------------------------------------------------------
+
+
+@operation("code", "GET /code/{token}", right=ANYONE)
+def code(admin: FunctionAdmin, call: OperationRequest) -> Response | None:
+    """The zip an answer to GetFunctionCode points to; the token in the path is the permission."""
+    content = admin.code_download(call.path["token"])
+    return None if content is None else Response(200, content, [("Content-Type", "application/zip")])
+
+
+@operation(
+    "logs",
+    "GET /logs",
+    Parameter("function", about="``service/function`` or ``function``; empty for all functions.", default=""),
+    Parameter("lines", int, "How many of the last lines to return.", default=100),
+    Parameter("follow", bool, "Go on with new lines as they come.", default=False),
+)
+def logs(admin: FunctionAdmin, call: OperationRequest) -> Response:
+    """The last lines of a function's log, then new ones while following.
+
+    Raises: FunctionNotFound.
+    """
+    function, lines, follow = (call.arguments[name] for name in ("function", "lines", "follow"))
+    pieces = admin.logs(function, lines, follow=follow)
+    return Response(200, pieces, [("Content-Type", "text/plain; charset=utf-8")])
+
+
+@operation("triggers", "GET /triggers")
+def triggers(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
+    """The triggers of all functions."""
+    del call
+    return {"triggers": admin.triggers()}
+
+
+@operation(
+    "fire-trigger",
+    "POST /fire-trigger",
+    Parameter("function", about="``service/function`` or ``function``."),
+    Parameter("trigger", about="The trigger's name."),
+    Parameter("payload", about="The payload of a timer trigger instead of its own.", default=None),
+    Parameter("event", bytes, "The whole event instead of the one the trigger makes.", default=None),
+)
+async def fire_trigger(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
+    """Call a trigger's function now and answer the result; ``body`` is base64.
+
+    Raises: FcError when there is no such trigger or its function cannot be called.
+    """
+    function, trigger, payload, event = (call.arguments[name] for name in ("function", "trigger", "payload", "event"))
+    return await admin.fire_trigger(function, trigger, payload, event)
+
+
+@operation(
+    "debug",
+    "POST /debug",
+    Parameter("function", about="``service.qualifier/function``."),
+    Parameter("event", bytes, "The event of the call.", default=b""),
+    Parameter("wait", bool, "Wait for the debugger before the call begins."),
+    Parameter("port", int, "Where the debugger listens; 0 for any free port.", most=_LAST_PORT),
+)
+def debug(admin: FunctionAdmin, call: OperationRequest) -> Response:
+    """Call a function with a debugger in it; the answer is a line of JSON for each step, closing it ends the call.
+
+    Raises: FcError when there is no such function or it cannot be debugged.
+    """
+    function, event, wait, port = (call.arguments[name] for name in ("function", "event", "wait", "port"))
+    steps = admin.debug(function, event, wait=wait, port=port)
+    return Response(200, _lines(steps), [("Content-Type", "application/x-ndjson")])
+
+
+async def _lines(steps: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
+    async for step in steps:
+        yield json.dumps(step).encode("ascii") + b"\n"

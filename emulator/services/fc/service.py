@@ -39,7 +39,7 @@ from emulator.services.fc.invoke.terminal import Start
 from emulator.services.fc.model import Function, family
 from emulator.services.fc.ports import Instances, Ports
 from emulator.services.fc.rights import RoleChecks
-from emulator.services.fc.runtime.instance import HttpCall, ShellOrder
+from emulator.services.fc.runtime.model import HttpCall, ShellCommand
 from emulator.services.fc.triggers.sources import EventSources
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.storage.database import Database
@@ -261,7 +261,7 @@ class FunctionCompute:
         )
         return await self.invoker.invoke(tenant, call)
 
-    def shell(self, instance_id: str, order: ShellOrder) -> Start:
+    def shell(self, instance_id: str, order: ShellCommand) -> Start:
         """Return what starts a command beside an instance."""
         return partial(self.instances.shell, instance_id, order)
 

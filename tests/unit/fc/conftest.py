@@ -22,7 +22,7 @@ from emulator.services.fc.admin import FunctionAdmin
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.ports import DestinationRefused, Ports
-from emulator.services.fc.runtime.instance import (
+from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
     InstanceInfo,

@@ -41,7 +41,7 @@ from emulator.services.fc.codec import (
 )
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import LATEST, function_arn
-from emulator.services.fc.runtime.instance import InstanceInfo
+from emulator.services.fc.runtime.model import InstanceInfo
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest

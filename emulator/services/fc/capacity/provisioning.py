@@ -23,7 +23,7 @@ from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.invoking import FunctionKeys
 from emulator.services.fc.model import LATEST, family, scope_of
 from emulator.services.fc.ports import Instances
-from emulator.services.fc.runtime.instance import InstanceInfo, RuntimeFailure
+from emulator.services.fc.runtime.model import InstanceInfo, RuntimeFailure
 from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from emulator.services.fc.model import (
     listen_port,
     scope_of,
 )
-from emulator.services.fc.runtime.instance import Container, FunctionImage, HealthCheck
+from emulator.services.fc.runtime.model import Container, FunctionImage, HealthCheck
 
 
 def command_of(config: FunctionConfig) -> tuple[str, ...]:

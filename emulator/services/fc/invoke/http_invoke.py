@@ -26,7 +26,7 @@ from emulator.services.fc.invoke.http_routing import HttpTarget
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoked, Invoker
 from emulator.services.fc.invoke.tokens import claims_of, hand_over
 from emulator.services.fc.ports import Enqueue
-from emulator.services.fc.runtime.instance import HttpAnswer, HttpCall
+from emulator.services.fc.runtime.model import HttpAnswer, HttpCall
 
 T = TypeVar("T")
 

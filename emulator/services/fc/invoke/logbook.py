@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from emulator.services.fc.model import display_name
-from emulator.services.fc.runtime.instance import FunctionImage
+from emulator.services.fc.runtime.model import FunctionImage
 
 _BLOCK = 64 * 1024
 _OPEN_FILES = 16

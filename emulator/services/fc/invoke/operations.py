@@ -25,7 +25,7 @@ from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoked
 from emulator.services.fc.invoke.terminal import Start, Terminal, command_line
 from emulator.services.fc.limits import LOG_TAIL_BYTES
-from emulator.services.fc.runtime.instance import ShellOrder
+from emulator.services.fc.runtime.model import ShellCommand
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
@@ -147,7 +147,7 @@ def _start(fc: FunctionCompute, call: OperationRequest, instance: str) -> Start:
     if not command or any("\0" in word for word in command):
         raise InvalidArgument("command is required")
     flags = {name: truth(query(call, name) or default) for name, default in _FLAGS.items()}
-    return fc.shell(instance, ShellOrder(command=tuple(command), **flags))
+    return fc.shell(instance, ShellCommand(command=tuple(command), **flags))
 
 
 _FLAGS = {"stdin": "true", "stdout": "true", "stderr": "false", "tty": "true"}
