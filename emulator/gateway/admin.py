@@ -32,7 +32,7 @@ class Controls(Protocol):
     """What the admin endpoints can ask of the running emulator."""
 
     def health(self) -> dict[str, Any]:
-        """Return status, version, services, account and region."""
+        """Return status, version, services, account, region and the id of the installation."""
         ...
 
     def status(self) -> dict[str, Any]:
