@@ -14,9 +14,9 @@ from emulator.cli.failures import DONE, CommandFailed, WrongUsage
 from emulator.cli.output import progress, say, say_json, say_table, wants_json
 from emulator.config import Settings
 from emulator.deploy.errors import FileProblems, Problem, Refused, StepFailed
-from emulator.deploy.model import Blueprint, Entry, Record, Tenant, filled, has_token
+from emulator.deploy.model import Blueprint, Entry, Record, Target, filled, has_token
 from emulator.deploy.planner import (
-    KINDS,
+    PROVIDERS,
     Action,
     Plan,
     Step,
@@ -25,10 +25,9 @@ from emulator.deploy.planner import (
     plan,
     project_name,
     read,
-    read_text,
     removal,
 )
-from emulator.deploy.shapes import Findings
+from emulator.deploy.shapes import Findings, whole
 
 USUAL_FILES = ("template.yml", "template.yaml", "s.yaml", "s.yml")
 """What is deployed when no file is named, first match wins."""
@@ -48,62 +47,62 @@ def run(arguments: Namespace, settings: Settings) -> int:
     path = _file(arguments.file)
     client = connect(settings)
     client.health()
-    cloud = DeployClient(client)
-    return _remove(arguments, cloud, path) if arguments.remove else _deploy(arguments, client, cloud, path)
+    api = DeployClient(client)
+    return _remove(arguments, api, path) if arguments.remove else _deploy(arguments, client, api, path)
 
 
 # --- deploying -------------------------------------------------------------------------------------------------------
 
 
-def _deploy(arguments: Namespace, client: Client, cloud: DeployClient, path: Path) -> int:
+def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path) -> int:
     findings = Findings()
     try:
-        root = read_text(_text(path), findings)
+        root = whole(_text(path), findings)
         name = _name(arguments, path, project_name(root))
-        tenant = Tenant(
+        target = Target(
             account=client.keys.account_id, region=client.keys.region, endpoint=client.endpoint.http, name=name
         )
-        blueprint = read(root, tenant, path.parent, _parameters(arguments.parameter), os.environ)
+        blueprint = read(root, target, path.parent, _parameters(arguments.parameter), os.environ)
     except FileProblems as error:
-        raise CommandFailed(_told(path, error.problems)) from error
-    record = _checked(cloud.record(name) or Record(name=name), arguments, path)
+        raise CommandFailed(_listed(path, error.problems)) from error
+    record = _checked(api.record(name) or Record(name=name), arguments, path)
     try:
-        steps = plan(cloud, KINDS, blueprint, record)
+        steps = plan(api, PROVIDERS, blueprint, record)
     except Refused as error:
-        raise CommandFailed(f"what is there cannot be seen: {error}") from error
+        raise CommandFailed(f"the emulator's state cannot be read: {error}") from error
     if not wants_json(arguments):
         _say_plan(steps, path, name, findings.notes)
     if arguments.plan:
         return _end(arguments, _result(record, steps, findings.notes, record.entries, record.outputs))
     _confirm(arguments, steps)
-    entries = _apply(cloud, steps, record, path)
+    entries = _apply(api, steps, record, path)
     outputs = _outputs(blueprint, entries)
-    cloud.keep(Record(name=name, file=str(path), entries=entries, outputs=outputs))
+    api.keep(Record(name=name, file=str(path), entries=entries, outputs=outputs))
     if not wants_json(arguments):
         _say_resources(entries, outputs)
     return _end(arguments, _result(record, steps, findings.notes, entries, outputs))
 
 
-def _apply(cloud: DeployClient, steps: Plan, record: Record, path: Path) -> tuple[Entry, ...]:
-    """Do what the plan says, with a note of what is under way for whoever comes after an interruption.
+def _apply(api: DeployClient, steps: Plan, record: Record, path: Path) -> tuple[Entry, ...]:
+    """Do what the plan says, with a record of the steps under way, for the command that comes after an interruption.
 
     Raises: CommandFailed.
     """
     if not steps.changes:
-        return apply(cloud, KINDS, steps, lambda step: None)
+        return apply(api, PROVIDERS, steps, lambda step: None)
     under_way = [entry for step in steps.steps if (entry := entry_under_way(step)) is not None]
-    cloud.keep(Record(name=record.name, file=str(path), entries=tuple(under_way), outputs=record.outputs))
+    api.keep(Record(name=record.name, file=str(path), entries=tuple(under_way), outputs=record.outputs))
     try:
-        return apply(cloud, KINDS, steps, _tell)
+        return apply(api, PROVIDERS, steps, _print_step)
     except StepFailed as error:
         if error.left:
             raise CommandFailed(
                 "\n".join([str(error), "what was done before could not be undone:", *map(_indented, error.left)])
             ) from error
-        cloud.keep_or_forget(record)
+        api.keep_or_forget(record)
         raise CommandFailed(f"{error}\nwhat was there before is there again") from error
     except KeyboardInterrupt:
-        cloud.keep_or_forget(record)
+        api.keep_or_forget(record)
         raise
 
 
@@ -129,11 +128,11 @@ def _checked(record: Record, arguments: Namespace, path: Path) -> Record:
 # --- removing --------------------------------------------------------------------------------------------------------
 
 
-def _remove(arguments: Namespace, cloud: DeployClient, path: Path) -> int:
+def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
     name = _name(arguments, path, _project_name(path))
-    found = cloud.record(name)
+    found = api.record(name)
     if found is None:
-        names = ", ".join(record.name for record in cloud.records()) or "none"
+        names = ", ".join(record.name for record in api.records()) or "none"
         raise CommandFailed(f"there is no deployment {name}; there are: {names}")
     record = _checked(found, arguments, path)
     steps = removal(record)
@@ -143,11 +142,11 @@ def _remove(arguments: Namespace, cloud: DeployClient, path: Path) -> int:
         return _end(arguments, _result(record, steps, [], record.entries, record.outputs))
     _confirm(arguments, steps)
     try:
-        apply(cloud, KINDS, steps, _tell)
+        apply(api, PROVIDERS, steps, _print_step)
     except StepFailed as error:
         left = ["what was taken away before could not be put back:", *map(_indented, error.left)] if error.left else []
         raise CommandFailed("\n".join([str(error), *left])) from error
-    cloud.forget(name)
+    api.forget(name)
     if not wants_json(arguments):
         say(f"removed {name}: {_amount(steps.count(Action.DELETE), 'resource')}")
     return _end(arguments, _result(record, steps, [], (), {}))
@@ -156,7 +155,7 @@ def _remove(arguments: Namespace, cloud: DeployClient, path: Path) -> int:
 def _project_name(path: Path) -> str:
     """Return the name in a file that may be gone or broken by now: removing needs no more of it."""
     try:
-        return project_name(read_text(path.read_text(encoding="utf-8"), Findings()))
+        return project_name(whole(path.read_text(encoding="utf-8"), Findings()))
     except (OSError, UnicodeDecodeError, FileProblems):
         return ""
 
@@ -239,7 +238,7 @@ def _confirm(arguments: Namespace, steps: Plan) -> None:
 
 def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> None:
     for note in notes:
-        say(f"note: {path.name}:{note.line}: {note.text}")
+        say(f"note: {path.name}:{note.line}: {note}")
     say(f"deployment {name}")
     _say_steps(steps)
 
@@ -258,7 +257,7 @@ def _counts(action: Action) -> bool:
     return action not in {Action.UNCHANGED, Action.LEAVE}
 
 
-def _tell(step: Step) -> None:
+def _print_step(step: Step) -> None:
     progress(f"{_SIGNS[step.action]} {step.action.value} {step.type} {step.logical}")
 
 
@@ -292,7 +291,7 @@ def _result(
             for each in entries
         ],
         "outputs": dict(outputs),
-        "notes": [{"line": note.line, "text": note.text} for note in notes],
+        "notes": [{"line": note.line, "column": note.column, "text": note.text} for note in notes],
     }
 
 
@@ -302,9 +301,9 @@ def _end(arguments: Namespace, result: Mapping[str, Any]) -> int:
     return DONE
 
 
-def _told(path: Path, problems: Sequence[Problem]) -> str:
-    """Return every problem on a line of its own."""
-    return "\n".join(f"{path.name}:{problem.line}: {problem.text}" for problem in problems)
+def _listed(path: Path, problems: Sequence[Problem]) -> str:
+    """Return every problem on its own line."""
+    return "\n".join(f"{path.name}:{problem.line}: {problem}" for problem in problems)
 
 
 def _indented(text: str) -> str:
