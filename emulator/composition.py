@@ -17,9 +17,8 @@ from emulator.adapters.roles import AssumableRoles, RoleKeys
 from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
 from emulator.config import Config
-from emulator.declared.mns import DeclaredMessaging
-from emulator.deploy.front import DeploymentsFront
-from emulator.deploy.store import Deployments
+from emulator.deploy.localyun_yaml import Declarations
+from emulator.deploy.records import Deployments, DeploymentsFront
 from emulator.gateway.admin import Part
 from emulator.gateway.hosts import FunctionNames
 from emulator.gateway.journal import Journal
@@ -30,7 +29,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
-from emulator.oss.opening import LazyStorage
+from emulator.oss.service import LazyStorage
 from emulator.redirect import node_hook, python_hook
 from emulator.redirect.environment import with_hooks
 from emulator.services.fc import admin as fc_admin
@@ -38,7 +37,7 @@ from emulator.services.fc.figures import fc_figures
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.logbook import LogBook
 from emulator.services.fc.model import display_name
-from emulator.services.fc.runtime.instance import FunctionImage
+from emulator.services.fc.runtime.model import FunctionImage
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
@@ -48,10 +47,10 @@ from emulator.services.mns.figures import mns_figures
 from emulator.services.mns.open_api import MnsOpenFront
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topic_service import TopicService
-from emulator.services.ram.api import RamFront
 from emulator.services.ram.authorizer import Authorizer
+from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
-from emulator.services.sts.api import StsFront
+from emulator.services.sts.front import StsFront
 from emulator.services.sts.service import TemporaryKeys
 from emulator.services.workflow.api import WorkflowFront
 from emulator.services.workflow.figures import workflow_figures
@@ -91,7 +90,7 @@ class Composition:
         self._clock = clock
         self._tenant = tenant
         self._ids = ids
-        self._declared = DeclaredMessaging(config, tenant)
+        self._declared = Declarations(config, tenant)
         self._deployments = Deployments(database, tenant, clock)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource

@@ -8,6 +8,14 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import AccountId, Demand, Principal, Region, Tenant
 
+SYSTEM_PARAMETERS = frozenset(
+    {
+        "Action", "Version", "AccessKeyId", "Signature", "SignatureMethod", "SignatureVersion", "SignatureNonce",
+        "SignatureType", "Timestamp", "Format", "SecurityToken", "BearerToken", "RegionId",
+    }
+)  # fmt: skip
+"""Parameters of every RPC call, for the gateway alone."""
+
 
 class OperationRequest:
     """One call, from its arrival to its answer.
@@ -21,8 +29,8 @@ class OperationRequest:
     """
 
     __slots__ = (
-        "_action", "_parameters", "_query", "_version", "about", "arguments", "host", "host_account", "http", "now",
-        "operation", "path", "principal", "region", "request_id", "scheme",
+        "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "arguments", "host", "host_account",
+        "http", "now", "operation", "path", "principal", "region", "request_id", "scheme",
     )  # fmt: skip
 
     def __init__(self, http: Request, now: Millis) -> None:
@@ -39,6 +47,7 @@ class OperationRequest:
         self.about: Mapping[str, object] | None = None
         self.principal: Principal | None = None
         self._query: dict[str, str] | None = None
+        self._all_parameters: dict[str, str] | None = None
         self._parameters: dict[str, str] | None = None
         self._action: str | None = None
         self._version: str | None = None
@@ -57,26 +66,40 @@ class OperationRequest:
             self._query = dict(self.http.query_pairs)
         return self._query
 
+    @query.setter
+    def query(self, items: dict[str, str]) -> None:
+        """Set what a dialect reads from the query otherwise, such as the first of a repeated name."""
+        self._query = items
+
+    @property
+    def all_parameters(self) -> dict[str, str]:
+        """Decoded items of query and form body by name; the form wins, of a repeated name the last."""
+        if self._all_parameters is None:
+            form = self.http.form_pairs
+            self._all_parameters = {**self.query, **dict(form)} if form else self.query
+        return self._all_parameters
+
     @property
     def parameters(self) -> dict[str, str]:
-        """Decoded items of query and form body by name; the form wins, of a repeated name the last."""
+        """The parameters of an RPC operation: all but those of the gateway."""
         if self._parameters is None:
-            form = self.http.form_pairs
-            self._parameters = {**self.query, **dict(form)} if form else self.query
+            self._parameters = {
+                name: value for name, value in self.all_parameters.items() if name not in SYSTEM_PARAMETERS
+            }
         return self._parameters
 
     @property
     def action(self) -> str:
         """The operation an RPC call names: parameter ``Action``, else header ``x-acs-action``, else ``""``."""
         if self._action is None:
-            self._action = self.parameters.get("Action") or self.http.headers.get("x-acs-action")
+            self._action = self.all_parameters.get("Action") or self.http.headers.get("x-acs-action")
         return self._action
 
     @property
     def version(self) -> str:
         """The API version an RPC call names: parameter ``Version``, else header ``x-acs-version``, else ``""``."""
         if self._version is None:
-            self._version = self.parameters.get("Version") or self.http.headers.get("x-acs-version")
+            self._version = self.all_parameters.get("Version") or self.http.headers.get("x-acs-version")
         return self._version
 
     def header(self, name: str) -> str:

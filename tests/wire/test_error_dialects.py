@@ -13,8 +13,8 @@ from emulator.kernel.identity import Region
 from emulator.kernel.ids import CountingIds, RandomIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.oss.front import OssFront
-from emulator.oss.opening import SCHEMA as OSS_SCHEMA
-from emulator.oss.opening import LazyStorage
+from emulator.oss.service import SCHEMA as OSS_SCHEMA
+from emulator.oss.service import LazyStorage
 from emulator.services.mns.api import MnsFront
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database

@@ -10,14 +10,14 @@ from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import RandomIds
-from emulator.oss import rights as oss_rights
+from emulator.oss import front as oss_rights
 from emulator.services import ram
 from emulator.services.fc import rights as fc_rights
 from emulator.services.fc.dialects import v2016, v2021, v2023
 from emulator.services.fc.dialects.routing import Routes
 from emulator.services.mns import rights as mns_rights
 from emulator.services.mns.routing import route
-from emulator.services.ram import rights as ram_rights
+from emulator.services.ram import front as ram_rights
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, User
 from emulator.services.ram.service import AccessManagement
@@ -239,7 +239,7 @@ def test_change_of_a_policy_is_seen_by_the_next_call(access):
     alice = User(
         name="alice", display_name="", mobile_phone="", email="", comments="", created_at=now, updated_at=now
     )  # fmt: skip
-    access.users.create(ACCOUNT, alice)
+    access.store.put_user(ACCOUNT, alice)
     holder = Holder(account=ACCOUNT, kind=HolderKind.USER, name="alice")
     authorizer = Authorizer(access)
     made = context("GET", "/queues")
@@ -249,9 +249,9 @@ def test_change_of_a_policy_is_seen_by_the_next_call(access):
         return authorizer.allows(made.principal, demand, facts_of(made))
 
     before = allowed()
-    access.policies.attach(holder, PolicyType.SYSTEM, "AliyunMNSReadOnlyAccess", now)
+    access.store.attach(holder, PolicyType.SYSTEM, "AliyunMNSReadOnlyAccess", now)
     attached = allowed()
-    access.policies.detach(holder, PolicyType.SYSTEM, "AliyunMNSReadOnlyAccess")
+    access.store.detach(holder, PolicyType.SYSTEM, "AliyunMNSReadOnlyAccess")
 
     assert (before, attached, allowed()) == (False, True, False)
 
