@@ -4,8 +4,7 @@ Every port of a service is filled here and nowhere else.
 """
 
 import logging
-from binascii import b2a_base64
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,9 @@ from emulator.adapters.roles import AssumableRoles, RoleKeys
 from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
 from emulator.config import Config
-from emulator.declared.mns import DeclaredMessaging
-from emulator.deploy.front import DeploymentsFront
-from emulator.deploy.store import Deployments
+from emulator.deploy.localyun_yaml import Declarations
+from emulator.deploy.records import Deployments, DeploymentsFront
+from emulator.gateway.admin import Part
 from emulator.gateway.hosts import FunctionNames
 from emulator.gateway.journal import Journal
 from emulator.gateway.other_products import LocationFront, UnknownVersionFront, unavailable_fronts
@@ -33,18 +32,19 @@ from emulator.oss.front import OssFront
 from emulator.oss.service import LazyStorage
 from emulator.redirect import node_hook, python_hook
 from emulator.redirect.environment import with_hooks
+from emulator.services.fc import admin as fc_admin
 from emulator.services.fc.figures import fc_figures
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.logbook import LogBook
 from emulator.services.fc.model import display_name
-from emulator.services.fc.runtime.instance import FunctionImage
+from emulator.services.fc.runtime.model import FunctionImage
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
+from emulator.services.mns import admin as mns_admin
 from emulator.services.mns.api import MnsFront
 from emulator.services.mns.figures import mns_figures
 from emulator.services.mns.open_api import MnsOpenFront
-from emulator.services.mns.reports import delivery_object, outbox_object
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topic_service import TopicService
 from emulator.services.ram.authorizer import Authorizer
@@ -90,7 +90,7 @@ class Composition:
         self._clock = clock
         self._tenant = tenant
         self._ids = ids
-        self._declared = DeclaredMessaging(config, tenant)
+        self._declared = Declarations(config, tenant)
         self._deployments = Deployments(database, tenant, clock)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource
@@ -219,6 +219,10 @@ class Composition:
             **unavailable_fronts(ids),
         }
 
+    def admin(self) -> list[Part]:
+        """Return the services that have admin operations, each with the module that declares them."""
+        return [(self._functions, fc_admin), (mns_admin.Messaging(self._queues, self._topics), mns_admin)]
+
     def status(self) -> dict[str, Any]:
         """Return the functions' names and how many resources there are."""
         functions = self._functions.store.keys()
@@ -234,69 +238,3 @@ class Composition:
         yield from mns_figures(self._queues, self._topics, self._clock.now())
         yield from fc_figures(self._functions, self._pool)
         yield from workflow_figures(self._workflow)
-
-    def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
-        """Yield the last *lines* of a function's log, then new ones while following.
-
-        Raises: FunctionNotFound.
-        """
-        return self._functions.logs(function, lines, follow=follow)
-
-    def code_download(self, token: str) -> bytes | None:
-        """Return the zip a GetFunctionCode answer pointed to, or None."""
-        return self._functions.code_download(token)
-
-    async def signing_certificate(self) -> bytes:
-        """Return the certificate that pushes of topics are verified with, as PEM.
-
-        Raises: SigningFailed.
-        """
-        return await self._topics.certificate()
-
-    async def purge_queue(self, queue: str) -> int:
-        """Delete every message a queue of the installation's account and region holds; return how many there were.
-
-        Raises: QueueNotExist.
-        """
-        return await self._queues.purge(self._tenant, queue)
-
-    def deliveries(self, topic: str, subscription: str, limit: int) -> list[dict[str, Any]]:
-        """Return the deliveries of a subscription in JSON's terms, pending ones first.
-
-        Raises: TopicNotExist, SubscriptionNotExist.
-        """
-        return [
-            delivery_object(each) for each in self._topics.list_deliveries(self._tenant, topic, subscription, limit)
-        ]
-
-    def outbox(self, limit: int) -> list[dict[str, Any]]:
-        """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
-        return [outbox_object(each) for each in self._topics.outbox(self._tenant, limit)]
-
-    def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
-        """Call ``service.qualifier/function`` with a debugger in it; `Debugging.steps`.
-
-        Raises: FcError.
-        """
-        return self._functions.debug(function, event, wait=wait, port=port)
-
-    def triggers(self) -> list[dict[str, Any]]:
-        """Return the triggers of all functions, in JSON's terms."""
-        return self._functions.sources.rows(self._tenant)
-
-    async def fire_trigger(
-        self, function: str, trigger: str, payload: str | None, event: bytes | None
-    ) -> dict[str, Any]:
-        """Call a trigger's function now and return the result in JSON's terms; *function* is ``service/function``.
-
-        Raises: FcError.
-        """
-        service, _, name = function.rpartition("/")
-        fired = await self._functions.sources.fire(self._tenant, service, name, trigger, payload=payload, event=event)
-        return {
-            "requestId": fired.request_id,
-            "status": fired.status,
-            "error": fired.error_type or None,
-            "body": b2a_base64(fired.body, newline=False).decode("ascii"),
-            "log": fired.log.decode("utf-8", "replace"),
-        }

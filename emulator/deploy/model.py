@@ -1,4 +1,4 @@
-"""What a deployment consists of: resources in the terms of the API, and references that become known while applying.
+"""What a deployment consists of: resources in the terms of the API, and the record of those that exist.
 
 A text can hold *tokens*: places for attributes that only exist once a resource does (the id of a version). `filled`
 puts the values in.
@@ -6,7 +6,8 @@ puts the values in.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -20,7 +21,7 @@ Properties = Mapping[str, Any]
 
 @frozen
 class Resource:
-    """Something to be there after the deployment.
+    """A resource that a file describes.
 
     ``logical`` is its name in the file and ``type`` its type as written there; ``kind`` is how it is handled, and
     ``identity`` what it is called in the emulator (service and function, topic and subscription ...). ``properties``
@@ -38,7 +39,7 @@ class Resource:
 
     @property
     def key(self) -> str:
-        """What two deployments know the same resource by."""
+        """Identifies the resource in all deployments."""
         return key_of(self.kind, self.identity)
 
     @property
@@ -48,17 +49,17 @@ class Resource:
 
 
 def key_of(kind: str, identity: tuple[str, ...]) -> str:
-    """Return what two deployments know the same resource by."""
+    """Return what identifies a resource in all deployments."""
     return json.dumps([kind, *identity], ensure_ascii=False)
 
 
 def token(logical: str, attribute: str) -> str:
-    """Return the place of an attribute that is not known yet."""
+    """Return the placeholder of an attribute that is not known yet."""
     return f"{_OPEN}{logical}.{attribute}{_CLOSE}"
 
 
 def has_token(value: Any) -> bool:
-    """Tell whether there is a token anywhere in *value*."""
+    """Whether there is a token anywhere in *value*."""
     if isinstance(value, str):
         return _OPEN in value
     if isinstance(value, Mapping):
@@ -71,7 +72,7 @@ def filled(value: Any, attribute: Callable[[str, str], str | None]) -> Any:
     if isinstance(value, str):
         if _OPEN not in value:
             return value
-        return _TOKEN.sub(lambda found: _or_same(attribute(found[1], found[2]), found[0]), value)
+        return _TOKEN.sub(lambda place: _or_same(attribute(place[1], place[2]), place[0]), value)
     if isinstance(value, Mapping):
         return {key: filled(item, attribute) for key, item in value.items()}
     if isinstance(value, list):
@@ -86,14 +87,14 @@ def _or_same(value: str | None, same: str) -> str:
 
 
 def digest(resource: Resource) -> str:
-    """Return what changes whenever what the file says about a resource does."""
+    """Return a checksum of what the file says about a resource."""
     text = json.dumps(resource.properties, sort_keys=True, ensure_ascii=False)
     return sha256(text.encode("utf-8", "surrogatepass") + b"\0" + (resource.package or b"")).hexdigest()
 
 
 @frozen
-class Tenant:
-    """Whose resources these are: what ``ALIYUN::AccountId`` and the like stand for; ``endpoint`` is a URL."""
+class Target:
+    """Where resources are made: values of ``ALIYUN::AccountId`` and the like; ``endpoint`` is a URL."""
 
     account: str
     region: str
@@ -108,3 +109,101 @@ class Blueprint:
 
     resources: tuple[Resource, ...]
     outputs: Mapping[str, Any]
+
+
+CREATED, UPDATED = "CREATE_COMPLETE", "UPDATE_COMPLETE"
+UNDER_WAY = "CREATE_IN_PROGRESS"
+"""Of a resource that an interrupted deployment may or may not have made."""
+
+
+@frozen
+class Entry:
+    """A resource of a deployment. ``made`` is true when the deployment made it, false when it existed before."""
+
+    logical: str
+    type: str
+    kind: str
+    identity: tuple[str, ...]
+    digest: str
+    status: str
+    made: bool
+    attributes: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        """Identifies the resource in all deployments."""
+        return key_of(self.kind, self.identity)
+
+    @property
+    def physical(self) -> str:
+        """Its name in the emulator, for people."""
+        return physical(self.kind, self.identity, self.attributes)
+
+
+def physical(kind: str, identity: tuple[str, ...], attributes: Mapping[str, str]) -> str:
+    """Return the name of a resource in the emulator; a version is known by its number."""
+    if kind in {"fc.version", "fc3.version"}:
+        return f"{identity[0]}.{attributes.get('VersionId', '?')}"
+    return "/".join(identity)
+
+
+@frozen
+class Record:
+    """A deployment. ``file`` is where its file was, ``outputs`` the values of the file's outputs."""
+
+    name: str
+    file: str = ""
+    entries: tuple[Entry, ...] = ()
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+
+    def by_key(self) -> dict[str, Entry]:
+        """Return the entries by key."""
+        return {entry.key: entry for entry in self.entries}
+
+    def with_entries(self, entries: Iterable[Entry]) -> "Record":
+        """Return a record of the same deployment with other resources."""
+        return replace(self, entries=tuple(entries))
+
+
+def to_object(record: Record) -> dict[str, Any]:
+    """Return a record in JSON's terms."""
+    return {
+        "name": record.name,
+        "file": record.file,
+        "outputs": dict(record.outputs),
+        "resources": [
+            {
+                "logical": entry.logical,
+                "type": entry.type,
+                "kind": entry.kind,
+                "identity": list(entry.identity),
+                "digest": entry.digest,
+                "status": entry.status,
+                "made": entry.made,
+                "attributes": dict(entry.attributes),
+            }
+            for entry in record.entries
+        ],
+    }
+
+
+def from_object(content: Mapping[str, Any]) -> Record:
+    """Return the record that `to_object` wrote."""
+    return Record(
+        name=str(content["name"]),
+        file=str(content.get("file") or ""),
+        outputs=dict(content.get("outputs") or {}),
+        entries=tuple(
+            Entry(
+                logical=str(row["logical"]),
+                type=str(row["type"]),
+                kind=str(row["kind"]),
+                identity=tuple(str(part) for part in row["identity"]),
+                digest=str(row["digest"]),
+                status=str(row["status"]),
+                made=bool(row["made"]),
+                attributes={str(name): str(value) for name, value in row["attributes"].items()},
+            )
+            for row in content["resources"]
+        ),
+    )

@@ -60,12 +60,16 @@ def test_every_documented_key_exists():
 
 def test_declared_attributes_are_those_that_are_read():
     """The table of docs/configuration.md names the attributes of queues, topics and subscriptions."""
-    from emulator.declared import mns
+    from emulator.deploy import localyun_yaml
 
     rows = dict(re.findall(r"^\| a (queue|topic|subscription) \| (.*) \|$", page("configuration.md"), re.MULTILINE))
     documented = {name: set(re.findall(r"`([A-Z]\w+|subscriptions)`", text)) for name, text in rows.items()}
 
-    assert documented == {"queue": set(mns.QUEUE), "topic": set(mns.TOPIC), "subscription": set(mns.SUBSCRIPTION)}
+    assert documented == {
+        "queue": set(localyun_yaml.QUEUE),
+        "topic": set(localyun_yaml.TOPIC),
+        "subscription": set(localyun_yaml.SUBSCRIPTION),
+    }
 
 
 def test_every_documented_variable_exists():

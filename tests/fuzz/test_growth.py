@@ -12,7 +12,7 @@ import pytest
 
 from emulator.gateway.hosts import facts, normalise
 from emulator.http.client_hello import read_client_hello
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import HttpLimits
 from emulator.http.message import decode_pairs
 from emulator.http.reader import RequestReader
 from emulator.kernel.cron import LENIENT, parse_schedule

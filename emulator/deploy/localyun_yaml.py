@@ -1,0 +1,297 @@
+"""Queues, topics and subscriptions of ``localyun.yaml``: read and checked, then made or changed at every start.
+
+What the file alone shows to be wrong is refused before anything is made. What exists already gets the attributes the
+file names where they differ; attributes the file does not name, and resources it does not know, are left alone.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from emulator.config import Config, ConfigError, placed
+from emulator.deploy.shapes import Findings, Part, suggestion
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import Tenant
+from emulator.services.mns.endpoints import queue_endpoint, read_endpoint
+from emulator.services.mns.errors import MnsError, QueueNotExist
+from emulator.services.mns.limits import RELAXED
+from emulator.services.mns.model import Encryption, SettingsChange
+from emulator.services.mns.open_parameters import (
+    read_fifo,
+    read_queue,
+    read_subscription_dead_letters,
+    read_topic,
+)
+from emulator.services.mns.service import MessageService
+from emulator.services.mns.settings import check_queue_name, check_settings
+from emulator.services.mns.topic_errors import SubscriptionNotExist, TopicNotExist
+from emulator.services.mns.topic_model import SubscriptionChange, SubscriptionSettings, TopicChange
+from emulator.services.mns.topic_service import TopicService
+from emulator.services.mns.topic_wire import read_format, read_strategy
+from emulator.wire.pop_errors import InvalidParameter
+
+# What the file may say about each; documented in docs/configuration.md.
+QUEUE = (
+    *("DelaySeconds", "MaximumMessageSize", "MessageRetentionPeriod", "VisibilityTimeout", "PollingWaitSeconds"),
+    *("LoggingEnabled", "QueueType", "DlqPolicy"),
+)
+TOPIC = ("MaximumMessageSize", "LoggingEnabled", "TopicType", "subscriptions")
+SUBSCRIPTION = ("Endpoint", "FilterTag", "NotifyStrategy", "NotifyContentFormat", "DlqPolicy")
+_DEAD_LETTERS = ("Enabled", "DeadLetterTargetQueue", "MaxReceiveCount")
+
+_OTHER_NAMES = {"LoggingEnabled": "EnableLogging"}
+"""Where the API that has all the attributes calls one differently than the one everybody knows."""
+
+_SHORT = "queue:"
+
+
+@frozen
+class DeclaredQueue:
+    """A queue and the attributes the file names."""
+
+    part: Part
+    change: SettingsChange
+
+
+@frozen
+class DeclaredSubscription:
+    """A subscription: its settings, and which of them the file names."""
+
+    part: Part
+    settings: SubscriptionSettings
+    named: frozenset[str]
+
+
+@frozen
+class DeclaredTopic:
+    """A topic, the attributes the file names, and its subscriptions."""
+
+    part: Part
+    change: TopicChange
+    subscriptions: tuple[DeclaredSubscription, ...]
+
+
+class Declarations:
+    """What a configuration declares for one tenant.
+
+    Raises: ConfigError with the places of all that cannot be made.
+    """
+
+    def __init__(self, config: Config, tenant: Tenant) -> None:
+        self._tenant = tenant
+        findings = Findings()
+        root = Part(config.resources, (), config.resource_marks, findings)
+        queues = _entries(root.member("queues"), "a mapping of queue names")
+        topics = _entries(root.member("topics"), "a mapping of topic names")
+        self._queues = [_read_queue(part) for part in queues]
+        self._topics = [_read_topic(part, tenant) for part in topics]
+        if findings.problems:
+            problems = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
+            raise ConfigError("\n".join(placed((each.line, each.column), each.text) for each in problems))
+
+    def apply(self, queues: MessageService, topics: TopicService) -> None:
+        """Make what is missing and change what differs.
+
+        Raises: ConfigError for what contradicts what exists.
+        """
+        for queue in self._queues:
+            with _raised(queue.part):
+                self._apply_queue(queue, queues)
+        for topic in self._topics:
+            with _raised(topic.part):
+                self._apply_topic(topic, topics)
+            for subscription in topic.subscriptions:
+                with _raised(subscription.part):
+                    self._apply_subscription(subscription, topic.part.name, topics)
+
+    def _apply_queue(self, queue: DeclaredQueue, service: MessageService) -> None:
+        name = queue.part.name
+        try:
+            before = service.queues.view(self._tenant, name).queue.settings
+        except QueueNotExist:
+            service.queues.create(self._tenant, name, queue.change)
+            return
+        change = cast("SettingsChange", _differing(queue.change, before))
+        if "fifo" in change:
+            raise _error(queue.part, "the queue exists and its QueueType cannot be changed; delete the queue first")
+        if change:
+            service.queues.change(self._tenant, name, change)
+
+    def _apply_topic(self, topic: DeclaredTopic, service: TopicService) -> None:
+        name = topic.part.name
+        try:
+            before = service.topics.view(self._tenant, name).topic.settings
+        except TopicNotExist:
+            service.topics.create(self._tenant, name, topic.change)
+            return
+        change = cast("TopicChange", _differing(topic.change, before))
+        if "fifo" in change:
+            raise _error(topic.part, "the topic exists and its TopicType cannot be changed; delete the topic first")
+        if change:
+            service.topics.change(self._tenant, name, change)
+
+    def _apply_subscription(self, declared: DeclaredSubscription, topic: str, service: TopicService) -> None:
+        """Subscribe or change; endpoint and format can only be changed by subscribing anew."""
+        name, wanted = declared.part.name, declared.settings
+        try:
+            before = service.subscriptions.get(self._tenant, topic, name).settings
+        except SubscriptionNotExist:
+            service.subscriptions.create(self._tenant, topic, name, wanted)
+            return
+        change = _differing({field: getattr(wanted, field) for field in declared.named}, before)
+        if "endpoint" in change or "content_format" in change:
+            service.subscriptions.delete(self._tenant, topic, name)
+            service.subscriptions.create(self._tenant, topic, name, wanted)
+        elif change:
+            service.subscriptions.change(self._tenant, topic, name, cast("SubscriptionChange", change))
+
+
+def _differing(change: Any, before: object) -> dict[str, Any]:
+    """Return the settings that are not so yet."""
+    return {field: value for field, value in change.items() if getattr(before, field) != value}
+
+
+def _error(part: Part, reason: str) -> ConfigError:
+    return ConfigError(placed(part.mark, f"{'.'.join(part.path)}: {reason}"))
+
+
+@contextmanager
+def _raised(part: Part) -> Iterator[None]:
+    """Turn what the service refuses inside into a ConfigError about *part*."""
+    try:
+        yield
+    except MnsError as error:
+        raise _error(part, error.message) from None
+
+
+@contextmanager
+def _noted(part: Part) -> Iterator[None]:
+    """Turn what the service refuses inside into a problem of *part*."""
+    try:
+        yield
+    except InvalidParameter:
+        part.problem(f"{_text(part)} is not a value for this attribute")
+    except MnsError as error:
+        part.problem(error.message)
+
+
+# --- reading the file --------------------------------------------------------------------------------------------
+
+
+def _read_queue(part: Part) -> DeclaredQueue:
+    _check_name(part)
+    change: SettingsChange = {}
+    for name, attribute in _members(part, "a mapping of attributes", QUEUE).items():
+        with _noted(attribute):
+            own = read_queue(_parameters(attribute), Encryption())
+            if name == "QueueType":
+                own["fifo"] = bool(read_fifo({name: _text(attribute)}, name))
+            check_settings(own, part.name)
+            change.update(own)
+    return DeclaredQueue(part=part, change=change)
+
+
+def _read_topic(part: Part, tenant: Tenant) -> DeclaredTopic:
+    _check_name(part)
+    change: TopicChange = {}
+    subscriptions: list[DeclaredSubscription] = []
+    for name, attribute in _members(part, "a mapping of attributes and subscriptions", TOPIC).items():
+        with _noted(attribute):
+            match name:
+                case "subscriptions":
+                    inner = _entries(attribute, "a mapping of subscription names")
+                    subscriptions = [_read_subscription(each, tenant) for each in inner if _has_endpoint(each)]
+                case "TopicType":
+                    change["fifo"] = bool(read_fifo({name: _text(attribute)}, name))
+                case "MaximumMessageSize":
+                    own = read_queue(_parameters(attribute), Encryption())
+                    check_settings(own, part.name)  # the limits of a queue and of a topic are the same
+                    change["maximum_message_size"] = own["maximum_message_size"]
+                case _:
+                    change.update(read_topic(_parameters(attribute), Encryption()))
+    return DeclaredTopic(part=part, change=change, subscriptions=tuple(subscriptions))
+
+
+def _read_subscription(part: Part, tenant: Tenant) -> DeclaredSubscription:
+    _check_name(part)
+    members = _members(part, "a mapping of attributes", SUBSCRIPTION)
+    chosen: dict[str, Any] = {"endpoint": ""}
+    for name, attribute in members.items():
+        with _noted(attribute):
+            match name:
+                case "Endpoint":
+                    chosen["endpoint"] = _endpoint(_text(attribute), tenant)
+                case "FilterTag":
+                    chosen["filter_tag"] = _text(attribute)
+                case "NotifyStrategy":
+                    chosen["strategy"] = read_strategy(_text(attribute))
+                case "NotifyContentFormat":
+                    chosen["content_format"] = read_format(_text(attribute))
+                case _:
+                    chosen["dead_letters"] = read_subscription_dead_letters(_parameters(attribute))
+    return DeclaredSubscription(part=part, settings=SubscriptionSettings(**chosen), named=frozenset(chosen))
+
+
+def _endpoint(text: str, tenant: Tenant) -> str:
+    """Return the endpoint's full form; ``queue:NAME`` is short for a queue of this installation.
+
+    Raises: EndpointInvalid.
+    """
+    endpoint = queue_endpoint(tenant, text.removeprefix(_SHORT)) if text.startswith(_SHORT) else text
+    read_endpoint(endpoint)
+    return endpoint
+
+
+def _parameters(attribute: Part) -> dict[str, str]:
+    """Return an attribute as the management API takes it; a dead-letter policy that is written down is meant."""
+    if attribute.name != "DlqPolicy":
+        return {_OTHER_NAMES.get(attribute.name, attribute.name): _text(attribute)}
+    members = _members(attribute, "a mapping of Enabled, DeadLetterTargetQueue and MaxReceiveCount", _DEAD_LETTERS)
+    if not isinstance(attribute.value, dict) or len(members) < len(attribute.value):
+        return {}  # that is a problem already
+    policy = {"Enabled": True, **{name: member.value for name, member in members.items()}}
+    return {"DlqPolicy": json.dumps(policy)}
+
+
+def _check_name(part: Part) -> None:
+    """Check a name; the rules for queues, topics and subscriptions are the same."""
+    try:
+        check_queue_name(part.name, RELAXED)
+    except MnsError:
+        reason = "a name consists of letters, digits and hyphens and begins with a letter or digit"
+        part.problem(f"{reason}; it has at most {RELAXED.queue_name_length} characters")
+
+
+def _has_endpoint(part: Part) -> bool:
+    if (isinstance(part.value, dict) and "Endpoint" not in part.value) or part.value is None:
+        part.problem("needs an Endpoint")
+        return False
+    return True
+
+
+def _entries(part: Part, what: str) -> list[Part]:
+    """Return the members of a mapping; an empty value has none, any other is a problem saying *what* was expected."""
+    if part.value is not None and not isinstance(part.value, dict):
+        part.problem(f"must be {what}")
+        return []
+    return part.entries()
+
+
+def _members(part: Part, what: str, allowed: Iterable[str]) -> dict[str, Part]:
+    """Return the members of a mapping that have a value and are *allowed*; the others are problems."""
+    names = list(allowed)
+    known = {}
+    for member in _entries(part, what):
+        if member.name not in names:
+            member.problem(f"there is no such attribute{suggestion(member.name, names)}")
+        elif member.value is None and member.name != "subscriptions":
+            member.problem("needs a value")
+        else:
+            known[member.name] = member
+    return known
+
+
+def _text(part: Part) -> str:
+    """Return the value as a parameter of the API carries it: texts as written, the rest as JSON."""
+    return part.value if isinstance(part.value, str) else json.dumps(part.value)

@@ -1,0 +1,169 @@
+"""Records of deployments: kept in the emulator's own state, reached at ``/_localyun/deployments``.
+
+Calls are signed with this installation's key instead of the admin token, so that a client elsewhere that may deploy can
+also continue from the last deployment. ``GET`` lists all; below it are ``GET``, ``PUT`` and ``DELETE`` of one name.
+"""
+
+import json
+from typing import Any
+from urllib.parse import unquote
+
+from emulator.http.message import Response
+from emulator.kernel.clock import Clock
+from emulator.kernel.errors import AuthFailure, ServiceError
+from emulator.kernel.identity import Tenant
+from emulator.kernel.ids import Ids
+from emulator.storage.database import Database
+from emulator.wire.request import OperationRequest
+
+
+class Deployments:
+    """The records of one account and region, by the name of the deployment; their content is the client's."""
+
+    def __init__(self, database: Database, tenant: Tenant, clock: Clock) -> None:
+        self._database = database
+        self._place = (tenant.account, tenant.region)
+        self._clock = clock
+
+    def all(self) -> list[dict[str, Any]]:
+        """Return every record, by name."""
+        rows = self._database.read(
+            "SELECT content FROM deployments WHERE account = ? AND region = ? ORDER BY name", self._place
+        )
+        return [json.loads(content) for (content,) in rows]
+
+    def get(self, name: str) -> dict[str, Any] | None:
+        """Return a record, None when there is none of that name."""
+        row = self._database.read(
+            "SELECT content FROM deployments WHERE account = ? AND region = ? AND name = ?", (*self._place, name)
+        ).fetchone()
+        return None if row is None else dict(json.loads(row[0]))
+
+    def put(self, name: str, content: dict[str, Any]) -> None:
+        """Keep a record in place of the one of that name."""
+        self._database.write(
+            "INSERT OR REPLACE INTO deployments VALUES (?, ?, ?, ?, ?)",
+            (*self._place, name, json.dumps(content), self._clock.now()),
+        )
+
+    def remove(self, name: str) -> bool:
+        """Forget a record and return whether it existed."""
+        gone = self._database.write(
+            "DELETE FROM deployments WHERE account = ? AND region = ? AND name = ?", (*self._place, name)
+        )
+        return gone.rowcount > 0
+
+    def clear(self) -> None:
+        """Forget all records."""
+        self._database.write("DELETE FROM deployments WHERE account = ? AND region = ?", self._place)
+
+
+PATH = "/_localyun/deployments"
+
+_LONGEST_NAME = 256
+
+
+class DeploymentError(ServiceError):
+    """A call that is refused."""
+
+    code = "InvalidArgument"
+    http_status = 400
+
+
+class DeploymentForbidden(DeploymentError):
+    """A call without the signature of a lasting key of this installation."""
+
+    code = "Forbidden"
+    http_status = 403
+
+
+class DeploymentNotFound(DeploymentError):
+    """No deployment of that name."""
+
+    code = "NotFound"
+    http_status = 404
+
+
+class RecordTooLarge(DeploymentError):
+    """A record larger than any deployment needs."""
+
+    code = "EntityTooLarge"
+    http_status = 413
+
+
+class DeploymentsFront:
+    """The front of the records."""
+
+    name = "deployments"
+    max_body = 8 * 1024 * 1024
+
+    def __init__(self, deployments: Deployments, ids: Ids) -> None:
+        self._deployments = deployments
+        self._ids = ids
+
+    def new_request_id(self, context: OperationRequest) -> str:
+        """Return a UUID."""
+        del context
+        return self._ids.uuid()
+
+    def allows_anonymous(self, context: OperationRequest) -> bool:
+        """Everything is signed."""
+        del context
+        return False
+
+    def auth_error(self, failure: AuthFailure, context: OperationRequest) -> ServiceError:
+        """Return the refusal of a call without a valid signature."""
+        del context
+        return DeploymentForbidden(f"this call needs the signature of this installation's access key ({failure})")
+
+    def too_large(self, limit: int) -> ServiceError:
+        """Return the refusal of an oversized record."""
+        return RecordTooLarge(f"a record may have {limit} bytes")
+
+    def render_error(self, error: ServiceError, context: OperationRequest) -> Response:
+        """Write an error as JSON."""
+        return _json(error.http_status, {"Code": error.code, "Message": error.message, "RequestId": context.request_id})
+
+    def handle(self, context: OperationRequest) -> Response:
+        """Serve one call.
+
+        Raises: DeploymentError.
+        """
+        request = context.http
+        context.operation = f"{request.method} deployment"
+        if context.principal is None or context.principal.temporary:
+            raise DeploymentForbidden("temporary keys do not keep records of deployments")
+        name = unquote(request.path.removeprefix(PATH).removeprefix("/"))
+        if not name and request.method == "GET":
+            return _json(200, {"deployments": self._deployments.all()})
+        if not name or len(name) > _LONGEST_NAME:
+            raise DeploymentError(f"a deployment needs a name of 1 to {_LONGEST_NAME} characters")
+        match request.method:
+            case "GET":
+                found = self._deployments.get(name)
+                if found is None:
+                    raise DeploymentNotFound(f"there is no deployment {name}")
+                return _json(200, found)
+            case "PUT":
+                self._deployments.put(name, _record(request.body))
+                return _json(200, {"name": name})
+            case "DELETE":
+                if not self._deployments.remove(name):
+                    raise DeploymentNotFound(f"there is no deployment {name}")
+                return _json(200, {"name": name})
+            case _:
+                raise DeploymentError(f"{request.method} is not served here")
+
+
+def _record(body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("resources"), list):
+        raise DeploymentError("the body must be the record of a deployment in JSON")
+    return found
+
+
+def _json(status: int, body: dict[str, Any]) -> Response:
+    return Response(status, json.dumps(body).encode("ascii"), [("Content-Type", "application/json")])

@@ -1,0 +1,382 @@
+"""The components ``fc``, ``fc3``, ``fc3-domain`` and ``fc3-layer`` of Serverless Devs.
+
+Source: schemas of the components ``fc`` and ``fc3``.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from emulator.deploy import fc_fields as fields
+from emulator.deploy import ros_services
+from emulator.deploy.build import Build, Event, add_trigger, trigger_type
+from emulator.deploy.model import Resource
+from emulator.deploy.shapes import (
+    Field,
+    Part,
+    anything,
+    json_text,
+    list_of,
+    map_of,
+    members,
+    noted,
+    number,
+    payload,
+    switch,
+    text,
+)
+
+_REGION = Field("region", text)
+
+# --- fc: functions in services ---------------------------------------------------------------------------------------
+
+
+def _code(build: Build, place: Part, key: str, values: dict[str, Any]) -> bytes | None:
+    """Return the package of the code, or put where it is in a bucket into *values*."""
+    uri, bucket, name = values.pop(key, None), values.pop("ossBucket", None), values.pop("ossKey", None)
+    if isinstance(uri, dict):
+        bucket, name, uri = uri.get("ossBucketName"), uri.get("ossObjectName"), uri.get("src")
+        place = place.member(key)
+        key = "src"
+    if bucket and name:
+        values["code"] = {"ossBucketName": bucket, "ossObjectName": name}
+    elif isinstance(uri, str) and uri.startswith("oss://"):
+        bucket, _, name = uri.removeprefix("oss://").partition("/")
+        values["code"] = {"ossBucketName": bucket, "ossObjectName": name}
+    elif isinstance(uri, str):
+        return build.files.package(place.member(key))
+    elif not str(values.get("runtime", "")).startswith("custom-container"):
+        place.problem(f"{key} is missing")
+    return None
+
+
+_DOMAIN_2 = (
+    Field("domainName", text, required=True),
+    Field("protocol", text),
+    Field("routeConfigs", list_of(map_of(*fields.ROUTE))),
+    Field("certConfig", fields.CERTIFICATE),
+)
+_FC_EXTRA = (
+    Field("name", text, required=True),
+    Field("codeUri", anything),
+    Field("ossBucket", text),
+    Field("ossKey", text),
+    Field("asyncConfiguration", map_of(*fields.ASYNC_2)),
+)
+
+
+def fc(build: Build, part: Part, props: Part) -> None:
+    """Add a service, its function, triggers and domains."""
+    table = (
+        _REGION,
+        Field("service", anything),
+        Field("function", anything),
+        Field("triggers", anything),
+        Field("customDomains", anything),
+    )
+    members(props, table, capital=False)
+    service = members(props.member("service"), (Field("name", text, required=True), *fields.SERVICE), capital=False)
+    name = service.pop("name", "")
+    if service.get("role"):
+        service["role"] = build.role_arn(service["role"])
+    key = ("fc.service", (name,))
+    if key not in {(each.kind, each.identity) for each in build.resources}:  # several modules may share a service
+        place = props.member("service")
+        properties = {"description": "", **service}
+        build.add(place, *key, properties, type_name="fc service", logical=f"{part.name}/service")
+    if props.member("function").value is None:
+        return
+    place = props.member("function")
+    values = members(place, (*fields.FUNCTION_2, *_FC_EXTRA), capital=False)
+    calls = values.pop("asyncConfiguration", None)
+    function_name = values.pop("name", "")
+    package = _code(build, place, "codeUri", values)
+    function = build.add(
+        place, "fc.function", (name, function_name), {**fields.DEFAULTS_2, **values}, type_name="fc function",
+        logical=part.name, package=package,
+    )  # fmt: skip
+    if calls:
+        build.add(place.member("asyncConfiguration"), "fc.async", (*function.identity, "LATEST"), calls,
+                  type_name="fc asyncConfiguration", logical=f"{part.name}/async")  # fmt: skip
+    for trigger in props.member("triggers").items():
+        _trigger(build, function, trigger, "", "role", "config")
+    for domain in props.member("customDomains").items():
+        _domain_2(build, function, domain)
+
+
+def _trigger(build: Build, function: Resource, part: Part, prefix: str, role: str, config: str) -> None:
+    """Add a trigger; fc calls its parts ``name`` and ``type``, fc3 ``triggerName`` and ``triggerType``."""
+    name_key, type_key = ("triggerName", "triggerType") if prefix else ("name", "type")
+    table = (
+        Field(name_key, text, required=True),
+        Field(type_key, text, required=True),
+        Field(role, text),
+        Field("sourceArn", text),
+        Field("qualifier", text),
+        Field("description", text),
+        Field(config, anything),
+    )
+    values = members(part, table, capital=False)
+    if name_key not in values or type_key not in values:
+        return
+    kind = trigger_type(part.member(type_key))
+    place = part.member(config)
+    given = place.value if isinstance(place.value, dict) else {}
+    source = values.get("sourceArn") or _source(build, kind, given)
+    event = Event(
+        kind=kind,
+        config=place.with_value(_trigger_config(kind, given)),
+        role=values.get(role),
+        qualifier=values.get("qualifier"),
+        source=source,
+        description=values.get("description"),
+    )
+    logical = f"{function.logical}/{values[name_key]}"
+    named = Part(part.value, (*part.path, values[name_key]), part.marks, part.findings)
+    add_trigger(build, named, function, event, logical=logical, type_name=f"{kind} trigger")
+
+
+def _source(build: Build, kind: str, config: Mapping[str, Any]) -> str | None:
+    if kind == "mns_topic" and config.get("topicName"):
+        return f"acs:mns:{config.get('region') or build.region}:{build.account}:/topics/{config['topicName']}"
+    if kind == "oss" and config.get("bucketName"):
+        return f"acs:oss:{build.region}:{build.account}:{config['bucketName']}"
+    return None
+
+
+def _trigger_config(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration without what only names the source; ``Key.Prefix`` is taken apart."""
+    values = {key: value for key, value in given.items() if kind == "http" or key not in {"topicName", "bucketName"}}
+    if kind == "mns_topic":
+        values.pop("region", None)
+    chosen = values.get("filter")
+    if kind == "oss" and isinstance(chosen, dict):
+        key = dict(chosen.get("key") or chosen.get("Key") or {})
+        key |= {name.partition(".")[2].lower(): value for name, value in chosen.items() if "." in name}
+        others = {name: value for name, value in chosen.items() if "." not in name and name.lower() != "key"}
+        values["filter"] = {**others, "key": key}
+    return values
+
+
+def _domain_2(build: Build, function: Resource, part: Part) -> None:
+    values = members(part, _DOMAIN_2, capital=False)
+    name = values.pop("domainName", "")
+    if name.lower() == "auto":
+        part.note("a domain cannot be made up here: none is made; the function has its HTTP trigger's address")
+        return
+    routes = values.pop("routeConfigs", None) or [{"path": "/*"}]
+    for route in routes:
+        route.setdefault("serviceName", function.identity[0])
+        route.setdefault("functionName", function.identity[1])
+    properties = {"protocol": "HTTP", **values, "routeConfig": {"routes": routes}}
+    build.add(part, "fc.domain", (name,), properties, type_name="fc customDomain", logical=f"{function.logical}/{name}")
+
+
+# --- fc3: functions without services ---------------------------------------------------------------------------------
+
+_TARGETS = Field("qualifier", text)
+_FC3_EXTRA = (
+    _REGION,
+    Field("functionName", text, required=True),
+    Field("code", anything),
+    Field("triggers", anything),
+    Field("asyncInvokeConfig", map_of(*fields.ASYNC_3)),
+    Field("concurrencyConfig", map_of(*fields.CONCURRENCY)),
+    Field("provisionConfig", map_of(*fields.PROVISION, _TARGETS)),
+    Field("scalingConfig", map_of(*fields.SCALING, _TARGETS)),
+    Field("vpcBinding", noted("there is no VPC here")),
+    Field("customDomain", anything),
+    Field("instanceType", noted("functions without services have none")),
+    Field("invocationRestriction", noted("calls are not restricted here")),
+)
+_SETTINGS = {
+    "asyncInvokeConfig": "async",
+    "concurrencyConfig": "concurrency",
+    "provisionConfig": "provision",
+    "scalingConfig": "scaling",
+}
+
+
+def fc3(build: Build, part: Part, props: Part) -> None:
+    """Add a function without a service, its triggers and settings."""
+    values = members(props, (*fields.FUNCTION_3, *_FC3_EXTRA), capital=False)
+    name = values.pop("functionName", "")
+    for key in ("region", "triggers"):
+        values.pop(key, None)
+    if values.get("role"):
+        values["role"] = build.role_arn(values["role"])
+    domain = values.pop("customDomain", None)
+    settings = {key: values.pop(key, None) for key in _SETTINGS}
+    package = _code(build, props, "code", values)
+    function = build.add(
+        part, "fc3.function", (name,), {**fields.DEFAULTS_3, **values}, type_name="fc3", package=package
+    )
+    for trigger in props.member("triggers").items():
+        _trigger(build, function, trigger, "trigger", "invocationRole", "triggerConfig")
+    for key, kind in _SETTINGS.items():
+        if given := settings[key]:
+            qualifier = given.pop("qualifier", None) or "LATEST"
+            identity = (name,) if kind == "concurrency" else (name, qualifier)
+            build.add(props.member(key), f"fc3.{kind}", identity, given, type_name=f"fc3 {key}",
+                      logical=f"{part.name}/{kind}")  # fmt: skip
+    if domain is not None:
+        _domain_3(build, props.member("customDomain"), logical=f"{part.name}/domain", function=name)
+    known = dict(build.scope.attributes[part.name])
+    http = next((each for each in build.resources if each.logical.startswith(f"{part.name}/")
+                 and each.properties.get("triggerType") == "http"), None)  # fmt: skip
+    known |= {"functionArn": known["Arn"], "functionId": known["FunctionId"]}
+    if http is not None:
+        address = build.scope.attributes[http.logical]
+        known |= {"url.system_url": address["UrlInternet"], "url.system_intranet_url": address["UrlIntranet"]}
+    build.scope.attributes[part.name] = known
+
+
+_DOMAIN_3 = (
+    _REGION,
+    *fields.DOMAIN,
+    Field("routeConfig", fields.ROUTES),
+    Field("route", map_of(*fields.ROUTE)),
+)
+
+
+def _domain_3(build: Build, place: Part, *, logical: str, function: str = "") -> None:
+    values = members(place, _DOMAIN_3, capital=False)
+    values.pop("region", None)
+    name = values.pop("domainName", "")
+    if name.lower() == "auto":
+        place.note("a domain cannot be made up here: none is made; the function has its HTTP trigger's address")
+        return
+    route = values.pop("route", None)
+    if route is not None:
+        values["routeConfig"] = {"routes": [{"functionName": function, **route}]}
+    build.add(place, "fc3.domain", (name,), {"protocol": "HTTP", **values}, type_name="fc3-domain", logical=logical)
+
+
+def fc3_domain(build: Build, part: Part, props: Part) -> None:
+    """Add a custom domain."""
+    _domain_3(build, props, logical=part.name)
+
+
+def fc3_layer(build: Build, part: Part, props: Part) -> None:
+    """Add a layer version."""
+    table = (_REGION, *fields.LAYER, Field("code", anything, required=True), Field("acl", anything))
+    values = members(props, table, capital=False)
+    values.pop("region", None)
+    values.pop("acl", None)
+    package = _code(build, props, "code", values)
+    name = values.pop("layerName", "")
+    build.add(part, "fc3.layer", (name,), values, type_name="fc3-layer", package=package)
+
+
+# --- flows -----------------------------------------------------------------------------------------------------------
+
+_FLOW = (
+    _REGION,
+    Field("name", text, required=True),
+    Field("definition", anything, required=True),
+    Field("description", text),
+    Field("type", text),
+    Field("roleArn", text, also=("role", "rolearn")),
+    Field("executionMode", text),
+    Field("environment", json_text),
+    Field("schedules", anything),
+)
+_SCHEDULE = (
+    Field("name", text, required=True, also=("scheduleName",)),
+    Field("cronExpression", text, required=True),
+    Field("payload", payload),
+    Field("enable", switch),
+    Field("description", text),
+)
+
+
+def flow(build: Build, part: Part, props: Part) -> None:
+    """Add a flow, whose definition is a file, a text or written out, and its schedules."""
+    values = members(props, _FLOW, capital=False)
+    definition = values.get("definition")
+    if isinstance(definition, str) and "\n" not in definition.strip():
+        definition = build.definition(props.member("definition"))
+    elif definition is not None and not isinstance(definition, str):
+        definition = json.dumps(definition, ensure_ascii=False)
+    name = values.get("name", "")
+    role = values.get("roleArn")
+    properties = {
+        "Definition": definition,
+        "Description": values.get("description") or name,
+        "Type": values.get("type") or "FDL",
+        "RoleArn": build.role_arn(role) if role else None,
+        "ExecutionMode": values.get("executionMode"),
+        "Environment": values.get("environment"),
+    }
+    build.add(part, "fnf.flow", (name,), properties, type_name="flow")
+    for place in props.member("schedules").items():
+        given = members(place, _SCHEDULE, capital=False)
+        schedule = {
+            "CronExpression": given.get("cronExpression"),
+            "Payload": given.get("payload") or "",
+            "Enable": given.get("enable", True),
+            "Description": given.get("description") or "",
+        }
+        own = given.get("name", "")
+        build.add(place, "fnf.schedule", (name, own), schedule, type_name="schedule", logical=f"{part.name}/{own}")
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+_QUEUE = (
+    _REGION,
+    Field("queueName", text, required=True, also=("name",)),
+    *(Field(name[0].lower() + name[1:], read) for name, (read, _) in ros_services.QUEUE.items()),
+    Field("queueType", text),
+    Field("dlqPolicy", anything),
+)
+_TOPIC = (
+    _REGION,
+    Field("topicName", text, required=True, also=("name",)),
+    Field("maximumMessageSize", number, also=("maxMessageSize",)),
+    Field("loggingEnabled", switch),
+    Field("topicType", text),
+    Field("subscriptions", anything),
+)
+_SUBSCRIPTION = (
+    Field("subscriptionName", text, required=True, also=("name",)),
+    Field("endpoint", text, required=True),
+    Field("filterTag", text),
+    Field("notifyStrategy", text),
+    Field("notifyContentFormat", text),
+)
+
+
+def queue(build: Build, part: Part, props: Part, logical: str = "") -> None:
+    """Add a queue."""
+    values = members(props, _QUEUE, capital=False)
+    properties = ros_services.queue_properties(values)
+    properties |= {"QueueType": values.get("queueType"), "DlqPolicy": values.get("dlqPolicy")}
+    name = values.get("queueName", "")
+    build.add(part, "mns.queue", (name,), properties, type_name="queue", logical=logical and f"{logical}/{name}")
+
+
+def topic(build: Build, part: Part, props: Part, logical: str = "") -> None:
+    """Add a topic and its subscriptions."""
+    values = members(props, _TOPIC, capital=False)
+    name = values.get("topicName", "")
+    properties = {
+        "MaxMessageSize": values.get("maximumMessageSize", 65536),
+        "EnableLogging": values.get("loggingEnabled", False),
+        "TopicType": values.get("topicType"),
+    }
+    made = build.add(part, "mns.topic", (name,), properties, type_name="topic", logical=logical and f"{logical}/{name}")
+    for place in props.member("subscriptions").items():
+        given = members(place, _SUBSCRIPTION, capital=False)
+        own = given.get("subscriptionName", "")
+        build.add(place, "mns.subscription", (name, own), ros_services.subscription_properties(build, given),
+                  type_name="subscription", logical=f"{made.logical}/{own}")  # fmt: skip
+
+
+def messages(build: Build, part: Part, props: Part) -> None:
+    """Add queues and topics."""
+    members(props, (_REGION, Field("queues", anything), Field("topics", anything)), capital=False)
+    for place in props.member("queues").items():
+        queue(build, place, place, part.name)
+    for place in props.member("topics").items():
+        topic(build, place, place, part.name)
