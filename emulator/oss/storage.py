@@ -1,7 +1,8 @@
 """The object store: its buckets, and how model, rows and bytes are kept in step.
 
-A change is checked against the model, written as rows, reported to the watcher and made in the model, in one turn
-of the loop; it counts once the rows are committed. When a commit fails the model is thrown away and built anew from the rows.
+A change is checked against the model, written as rows, reported to the watcher and made in the model, in one turn of
+the loop; it counts once the rows are committed. When a commit fails the model is thrown away and built anew from the
+rows.
 """
 
 import asyncio
