@@ -90,12 +90,12 @@ _SPELLINGS = {"aliyunfnfreadonlyaccess": "AliyunFnFReadOnlyAccess", "aliyunfnffu
 def system_policy(name: str) -> SystemPolicy | None:
     """Return the policy of that name; None when the system has none."""
     name = _SPELLINGS.get(name.lower(), name)
-    found = _POLICIES.get(name)
-    if found is None:
+    policy = _POLICIES.get(name)
+    if policy is None:
         if not _ELSEWHERE.fullmatch(name):
             return None
-        found = "A policy of a service that is not here; it has no effect.", []
-    description, statements = found
+        policy = "A policy of a service that is not here; it has no effect.", []
+    description, statements = policy
     document = json.dumps({"Version": "1", "Statement": statements}, indent=2)
     return SystemPolicy(name=name, description=description, document=document)
 
