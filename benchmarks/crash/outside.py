@@ -4,7 +4,7 @@ import asyncio
 import json
 
 from emulator.kernel.identity import Tenant
-from emulator.services.workflow.definition.nodes import FunctionResource
+from emulator.services.workflow.languages.fdl.nodes import FunctionResource
 from emulator.services.workflow.ports import FunctionReply, MessageReply, Submission
 
 

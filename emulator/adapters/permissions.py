@@ -14,8 +14,8 @@ from emulator.services.mns.errors import AccessDenied as MessageDenied
 from emulator.services.mns.routing import Route
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.workflow import rights as flow_rights
-from emulator.services.workflow.definition.nodes import FlowResource, FunctionResource, QueueResource, TopicResource
 from emulator.services.workflow.errors import AccessDenied
+from emulator.services.workflow.languages.fdl.nodes import FlowResource, FunctionResource, QueueResource, TopicResource
 from emulator.services.workflow.ports import Refusal, TaskTarget
 
 

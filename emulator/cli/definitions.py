@@ -11,8 +11,8 @@ from emulator.cli.session import wants_json
 from emulator.config import Settings
 
 if TYPE_CHECKING:
-    from emulator.services.workflow.definition.errors import DefinitionError
-    from emulator.services.workflow.definition.nodes import StepList
+    from emulator.services.workflow.languages.document import DefinitionError
+    from emulator.services.workflow.languages.fdl.nodes import StepList
 
 ACCOUNT = "{accountID}"
 """What ``flow create`` replaces by the account's id."""
@@ -23,8 +23,8 @@ STANDARD_INPUT = "-"
 def check(arguments: Namespace, settings: Settings) -> int:
     """Say ``ok``, the number of steps and what looks unintended; or what is wrong and where, with exit code 1."""
     # Imported here: the reader takes longer to load than most commands take to run.
-    from emulator.services.workflow.definition.errors import DefinitionError
-    from emulator.services.workflow.definition.parse import parse_flow
+    from emulator.services.workflow.languages.document import DefinitionError
+    from emulator.services.workflow.languages.fdl.reader import parse_flow
 
     del settings
     text = read_definition(arguments.file)
@@ -70,7 +70,11 @@ def _refuse(arguments: Namespace, error: "DefinitionError") -> None:
 
 def count_steps(steps: "StepList") -> int:
     """Return the number of steps in all depths."""
-    from emulator.services.workflow.definition.nodes import ChoiceStep, ForeachStep, ParallelStep  # here: see check()
+    from emulator.services.workflow.languages.fdl.nodes import (  # here: see check()
+        ChoiceStep,
+        ForeachStep,
+        ParallelStep,
+    )
 
     total = 0
     for step in steps.steps:

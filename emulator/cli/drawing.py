@@ -52,8 +52,8 @@ def picture(definition: str, title: str, execution: Execution | None, form: str)
     from emulator.cli.graph.layout import draw
     from emulator.cli.graph.model import build, steps_of
     from emulator.cli.graph.states import states, taken
-    from emulator.services.workflow.definition.errors import DefinitionError
-    from emulator.services.workflow.definition.parse import parse_flow
+    from emulator.services.workflow.languages.document import DefinitionError
+    from emulator.services.workflow.languages.fdl.reader import parse_flow
 
     try:
         flow = parse_flow(definition)

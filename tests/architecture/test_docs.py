@@ -127,7 +127,7 @@ def test_fidelity_lists_every_operation_of_an_rpc_service(section):
     """What is listed as served exists, and everything that exists is listed."""
     from emulator.kernel.ids import CountingIds
     from emulator.services.sts.api import StsFront
-    from emulator.services.workflow.api import WorkflowFront
+    from emulator.services.workflow.front import WorkflowFront
 
     front = {"Serverless Workflow": WorkflowFront, "Security Token Service": StsFront}[section]
     existing = {action for action, _ in front(None, CountingIds())._operations.values()}

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Final, Literal
 
 from emulator.kernel.frozen import frozen
-from emulator.services.workflow.definition.nodes import (
+from emulator.services.workflow.expression.paths import Path
+from emulator.services.workflow.languages.fdl.nodes import (
     ActionResource,
     ChoiceStep,
     FailStep,
@@ -29,7 +30,6 @@ from emulator.services.workflow.definition.nodes import (
     TopicResource,
     WaitStep,
 )
-from emulator.services.workflow.expression.paths import Path
 
 Kind = Literal["start", "end", "task", "pass", "wait", "choice", "parallel", "foreach", "succeed", "fail"]
 

@@ -3,28 +3,26 @@
 from emulator.kernel.clock import Clock
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
-from emulator.services.workflow.effects import Effects
-from emulator.services.workflow.engine.definitions import Definitions
 from emulator.services.workflow.engine.driver import Driver
-from emulator.services.workflow.engine_sqlite import SqliteEngineStore
-from emulator.services.workflow.executions import Executions
-from emulator.services.workflow.express import Express
-from emulator.services.workflow.firing import Firing
-from emulator.services.workflow.flows import Flows
+from emulator.services.workflow.engine.effects import Effects
+from emulator.services.workflow.engine.store import SqliteEngineStore
+from emulator.services.workflow.executions.operations import Executions, Express
+from emulator.services.workflow.executions.reports import Mint, Reports
+from emulator.services.workflow.executions.retention import Retention, kept_ms
+from emulator.services.workflow.executions.waiters import EndWaiters
+from emulator.services.workflow.flows.operations import Flows
+from emulator.services.workflow.flows.version_store import SqliteVersionStore
+from emulator.services.workflow.flows.versions import Versions
+from emulator.services.workflow.languages.programs import Definitions
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import ExecutionId, FlowRecord
 from emulator.services.workflow.ports import FunctionInvoker, MessageSender, TaskGuard
-from emulator.services.workflow.reports import Reports
-from emulator.services.workflow.retention import Retention, kept_ms
-from emulator.services.workflow.schedule_model import DueSchedule, execution_input
-from emulator.services.workflow.schedule_sqlite import SqliteScheduleStore
-from emulator.services.workflow.schedules import Schedules
+from emulator.services.workflow.schedules.firing import Firing
+from emulator.services.workflow.schedules.model import DueSchedule, execution_input
+from emulator.services.workflow.schedules.operations import Schedules
+from emulator.services.workflow.schedules.store import SqliteScheduleStore
 from emulator.services.workflow.sqlite import SCHEMA, SqliteStore
 from emulator.services.workflow.tenants import Tenants
-from emulator.services.workflow.tokens import Mint
-from emulator.services.workflow.version_sqlite import SqliteVersionStore
-from emulator.services.workflow.versions import Versions
-from emulator.services.workflow.waiting import EndWaiters
 from emulator.storage.database import Database
 
 __all__ = ["SCHEMA", "Workflow"]

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from emulator.kernel.clock import DAY
-from emulator.services.workflow.retention import FIRST_LOOK_MS, Retention, kept_ms
+from emulator.services.workflow.executions.retention import FIRST_LOOK_MS, Retention, kept_ms
 
 ONE_PASS = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n"
 WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 100000}\n"

@@ -5,7 +5,7 @@ import json
 from emulator.cli.graph import mermaid
 from emulator.cli.graph.model import build
 from emulator.cli.graph.states import StepState
-from emulator.services.workflow.definition.parse import parse_flow
+from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 FLOW = """
 version: v1

@@ -4,8 +4,8 @@ import textwrap
 
 import pytest
 
-from emulator.services.workflow.definition.errors import DefinitionError
-from emulator.services.workflow.definition.parse import parse_flow
+from emulator.services.workflow.languages.document import DefinitionError
+from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 HEAD = "version: v1\ntype: flow\n"
 FUNCTION = "acs:fc:::services/s/functions/f"

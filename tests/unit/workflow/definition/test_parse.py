@@ -4,7 +4,10 @@ import textwrap
 
 import pytest
 
-from emulator.services.workflow.definition.nodes import (
+from emulator.services.workflow.expression.conditions import Condition
+from emulator.services.workflow.expression.mappings import Mapping
+from emulator.services.workflow.expression.paths import STEP_ROOTS, Path
+from emulator.services.workflow.languages.fdl.nodes import (
     ActionResource,
     CatchPolicy,
     ChoiceStep,
@@ -21,10 +24,7 @@ from emulator.services.workflow.definition.nodes import (
     TopicResource,
     WaitStep,
 )
-from emulator.services.workflow.definition.parse import parse_flow
-from emulator.services.workflow.expression.conditions import Condition
-from emulator.services.workflow.expression.mappings import Mapping
-from emulator.services.workflow.expression.paths import STEP_ROOTS, Path
+from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 
 def a_flow(steps, head="version: v1\ntype: flow\n"):

@@ -9,11 +9,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.services.workflow.definition.document import plain_value, read_document
-from emulator.services.workflow.definition.errors import DefinitionError
-from emulator.services.workflow.definition.nodes import Flow
-from emulator.services.workflow.definition.parse import parse_flow
-from emulator.services.workflow.definition.timestamps import parse_timestamp
+from emulator.services.workflow.languages.document import DefinitionError, plain_value, read_document
+from emulator.services.workflow.languages.fdl.data import parse_timestamp
+from emulator.services.workflow.languages.fdl.nodes import Flow
+from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 VALID = """version: v1
 type: flow
@@ -188,7 +187,9 @@ def test_what_is_no_timestamp(text):
 
 def test_the_yaml_library_is_imported_on_first_use_only():
     """An emulator without flows does not pay for it."""
-    program = "import sys, emulator.services.workflow.definition.parse; print({'yaml', 'difflib'} & set(sys.modules))"
+    program = (
+        "import sys, emulator.services.workflow.languages.fdl.reader; print({'yaml', 'difflib'} & set(sys.modules))"
+    )
 
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from emulator.services.workflow.definition.nodes import FlowResource, FunctionResource, QueueResource, TopicResource
-from emulator.services.workflow.definition.resources import parse_action, parse_arn
+from emulator.services.workflow.languages.fdl.nodes import FlowResource, FunctionResource, QueueResource, TopicResource
+from emulator.services.workflow.languages.fdl.tasks import parse_action, parse_arn
 
 
 @pytest.mark.parametrize(

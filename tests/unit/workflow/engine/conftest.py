@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from emulator.kernel.clock import Millis
-from emulator.services.workflow.definition.parse import parse_flow
-from emulator.services.workflow.engine.commands import (
+from emulator.services.workflow.engine.decide import react
+from emulator.services.workflow.engine.events import Event, decode, member_texts, parse_object, whole_iteration
+from emulator.services.workflow.engine.facts import Facts
+from emulator.services.workflow.engine.language import (
     Arrival,
     CallService,
     Park,
@@ -19,12 +21,10 @@ from emulator.services.workflow.engine.commands import (
     TimerFired,
     WakeAt,
 )
-from emulator.services.workflow.engine.decide import Events, decide
-from emulator.services.workflow.engine.events import Event, decode, member_texts, parse_object, whole_iteration
-from emulator.services.workflow.engine.facts import Facts
-from emulator.services.workflow.engine.react import react
 from emulator.services.workflow.engine.snapshot import dump, load
 from emulator.services.workflow.engine.state import ExecutionState, apply, fold
+from emulator.services.workflow.languages.fdl.decide import Events, decide
+from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 START = 1_700_000_000_000
 HOUR_MS = 3_600_000

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.services.workflow import limits
-from emulator.services.workflow.definition.parse import parse_flow
-from emulator.services.workflow.engine.commands import Park, Result
-from emulator.services.workflow.engine.decide import decide
 from emulator.services.workflow.engine.events import Event, decode, member_texts, whole_iteration
 from emulator.services.workflow.engine.facts import Facts
+from emulator.services.workflow.engine.language import Park, Result
 from emulator.services.workflow.engine.snapshot import dump, load
 from emulator.services.workflow.engine.state import ExecutionState, fold
+from emulator.services.workflow.languages.fdl.decide import decide
+from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 ARN = "acs:fc:::services/s/functions/f"
 HISTORIES = Path(__file__).parents[3] / "recovery" / "histories"
