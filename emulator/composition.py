@@ -19,8 +19,7 @@ from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
 from emulator.config import Config
 from emulator.declared.mns import DeclaredMessaging
-from emulator.deploy.front import DeploymentsFront
-from emulator.deploy.store import Deployments
+from emulator.deploy.records import Deployments, DeploymentsFront
 from emulator.gateway.hosts import FunctionNames
 from emulator.gateway.journal import Journal
 from emulator.gateway.other_products import LocationFront, UnknownVersionFront, unavailable_fronts

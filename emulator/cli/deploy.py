@@ -14,14 +14,22 @@ from emulator.cli.failures import DONE, CommandFailed, WrongUsage
 from emulator.cli.output import progress, say, say_json, say_table
 from emulator.cli.session import connect, wants_json
 from emulator.config import Settings
-from emulator.deploy.apply import apply, entry_under_way
-from emulator.deploy.failures import FileProblems, Problem, Refused, StepFailed
-from emulator.deploy.kinds import KINDS
-from emulator.deploy.model import Blueprint, Tenant, filled, has_token
-from emulator.deploy.part import Findings
-from emulator.deploy.plan import Action, Plan, Step, plan, removal
-from emulator.deploy.reading import project_name, read, read_text
-from emulator.deploy.record import Entry, Record
+from emulator.deploy.errors import FileProblems, Problem, Refused, StepFailed
+from emulator.deploy.model import Blueprint, Entry, Record, Tenant, filled, has_token
+from emulator.deploy.planner import (
+    KINDS,
+    Action,
+    Plan,
+    Step,
+    apply,
+    entry_under_way,
+    plan,
+    project_name,
+    read,
+    read_text,
+    removal,
+)
+from emulator.deploy.shapes import Findings
 
 USUAL_FILES = ("template.yml", "template.yaml", "s.yaml", "s.yml")
 """What is deployed when no file is named, first match wins."""

@@ -7,9 +7,9 @@ from urllib.parse import quote, urlsplit
 
 from emulator.cli.client import Client
 from emulator.cli.failures import CallRefused
-from emulator.deploy.failures import Refused
-from emulator.deploy.ports import Reply
-from emulator.deploy.record import Record, from_object, to_object
+from emulator.deploy.errors import Refused
+from emulator.deploy.model import Record, from_object, to_object
+from emulator.deploy.provider import Reply
 
 PATH = "/_localyun/deployments"
 
@@ -17,12 +17,12 @@ _JSON = {"Content-Type": "application/json"}
 
 
 class DeployClient:
-    """Calls services through *client* (`emulator.deploy.ports.Cloud`) and keeps records."""
+    """Calls services through *client* (`emulator.deploy.provider.Cloud`) and keeps records."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    # --- emulator.deploy.ports.Cloud -----------------------------------------------------------------------------
+    # --- emulator.deploy.provider.Cloud -----------------------------------------------------------------------------
 
     def functions(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Reply:
         """Call an operation of Function Compute.

@@ -7,7 +7,7 @@ looks like a date or like ``12:30`` stays text, because versions and times are w
 from collections.abc import Iterator
 from typing import Any
 
-from emulator.deploy.failures import FileProblems, Problem
+from emulator.deploy.errors import FileProblems, Problem
 from emulator.kernel.frozen import frozen
 
 Path = tuple[str, ...]

@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from emulator.deploy.part import Part
+from emulator.deploy.shapes import Part
 
 _ARCHIVES = frozenset({".zip", ".jar", ".war"})
 _LEFT_OUT = frozenset({"__pycache__", ".git", ".svn", ".hg", ".DS_Store", ".localyun", ".fun", ".s"})

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from emulator.deploy.function_values import AROUND_TOKENS, NOTHING, VALUE_FUNCTIONS, Misuse, written
 from emulator.deploy.model import Tenant, has_token
-from emulator.deploy.part import Part, suggestion
+from emulator.deploy.shapes import Part, suggestion
+from emulator.deploy.value_functions import AROUND_TOKENS, NOTHING, VALUE_FUNCTIONS, Misuse, written
 
 _VARIABLE = re.compile(r"\$\{([^${}]*)\}")
 

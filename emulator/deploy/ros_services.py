@@ -6,12 +6,12 @@ Source: Resource Orchestration Service, reference of resource types.
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.deploy import roles
-from emulator.deploy.building import Build, Builder
+from emulator.deploy import build as roles
+from emulator.deploy.build import Build, Builder
 from emulator.deploy.model import has_token
-from emulator.deploy.part import Part
 from emulator.deploy.shapes import (
     Field,
+    Part,
     Reader,
     anything,
     json_text,

@@ -3,16 +3,77 @@
 Source: Funcraft, specification 2018-04-03.
 """
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.deploy import flow_definitions, roles, triggers
-from emulator.deploy import function_fields as fields
-from emulator.deploy.building import Build, Builder, read_function_2
+from emulator.deploy import build as roles
+from emulator.deploy import build as triggers
+from emulator.deploy import fc_fields as fields
+from emulator.deploy.build import Build, Builder, read_function_2
+from emulator.deploy.document import Document, read
+from emulator.deploy.errors import FileProblems
+from emulator.deploy.functions import names_in
 from emulator.deploy.model import Resource
-from emulator.deploy.part import Part, suggestion
-from emulator.deploy.shapes import Field, anything, json_text, list_of, members, number, payload, switch, text
+from emulator.deploy.shapes import (
+    Field,
+    Findings,
+    Part,
+    anything,
+    json_text,
+    list_of,
+    members,
+    number,
+    payload,
+    suggestion,
+    switch,
+    text,
+    whole,
+)
 from emulator.deploy.shapes import fields as map_of
+
+_REFERS = re.compile(r"!(?:Ref|GetAtt|Sub|Join)\b|\bRef['\"]?\s*:|\bFn::")
+
+
+def written(build: Build, place: Part) -> object:
+    """Return a definition that stands in the template, its references evaluated."""
+    with build.scope.giving("ARN"):
+        return build.scope.value(place)
+
+
+def in_file(build: Build, place: Part) -> str | None:
+    """Return the definition in the file that *place* names; its text as it is where it refers to nothing."""
+    text = build.definition(place)
+    if text is None or not _REFERS.search(text):
+        return text
+    findings = Findings()
+    try:
+        document = read(text)
+        with build.scope.giving("ARN"):
+            value = build.scope.value(whole(document, findings))
+        findings.check()
+    except FileProblems as error:
+        for problem in error.problems:
+            place.problem(f"{place.value}:{problem.line}: {problem.text}")
+        return None
+    return json.dumps(value, ensure_ascii=False)
+
+
+def names_in_file(build: Build, resource: Part) -> set[str]:
+    """Return the names that the definition file of a resource may refer to; what is wrong with it is told elsewhere."""
+    place = resource.member("Properties").member("DefinitionUri")
+    if not isinstance(place.value, str):
+        return set()
+    text = build.definition(Part(place.value, place.path, place.lines, Findings()))
+    if text is None or not _REFERS.search(text):
+        return set()
+    try:
+        document: Document = read(text)
+    except FileProblems:
+        return set()
+    return names_in(document.value)
+
 
 SERVICE_TYPE = "Aliyun::Serverless::Service"
 FUNCTION_TYPE = "Aliyun::Serverless::Function"
@@ -170,12 +231,12 @@ def flow(build: Build, part: Part, kind: str) -> None:
     raw = part.member("Properties")
     place = build.properties(part)
     if isinstance(place.value, dict) and "Definition" in place.value:
-        definition_here = flow_definitions.written(build, raw.member("Definition"))
+        definition_here = written(build, raw.member("Definition"))
         place = place.with_value({**place.value, "Definition": definition_here})
     found = members(place, _FLOW, capital=True)
     definition = found.get("definition")
     if "definitionUri" in found:
-        definition = flow_definitions.in_file(build, place.member("DefinitionUri"))
+        definition = in_file(build, place.member("DefinitionUri"))
     elif definition is None:
         place.problem("Definition or DefinitionUri is missing")
     role = found.get("role")

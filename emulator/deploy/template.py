@@ -1,7 +1,7 @@
 """ROS and Funcraft templates -> a blueprint: parameters, conditions, and resources in the order of their needs.
 
 What each type of resource is comes from the tables of `emulator.deploy.serverless_types` and
-`emulator.deploy.ros_functions`.
+`emulator.deploy.ros_fc`.
 
 Source: Resource Orchestration Service, structure of a template; Funcraft, specification 2018-04-03.
 """
@@ -11,17 +11,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.deploy.building import Build, Builder
+from emulator.deploy.build import Build, Builder
 from emulator.deploy.files import Files
-from emulator.deploy.flow_definitions import names_in_file
-from emulator.deploy.function_values import NOTHING
 from emulator.deploy.functions import Scope, names_in
 from emulator.deploy.model import Blueprint, Tenant
-from emulator.deploy.part import Part, suggestion
-from emulator.deploy.ros_functions import FUNCTION_TYPES
+from emulator.deploy.ros_fc import FUNCTION_TYPES
 from emulator.deploy.ros_services import SERVICE_TYPES
-from emulator.deploy.serverless_types import FLOW_TYPE, REFUSED, SERVERLESS_TYPES, SERVICE_TYPE
-from emulator.deploy.shapes import number
+from emulator.deploy.serverless_types import FLOW_TYPE, REFUSED, SERVERLESS_TYPES, SERVICE_TYPE, names_in_file
+from emulator.deploy.shapes import Part, number, suggestion
+from emulator.deploy.value_functions import NOTHING
 
 TRANSFORM = "Aliyun::Serverless-2018-04-03"
 SECTIONS = (

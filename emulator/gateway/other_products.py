@@ -1,18 +1,20 @@
-"""Endpoint location: which host a product is called by in a region.
+"""Products that are known by their hosts and API versions only, and endpoint location: which host a product has.
 
-The Python core SDK asks this service, by HTTPS, for products it finds in none of its own tables. The answer names the
-cloud's own hosts, which lead here as those of the SDKs' tables do.
+The Python core SDK asks for the endpoint, by HTTPS, of products it finds in none of its own tables. The answer names
+the cloud's own hosts, which lead here as those of the SDKs' tables do.
 """
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
-from emulator.wire.pop_errors import InvalidActionNotFound, MissingParameter, PopError
+from emulator.wire.operation import Actions, operation, operations_of
+from emulator.wire.pop_errors import MissingParameter, PopError
 from emulator.wire.request import Answer, OperationRequest
-from emulator.wire.rpc import Parameters, Reply, RpcFront
+from emulator.wire.rpc import Reply, RpcFront
 
 VERSION = "2015-06-12"
 
@@ -31,7 +33,7 @@ _REGION = re.compile(r"[a-z]+(?:-[a-z0-9]+)+", re.ASCII)
 
 
 class RegionUnknown(PopError):
-    """What is asked for is no region. Source: the code and text that aliyun-python-sdk-core looks for."""
+    """No such region. Source: the code and text that aliyun-python-sdk-core looks for."""
 
     code = "InvalidRegionId"
     http_status = 404
@@ -39,31 +41,22 @@ class RegionUnknown(PopError):
 
 
 class ProductUnknown(PopError):
-    """Nothing here has that service code. Source: the code and text that aliyun-python-sdk-core looks for."""
+    """No product has that service code. Source: the code and text that aliyun-python-sdk-core looks for."""
 
     code = "Illegal Parameter"
     http_status = 404
     template = "Please check the parameters"
 
 
-class LocationFront(RpcFront):
-    """DescribeEndpoints for the products of this emulator."""
-
-    def __init__(self, ids: Ids) -> None:
-        super().__init__("location", VERSION, {"DescribeEndpoints": _describe}, ids, upper_case_ids=True)
-
-    def rights(self, operation: str, parameters: Parameters, context: OperationRequest) -> Iterable[Demand]:
-        """Everybody with a key may ask."""
-        del operation, parameters, context
-        return ()
-
-
-def _describe(context: OperationRequest, parameters: Parameters) -> Reply:
+@operation("DescribeEndpoints")
+def describe_endpoints(service: None, call: OperationRequest) -> Reply:
     """Return the public host of the product ``ServiceCode`` in the region ``Id``; there is none of another ``Type``.
 
-    Raises: MissingParameter, RegionUnknown, ProductUnknown.
+    Raises: MissingParameter, InvalidRegionId, Illegal Parameter.
+    Source: aliyun-python-sdk-core, endpoint/location_service_endpoint_resolver.py.
     """
-    del context
+    del service
+    parameters = call.parameters
     region, product = parameters.get("Id", "").lower(), parameters.get("ServiceCode", "").lower()
     if not region:
         raise MissingParameter(name="Id")
@@ -73,7 +66,7 @@ def _describe(context: OperationRequest, parameters: Parameters) -> Reply:
         raise RegionUnknown
     if product not in _HOSTS:
         raise ProductUnknown
-    entry = {
+    endpoint = {
         "Endpoint": _HOSTS[product].format(region=region),
         "Id": region,
         "Namespace": "",
@@ -81,26 +74,35 @@ def _describe(context: OperationRequest, parameters: Parameters) -> Reply:
         "SerivceCode": product,  # spelled like this by the service; its client knows
         "Type": _PUBLIC,
     }
-    found = [entry] if parameters.get("Type", _PUBLIC) == _PUBLIC else []
-    return {"Endpoints": {"Endpoint": found}, "Success": True}
+    endpoints = [endpoint] if parameters.get("Type", _PUBLIC) == _PUBLIC else []
+    return {"Endpoints": {"Endpoint": endpoints}, "Success": True}
 
 
-class NotEmulated(InvalidActionNotFound):
-    """An operation of a service that this emulator does not serve."""
+class LocationFront(RpcFront):
+    """DescribeEndpoints for the products of this emulator."""
 
-    template = "The action '{action}' of {service} is not served by this emulator."
+    def __init__(self, ids: Ids) -> None:
+        actions = Actions(operations_of(sys.modules[__name__]))
+        super().__init__("location", VERSION, actions, None, ids, upper_case_ids=True)
+
+    def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
+        """Every key may ask."""
+        del operation, call
+        return ()
 
 
 class UnavailableFront(RpcFront):
     """A service known by its API version, none of whose operations is served."""
 
     def __init__(self, name: str, title: str, ids: Ids, version: str = "") -> None:
-        super().__init__(name, version, {}, ids, upper_case_ids=True)
+        super().__init__(name, version, Actions(()), None, ids, upper_case_ids=True)
         self._title = title
 
     def unknown_action(self, action: str) -> ServiceError:
         """Return an error that names the service."""
-        return NotEmulated(action=action, service=self._title)
+        return PopError(
+            "InvalidAction.NotFound", f"The action '{action}' of {self._title} is not served by this emulator."
+        )
 
 
 def unavailable_fronts(ids: Ids) -> dict[str, RpcFront]:
@@ -109,16 +111,16 @@ def unavailable_fronts(ids: Ids) -> dict[str, RpcFront]:
 
 
 class UnknownVersionFront(RpcFront):
-    """Where RPC calls of no API version, or of one that nobody knows, end: refused after authentication."""
+    """The end of RPC calls without an API version or of an unknown one: refused after authentication."""
 
     def __init__(self, ids: Ids) -> None:
-        super().__init__("rpc", "-", {}, ids, upper_case_ids=True)
+        super().__init__("rpc", "-", Actions(()), None, ids, upper_case_ids=True)
 
-    def handle(self, context: OperationRequest) -> Answer:
+    def handle(self, call: OperationRequest) -> Answer:
         """Refuse the call.
 
         Raises: MissingAction, MissingParameter, InvalidVersion.
         """
-        if context.action and not context.version:
+        if call.action and not call.version:
             raise MissingParameter(name="Version")
-        return super().handle(context)
+        return super().handle(call)

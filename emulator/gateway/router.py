@@ -65,7 +65,7 @@ def choose(call: OperationRequest, *, loopback: bool, owner: str = "") -> Route:
         _by_scheme(call)
         or _by_action(call)
         or named.service
-        or (_by_version(call.version, call) if path == "/" and call.parameters.keys() >= _SIGNED else "")
+        or (_by_version(call.version, call) if path == "/" and call.all_parameters.keys() >= _SIGNED else "")
         or _by_path(call.http)
     )
     if front == UNKNOWN_RPC and named.service in _RPC:
@@ -83,7 +83,7 @@ def _by_scheme(call: OperationRequest) -> str:
 
 
 def _by_action(call: OperationRequest) -> str:
-    named = call.parameters
+    named = call.all_parameters
     if ("Action" in named and "Version" in named) or "x-acs-action" in call.http.headers:
         return _by_version(call.version, call)
     return ""

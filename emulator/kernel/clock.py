@@ -1,13 +1,15 @@
 """The clock: the only place that asks the system what time it is.
 
-Every rule of the emulator takes ``now`` as an argument; the start of a request is read once and passed on.
+Every rule of the emulator takes ``now`` as an argument; the start of a request is read once and passed on. The
+emulator's time is the system's plus an offset, or frozen, and only moves forward. What belongs to the outside world
+(the date window of signatures, certificates) goes by `Clock.system`, spans by `Clock.monotonic`.
 """
 
 import time
 from typing import NewType, Protocol
 
 Millis = NewType("Millis", int)
-"""An instant: UTC milliseconds since the epoch."""
+"""A timestamp: UTC milliseconds since the epoch."""
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
@@ -16,14 +18,22 @@ DAY = 24 * HOUR
 
 
 class Clock(Protocol):
-    """Tells the time of day and measures spans."""
+    """Gives the time of day and measures spans."""
 
     def now(self) -> Millis:
-        """Return the current instant."""
+        """Return the emulator's time."""
+        ...
+
+    def system(self) -> Millis:
+        """Return the time outside the emulator."""
         ...
 
     def monotonic(self) -> float:
         """Return seconds on a clock that never goes back, for measuring spans."""
+        ...
+
+    def seconds_until(self, due: Millis) -> float | None:
+        """Return the real seconds until the emulator's time is *due*, 0 when it has passed, None while frozen."""
         ...
 
 
@@ -31,12 +41,61 @@ class SystemClock:
     """The machine's own clock."""
 
     def now(self) -> Millis:
-        """Return the current instant."""
+        """Return the system's time."""
         return Millis(time.time_ns() // 1_000_000)
+
+    system = now
 
     def monotonic(self) -> float:
         """Return seconds on a clock that never goes back."""
         return time.monotonic()
+
+    def seconds_until(self, due: Millis) -> float | None:
+        """Return the seconds until *due*, 0 when it has passed."""
+        return max(0.0, (due - self.now()) / 1000)
+
+
+class AdjustableClock(SystemClock):
+    """The machine's clock plus an offset, or frozen; it is moved by `emulator.lab.clock`."""
+
+    def __init__(self) -> None:
+        self.offset_ms = 0
+        self.frozen_at: Millis | None = None
+        """The time the clock stands at while it is frozen."""
+
+    def now(self) -> Millis:
+        """Return the system's time plus the offset, or the time the clock is frozen at."""
+        if self.frozen_at is not None:
+            return self.frozen_at
+        return Millis(time.time_ns() // 1_000_000 + self.offset_ms)
+
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether the emulator's time differs from the system's."""
+        return self.offset_ms != 0 or self.frozen_at is not None
+
+    def freeze(self, at: Millis | None = None) -> None:
+        """Stand still at *at*, now when it is not given; an earlier time than now leaves the clock where it is."""
+        self.frozen_at = Millis(max(self.now(), at or 0))
+        self.offset_ms = self.frozen_at - self.system()
+
+    def unfreeze(self) -> None:
+        """Go on from the time the clock stands at."""
+        if self.frozen_at is not None:
+            self.offset_ms = self.frozen_at - self.system()
+            self.frozen_at = None
+
+    def restore(self, offset_ms: int, frozen_at: Millis | None) -> None:
+        """Take the state an earlier run has kept, or that of a checkpoint, which may be earlier than now."""
+        self.offset_ms = offset_ms
+        self.frozen_at = frozen_at
+
+    def seconds_until(self, due: Millis) -> float | None:
+        """Return the real seconds until the emulator's time is *due*, 0 when it has passed, None while frozen."""
+        left_ms = due - self.now()
+        if left_ms <= 0:
+            return 0.0
+        return None if self.frozen_at is not None else left_ms / 1000
 
 
 class VirtualClock:
@@ -47,8 +106,14 @@ class VirtualClock:
         self._elapsed_ms = 0
 
     def now(self) -> Millis:
-        """Return the instant the clock stands at."""
+        """Return the time the clock stands at."""
         return Millis(self._now)
+
+    system = now
+
+    def seconds_until(self, due: Millis) -> float | None:
+        """Return 0 when *due* has passed; the clock reaches no other time by itself."""
+        return 0.0 if due <= self._now else None
 
     def monotonic(self) -> float:
         """Return the seconds the clock has been moved since it was made."""

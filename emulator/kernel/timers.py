@@ -114,10 +114,14 @@ class LoopTimers(Timers):
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
-        instant = self.next_at()
-        if instant is not None:
-            delay_s = max(0.0, (instant - self._clock.now()) / 1000)
+        due = self.next_at()
+        delay_s = None if due is None else self._clock.seconds_until(due)
+        if delay_s is not None:
             self._handle = self._loop.call_later(min(delay_s, LONGEST_SLEEP_S), self._wake, context=self._context)
+
+    def clock_moved(self) -> None:
+        """Wait anew for the earliest timer, after the emulator's time has been moved, frozen or let go."""
+        self._rearm()
 
     def _wake(self) -> None:
         self._handle = None
@@ -144,7 +148,7 @@ class LoopTimers(Timers):
                 _log.exception("something has not taken note of the clock's step")
 
     def _ahead_of_monotonic_ms(self) -> float:
-        return self._clock.now() - self._clock.monotonic() * 1000
+        return self._clock.system() - self._clock.monotonic() * 1000
 
 
 class VirtualTimers(Timers):

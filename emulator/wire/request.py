@@ -8,6 +8,14 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import AccountId, Demand, Principal, Region, Tenant
 
+SYSTEM_PARAMETERS = frozenset(
+    {
+        "Action", "Version", "AccessKeyId", "Signature", "SignatureMethod", "SignatureVersion", "SignatureNonce",
+        "SignatureType", "Timestamp", "Format", "SecurityToken", "BearerToken", "RegionId",
+    }
+)  # fmt: skip
+"""Parameters of every RPC call, for the gateway alone."""
+
 
 class OperationRequest:
     """One call, from its arrival to its answer.
@@ -20,8 +28,8 @@ class OperationRequest:
     """
 
     __slots__ = (
-        "_action", "_parameters", "_query", "_version", "about", "host", "host_account", "http", "now", "operation",
-        "path", "principal", "region", "request_id", "scheme",
+        "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "host", "host_account", "http",
+        "now", "operation", "path", "principal", "region", "request_id", "scheme",
     )  # fmt: skip
 
     def __init__(self, http: Request, now: Millis) -> None:
@@ -37,6 +45,7 @@ class OperationRequest:
         self.about: Mapping[str, object] | None = None
         self.principal: Principal | None = None
         self._query: dict[str, str] | None = None
+        self._all_parameters: dict[str, str] | None = None
         self._parameters: dict[str, str] | None = None
         self._action: str | None = None
         self._version: str | None = None
@@ -56,25 +65,34 @@ class OperationRequest:
         return self._query
 
     @property
-    def parameters(self) -> dict[str, str]:
+    def all_parameters(self) -> dict[str, str]:
         """Decoded items of query and form body by name; the form wins, of a repeated name the last."""
-        if self._parameters is None:
+        if self._all_parameters is None:
             form = self.http.form_pairs
-            self._parameters = {**self.query, **dict(form)} if form else self.query
+            self._all_parameters = {**self.query, **dict(form)} if form else self.query
+        return self._all_parameters
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters of an RPC operation: all but those of the gateway."""
+        if self._parameters is None:
+            self._parameters = {
+                name: value for name, value in self.all_parameters.items() if name not in SYSTEM_PARAMETERS
+            }
         return self._parameters
 
     @property
     def action(self) -> str:
         """The operation an RPC call names: parameter ``Action``, else header ``x-acs-action``, else ``""``."""
         if self._action is None:
-            self._action = self.parameters.get("Action") or self.http.headers.get("x-acs-action")
+            self._action = self.all_parameters.get("Action") or self.http.headers.get("x-acs-action")
         return self._action
 
     @property
     def version(self) -> str:
         """The API version an RPC call names: parameter ``Version``, else header ``x-acs-version``, else ``""``."""
         if self._version is None:
-            self._version = self.parameters.get("Version") or self.http.headers.get("x-acs-version")
+            self._version = self.all_parameters.get("Version") or self.http.headers.get("x-acs-version")
         return self._version
 
     def header(self, name: str) -> str:

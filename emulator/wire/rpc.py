@@ -1,7 +1,7 @@
 """The RPC dialect: everything on path ``/``, the operation in ``Action`` or ``x-acs-action``, one flat JSON answer.
 
-FnF, STS, the management API of MNS and others speak it through the same gateway ("POP"), so one front serves them all;
-a service gives its table of operations. Parameters come from query and form alike.
+FnF, STS, RAM, the management API of MNS and others speak it through the same gateway ("POP"), so one front serves them
+all; a service gives its operations. Parameters come from query and form alike.
 """
 
 import asyncio
@@ -13,29 +13,13 @@ from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
-from emulator.wire.pop_errors import (
-    InvalidActionNotFound,
-    InvalidParameter,
-    InvalidVersion,
-    MissingAction,
-    NoPermission,
-    PopError,
-    RequestTooLarge,
-    pop_auth_error,
-)
+from emulator.wire.operation import Actions
+from emulator.wire.operation import Operation as DeclaredOperation
+from emulator.wire.pop_errors import PopError, pop_auth_error
 from emulator.wire.request import Answer, OperationRequest
 from emulator.wire.xml import escape
 
-Parameters = dict[str, str]
 Reply = dict[str, Any]
-Operation = Callable[[OperationRequest, Parameters], Reply | Awaitable[Reply]]
-
-SYSTEM_PARAMETERS = frozenset(
-    {
-        "Action", "Version", "AccessKeyId", "Signature", "SignatureMethod", "SignatureVersion", "SignatureNonce",
-        "SignatureType", "Timestamp", "Format", "SecurityToken", "BearerToken", "RegionId",
-    }
-)  # fmt: skip
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -43,133 +27,132 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 class RpcFront:
     """The side of an RPC-style service that the gateway sees.
 
-    *operations* maps the action's name to its function. Names match without regard to case, because one official
-    client capitalises them itself.
+    An operation is called with *service* and the call, whose ``parameters`` are its own; it returns the members of the
+    answer, now or awaitable.
     """
 
     max_body = 1024 * 1024
 
     def __init__(
-        self, name: str, version: str, operations: Mapping[str, Operation], ids: Ids, *, upper_case_ids: bool = False
+        self, name: str, version: str, operations: Actions, service: Any, ids: Ids, *, upper_case_ids: bool = False
     ) -> None:
         self.name = name
         self.version = version
-        self._operations = {action.lower(): (action, operation) for action, operation in operations.items()}
+        self.operations = operations
+        self._service = service
         self._ids = ids
         self._upper_case_ids = upper_case_ids
 
-    # --- what a service may want otherwise ----------------------------------------------------------------------
+    # --- what a service may do differently -----------------------------------------------------------------------
 
     def unknown_action(self, action: str) -> ServiceError:
-        """Return the error for an action that is not in the table."""
-        return InvalidActionNotFound(action=action)
+        """Return the error for an operation that does not exist."""
+        return PopError("InvalidAction.NotFound", action=action)
 
     def too_large(self, limit: int) -> ServiceError:
         """Return the error for a body over *limit* bytes."""
-        return RequestTooLarge(limit=limit)
+        return PopError("RequestEntityTooLarge", limit=limit)
 
     def not_text(self, name: str) -> ServiceError:
-        """Return the error for a parameter whose bytes are no UTF-8, which no operation can look up or keep."""
-        return InvalidParameter(name=name)
+        """Return the error for a parameter that is not UTF-8, which no operation can look up or keep."""
+        return PopError("InvalidParameter", name=name)
 
-    def rights(self, operation: str, parameters: Parameters, context: OperationRequest) -> Iterable[Demand]:
+    def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
         """Return the rights that a call of *operation* needs."""
-        del parameters
-        return [Demand(f"{self.name}:{operation}", f"acs:{self.name}:{context.region}:{context.tenant.account}:*")]
+        return [Demand(f"{self.name}:{operation}", f"acs:{self.name}:{call.region}:{call.tenant.account}:*")]
 
-    def denied(self, demand: Demand, context: OperationRequest) -> ServiceError:
+    def denied(self, demand: Demand, call: OperationRequest) -> ServiceError:
         """Return the error for a caller without the right."""
-        del context
-        return NoPermission(
-            f"You are not authorized to do this action. Resource: {demand.resource} Action: {demand.action}"
+        del call
+        return PopError(
+            "NoPermission",
+            f"You are not authorized to do this action. Resource: {demand.resource} Action: {demand.action}",
         )
 
-    def chosen_request_id(self, context: OperationRequest) -> str | None:
+    def chosen_request_id(self, call: OperationRequest) -> str | None:
         """Return the request id the caller asked for, where the service allows that."""
-        del context
+        del call
         return None
 
     # --- Front ---------------------------------------------------------------------------------------------------
 
-    def new_request_id(self, context: OperationRequest) -> str:
+    def new_request_id(self, call: OperationRequest) -> str:
         """Return a UUID, in the letters this service uses."""
-        chosen = self.chosen_request_id(context)
+        chosen = self.chosen_request_id(call)
         if chosen:
             return chosen
         text = self._ids.uuid()
         return text.upper() if self._upper_case_ids else text
 
-    def allows_anonymous(self, context: OperationRequest) -> bool:
+    def allows_anonymous(self, call: OperationRequest) -> bool:
         """Nothing here is open to callers without a key."""
-        del context
+        del call
         return False
 
-    def auth_error(self, failure: AuthFailure, context: OperationRequest) -> ServiceError:
+    def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
         """Turn a reason into the gateway's code."""
-        del context
+        del call
         return pop_auth_error(failure)
 
-    def demands(self, context: OperationRequest) -> Iterable[Demand]:
-        """Return the rights that the request needs; none for an action that is not there."""
-        found = self._operations.get(context.action.lower())
-        if found is None:
+    def demands(self, call: OperationRequest) -> Iterable[Demand]:
+        """Return the rights that the request needs; none for an operation that does not exist."""
+        operation = self.operations.find(call.action)
+        if operation is None:
             return ()
-        context.operation = found[0]
-        return self.rights(found[0], self._parameters_of(context), context)
+        call.operation = operation.name
+        self._check_text(call)
+        return self.rights(operation.name, call)
 
-    def handle(self, context: OperationRequest) -> Answer:
+    def handle(self, call: OperationRequest) -> Answer:
         """Find the operation, run it, write its reply.
 
-        Raises: ServiceError, MissingAction, InvalidVersion or what `unknown_action` returns.
+        Raises: ServiceError: MissingAction, InvalidVersion, what `unknown_action` or `not_text` returns.
         """
-        action = context.action
+        action = call.action
         if not action:
-            raise MissingAction
-        version = context.version
+            raise PopError("MissingAction")
+        version = call.version
         if version and self.version and version != self.version:
-            raise InvalidVersion(version=version)
-        found = self._operations.get(action.lower())
-        if found is None:
-            context.operation = action
+            raise PopError("InvalidVersion")
+        operation = self.operations.find(action)
+        if operation is None:
+            call.operation = action
             raise self.unknown_action(action)
-        context.operation, operation = found
-        reply = operation(context, self._parameters_of(context))
+        call.operation = operation.name
+        self._check_text(call)
+        reply = operation.perform(self._service, call)
         if isinstance(reply, dict):
-            return self._render(reply, context)
-        return self._finish(reply, context)
+            return self._render(reply, call)
+        return self._finish(reply, call)
 
-    def render_error(self, error: ServiceError, context: OperationRequest) -> Response:
+    def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
         """Write the four members every official client reads, as JSON or XML."""
         body: Reply = {
-            "RequestId": context.request_id,
-            "HostId": context.host or "localhost",
+            "RequestId": call.request_id,
+            "HostId": call.host or "localhost",
             "Code": error.code,
             "Message": error.message,
         }
         if isinstance(error, PopError):
             body["Recommend"] = ""
-        return _write(error.http_status, body, "Error", context)
+        return _write(error.http_status, body, "Error", call)
 
-    def _parameters_of(self, context: OperationRequest) -> Parameters:
-        """Return the operation's own parameters: query and form merged, the form wins, system parameters left out.
+    # --- inside --------------------------------------------------------------------------------------------------
 
-        Raises: ServiceError for what is no text.
-        """
-        merged = context.parameters
-        for name, value in merged.items():
+    def _check_text(self, call: OperationRequest) -> None:
+        for name, value in call.all_parameters.items():
             if not (name.isascii() and value.isascii()) and not (_is_text(name) and _is_text(value)):
                 raise self.not_text(name.encode("utf-8", "replace").decode())
-        return {name: value for name, value in merged.items() if name not in SYSTEM_PARAMETERS}
 
-    def _finish(self, reply: Awaitable[Reply], context: OperationRequest) -> Awaitable[Response]:
+    def _finish(self, reply: Awaitable[Reply], call: OperationRequest) -> Awaitable[Response]:
         if isinstance(reply, asyncio.Future):
-            return self._rendered(reply, context)
-        return self._awaited(reply, context)
+            return self._rendered(reply, call)
+        return self._awaited(reply, call)
 
-    async def _awaited(self, reply: Awaitable[Reply], context: OperationRequest) -> Response:
-        return self._render(await reply, context)
+    async def _awaited(self, reply: Awaitable[Reply], call: OperationRequest) -> Response:
+        return self._render(await reply, call)
 
-    def _rendered(self, reply: "asyncio.Future[Reply]", context: OperationRequest) -> "asyncio.Future[Response]":
+    def _rendered(self, reply: "asyncio.Future[Reply]", call: OperationRequest) -> "asyncio.Future[Response]":
         """Chain two futures, so that a parked long poll costs no task."""
         answer: asyncio.Future[Response] = reply.get_loop().create_future()
 
@@ -180,14 +163,14 @@ class RpcFront:
                 if not answer.done():
                     answer.set_exception(error)
             elif not answer.done():
-                answer.set_result(self._render(reply.result(), context))
+                answer.set_result(self._render(reply.result(), call))
 
         reply.add_done_callback(replied)
-        answer.add_done_callback(lambda _: reply.cancel())  # the client has gone; nothing happens to a reply that is in
+        answer.add_done_callback(lambda _: reply.cancel())  # the client has gone; a finished reply is not affected
         return answer
 
-    def _render(self, reply: Reply, context: OperationRequest) -> Response:
-        return _write(200, {"RequestId": context.request_id, **reply}, f"{context.operation}Response", context)
+    def _render(self, reply: Reply, call: OperationRequest) -> Response:
+        return _write(200, {"RequestId": call.request_id, **reply}, f"{call.operation}Response", call)
 
 
 def _is_text(value: str) -> bool:
@@ -198,19 +181,19 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def _wants_xml(context: OperationRequest) -> bool:
-    """XML is the gateway's default for RPC v1; ACS3 callers say what they accept."""
-    asked = context.parameters.get("Format")
-    if asked:
-        return asked.lower() == "xml"
-    headers = context.http.headers
+def _wants_xml(call: OperationRequest) -> bool:
+    """XML is the gateway's default for RPC v1; ACS3 callers name what they accept."""
+    wanted = call.all_parameters.get("Format")
+    if wanted:
+        return wanted.lower() == "xml"
+    headers = call.http.headers
     if headers.get("authorization") or "json" in headers.get("accept"):
         return False
-    return "xml" in headers.get("accept") or bool(context.parameters.get("AccessKeyId"))
+    return "xml" in headers.get("accept") or bool(call.all_parameters.get("AccessKeyId"))
 
 
-def _write(status: int, body: Reply, root: str, context: OperationRequest) -> Response:
-    if _wants_xml(context):
+def _write(status: int, body: Reply, root: str, call: OperationRequest) -> Response:
+    if _wants_xml(call):
         text = f"<?xml version='1.0' encoding='UTF-8'?><{root}>{_xml(body)}</{root}>"
         # one official client parses XML only under exactly this content type
         return Response(status, text.encode("utf-8", "replace"), [("Content-Type", "text/xml;charset=utf-8")])
@@ -230,3 +213,39 @@ def _xml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else escape(str(value))
+
+
+# --- the calling style of fronts that do not declare their operations yet --------------------------------------------
+
+Parameters = dict[str, str]
+Operation = Callable[[OperationRequest, Parameters], Reply | Awaitable[Reply]]
+
+
+class UndeclaredRpcFront(RpcFront):
+    """A front whose operations are a mapping of names to functions of a call and its parameters."""
+
+    def __init__(
+        self, name: str, version: str, operations: Mapping[str, Operation], ids: Ids, *, upper_case_ids: bool = False
+    ) -> None:
+        actions = Actions(DeclaredOperation(action, _declared(perform)) for action, perform in operations.items())
+        super().__init__(name, version, actions, None, ids, upper_case_ids=upper_case_ids)
+
+    def rights(  # type: ignore[override]  # goes with the class
+        self, operation: str, parameters: Parameters, context: OperationRequest
+    ) -> Iterable[Demand]:
+        """Return the rights that a call of *operation* needs."""
+        del parameters
+        return super().rights(operation, context)
+
+    def demands(self, call: OperationRequest) -> Iterable[Demand]:
+        """Return the rights that the request needs; none for an operation that does not exist."""
+        operation = self.operations.find(call.action)
+        if operation is None:
+            return ()
+        call.operation = operation.name
+        self._check_text(call)
+        return self.rights(operation.name, call.parameters, call)
+
+
+def _declared(perform: Operation) -> Callable[[Any, OperationRequest], Any]:
+    return lambda _, call: perform(call, call.parameters)

@@ -130,7 +130,7 @@ def test_fidelity_lists_every_operation_of_an_rpc_service(section):
     from emulator.services.workflow.front import WorkflowFront
 
     front = {"Serverless Workflow": WorkflowFront, "Security Token Service": StsFront}[section]
-    existing = {action for action, _ in front(None, CountingIds())._operations.values()}
+    existing = {operation.name for operation in front(None, CountingIds()).operations}
     rows = table_rows(section)
 
     assert {operation for operation, status, _ in rows if status == "served"} <= existing

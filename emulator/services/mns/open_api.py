@@ -17,12 +17,12 @@ from emulator.services.mns.routing import Route
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topic_service import TopicService
 from emulator.wire.request import OperationRequest
-from emulator.wire.rpc import Parameters, RpcFront
+from emulator.wire.rpc import Parameters, UndeclaredRpcFront
 
 VERSION = "2022-01-19"
 
 
-class MnsOpenFront(RpcFront):
+class MnsOpenFront(UndeclaredRpcFront):
     """All of its operations."""
 
     def __init__(self, service: MessageService, topics: TopicService, ids: Ids) -> None:
@@ -34,7 +34,9 @@ class MnsOpenFront(RpcFront):
         }
         super().__init__("mns-open", VERSION, operations, ids, upper_case_ids=True)
 
-    def rights(self, operation: str, parameters: Parameters, context: OperationRequest) -> list[Demand]:
+    def rights(  # type: ignore[override]  # until its operations are declared
+        self, operation: str, parameters: Parameters, context: OperationRequest
+    ) -> list[Demand]:
         """Return the right that the XML API asks for the same operation."""
         name = parameters.get("QueueName" if "Queue" in operation else "TopicName", "")
         return [demand(context.tenant, Route(operation, name, parameters.get("SubscriptionName", "")))]

@@ -10,12 +10,12 @@ from emulator.services.ram.role_api import RoleApi
 from emulator.services.ram.service import AccessManagement
 from emulator.services.ram.user_api import UserApi
 from emulator.wire.request import OperationRequest
-from emulator.wire.rpc import Parameters, RpcFront
+from emulator.wire.rpc import Parameters, UndeclaredRpcFront
 
 VERSION = "2015-05-01"
 
 
-class RamFront(RpcFront):
+class RamFront(UndeclaredRpcFront):
     """Roles, users with their access keys, groups, policies and who has them."""
 
     def __init__(self, service: AccessManagement, ids: Ids) -> None:
@@ -26,7 +26,9 @@ class RamFront(RpcFront):
         }
         super().__init__("ram", VERSION, operations, ids, upper_case_ids=True)
 
-    def rights(self, operation: str, parameters: Parameters, context: OperationRequest) -> Iterable[Demand]:
+    def rights(  # type: ignore[override]  # until its operations are declared
+        self, operation: str, parameters: Parameters, context: OperationRequest
+    ) -> Iterable[Demand]:
         """Return the rights that a call of *operation* needs."""
         own_user = context.principal.arn.partition(":user/")[2] if context.principal else ""
         return rights.demands(context.tenant.account, operation, parameters, own_user)

@@ -11,13 +11,13 @@ from emulator.services.sts.ports import RoleDirectory
 from emulator.services.sts.service import TemporaryKeys
 from emulator.services.sts.wire import parse_assume_role, render_assumed_role, render_caller_identity
 from emulator.wire.request import OperationRequest
-from emulator.wire.rpc import Parameters, Reply, RpcFront
+from emulator.wire.rpc import Parameters, Reply, UndeclaredRpcFront
 
 VERSION = "2015-04-01"
 ASSUME_ROLE = "sts:AssumeRole"
 
 
-class StsFront(RpcFront):
+class StsFront(UndeclaredRpcFront):
     """AssumeRole and GetCallerIdentity.
 
     Without *roles* every role name of the caller's own account exists and allows the longest session.
@@ -33,7 +33,9 @@ class StsFront(RpcFront):
         """Let the one unsigned action of the real service through, to be told that it does not exist here."""
         return context.action.lower() == "assumerolewithoidc"
 
-    def rights(self, operation: str, parameters: Parameters, context: OperationRequest) -> Iterable[Demand]:
+    def rights(  # type: ignore[override]  # until its operations are declared
+        self, operation: str, parameters: Parameters, context: OperationRequest
+    ) -> Iterable[Demand]:
         """Return the right to assume the role; everybody may ask who it is."""
         del context
         role = parameters.get("RoleArn", "")

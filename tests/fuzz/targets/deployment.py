@@ -6,11 +6,11 @@ from pathlib import Path
 from unittest import mock
 
 from emulator.auth.permissions.policy import MalformedPolicy, parse_policy, parse_trust_policy
-from emulator.deploy import reading
-from emulator.deploy.failures import FileProblems
+from emulator.deploy import planner as reading
+from emulator.deploy.errors import FileProblems
 from emulator.deploy.files import Files
 from emulator.deploy.model import Tenant
-from emulator.deploy.part import Findings
+from emulator.deploy.shapes import Findings
 
 _WORLD = Tenant(account="123456", region="cn-hangzhou", endpoint="http://127.0.0.1:8868", name="app")
 

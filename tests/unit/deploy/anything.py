@@ -3,9 +3,9 @@
 from hypothesis import strategies as st
 
 from emulator.deploy.document import Document
-from emulator.deploy.failures import FileProblems
-from emulator.deploy.part import Findings, whole
-from emulator.deploy.reading import read
+from emulator.deploy.errors import FileProblems
+from emulator.deploy.planner import read
+from emulator.deploy.shapes import Findings, whole
 
 
 def values_of(words):

@@ -3,8 +3,8 @@
 import pytest
 
 from emulator.deploy.model import Tenant
-from emulator.deploy.part import Findings
-from emulator.deploy.reading import read, read_text
+from emulator.deploy.planner import read, read_text
+from emulator.deploy.shapes import Findings
 
 WORLD = Tenant(account="123456", region="cn-hangzhou", endpoint="http://127.0.0.1:8868", name="app")
 

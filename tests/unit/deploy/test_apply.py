@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from emulator.deploy.apply import apply, entry_under_way
-from emulator.deploy.failures import Refused, StepFailed
-from emulator.deploy.kind import Live
-from emulator.deploy.model import Blueprint, Resource, token
-from emulator.deploy.plan import Action, plan, removal
-from emulator.deploy.record import Record, from_object, to_object
+from emulator.deploy.errors import Refused, StepFailed
+from emulator.deploy.model import Blueprint, Record, Resource, from_object, to_object, token
+from emulator.deploy.planner import Action, apply, entry_under_way, plan, removal
+from emulator.deploy.provider import Live
 
 
 class Shelf:

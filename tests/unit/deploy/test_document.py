@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.deploy.document import read
-from emulator.deploy.failures import FileProblems
+from emulator.deploy.errors import FileProblems
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text("abz09 -_"),

@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 
 import emulator.deploy
-from emulator.deploy.front import DeploymentError, DeploymentForbidden, DeploymentNotFound, DeploymentsFront
-from emulator.deploy.store import Deployments
+from emulator.deploy.records import (
+    DeploymentError,
+    DeploymentForbidden,
+    DeploymentNotFound,
+    Deployments,
+    DeploymentsFront,
+)
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis, SystemClock
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant

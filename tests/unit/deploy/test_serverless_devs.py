@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.deploy.failures import FileProblems
+from emulator.deploy.errors import FileProblems
 from emulator.deploy.model import Tenant, has_token
-from emulator.deploy.part import Findings
-from emulator.deploy.reading import read_text
+from emulator.deploy.planner import read_text
+from emulator.deploy.shapes import Findings
 from tests.unit.deploy.anything import refusals_of, replaced, values_of
 
 EDITION_3 = """\

@@ -1,5 +1,6 @@
 """Where products are called."""
 
+import json
 from urllib.parse import urlencode
 
 import pytest
@@ -19,8 +20,7 @@ def describe(**parameters):
     query = urlencode({"Action": "DescribeEndpoints", "Version": "2015-06-12", **parameters})
     context = OperationRequest(Request("POST", f"/?{query}", Headers()), Millis(0))
     context.request_id = "id"
-    _, operation = front._operations["describeendpoints"]
-    return operation(context, front._parameters_of(context))
+    return json.loads(front.handle(context).body)
 
 
 @pytest.mark.parametrize(

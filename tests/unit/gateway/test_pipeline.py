@@ -16,7 +16,8 @@ from emulator.http.transaction import Exchange
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.ids import CountingIds
 from emulator.storage.database import Database
-from emulator.wire.pop_errors import InvalidVersion
+from emulator.wire.operation import Actions, Operation
+from emulator.wire.pop_errors import PopError
 from emulator.wire.rpc import RpcFront
 
 KEY = AccessKey(
@@ -24,10 +25,14 @@ KEY = AccessKey(
 )
 
 
+def actions(operations):
+    return Actions(Operation(name, perform) for name, perform in operations.items())
+
+
 def pipeline_with(operations, *, lenient=True):
     ids, clock, database = CountingIds(), VirtualClock(), Database(None)
     fronts = {
-        "fnf": RpcFront("fnf", "2019-03-15", operations, ids),
+        "fnf": RpcFront("fnf", "2019-03-15", actions(operations), None, ids),
         "rpc": UnknownVersionFront(ids),
         **unavailable_fronts(ids),
     }
@@ -73,7 +78,7 @@ def call(pipeline, target, method="GET", body=b"", **headers):
 
 def test_an_operation_gets_its_parameters_and_a_request_id_is_added():
     """Query and form are merged; system parameters stay out."""
-    pipeline, _ = pipeline_with({"Echo": lambda context, parameters: {"Given": parameters}})
+    pipeline, _ = pipeline_with({"Echo": lambda service, call: {"Given": call.parameters}})
 
     status, reply = call(pipeline, f"/?Action=Echo&Version=2019-03-15&Name=a%20b{SIGNED}")
 
@@ -85,7 +90,7 @@ def test_an_operation_gets_its_parameters_and_a_request_id_is_added():
 @pytest.mark.parametrize("pair", ["Name=%ff", "%ff=x", "Name=%ED%A0%80", "Name=\udcff"])
 def test_parameters_that_are_no_text_are_refused(pair):
     """Bytes that are no UTF-8 cannot be looked up or kept by any operation."""
-    pipeline, _ = pipeline_with({"Echo": lambda context, parameters: {"Given": parameters}})
+    pipeline, _ = pipeline_with({"Echo": lambda service, call: {"Given": call.parameters}})
 
     status, reply = call(pipeline, f"/?Action=Echo&Version=2019-03-15&Other=%C3%A9&{pair}{SIGNED}")
 
@@ -96,7 +101,7 @@ def test_the_answer_leaves_only_after_the_commit():
     """Acknowledged means durable."""
     order = []
 
-    def write(context, parameters):
+    def write(service, call):
         database.write("CREATE TABLE made (n)")
         database.after_commit(lambda error: order.append("committed"))
         return {}
@@ -137,9 +142,9 @@ def test_a_refusal_that_waits_for_a_commit_is_the_only_answer():
     async def later():
         await asyncio.sleep(0)
         asyncio.get_running_loop().call_soon(database.write, "CREATE TABLE made (n)")  # before anybody hears of this
-        raise InvalidVersion(version="1")
+        raise PopError("InvalidVersion")
 
-    pipeline, database = pipeline_with({"Refuse": lambda context, parameters: later()})
+    pipeline, database = pipeline_with({"Refuse": lambda service, call: later()})
     wire = Wire()
 
     async def scenario():
@@ -163,7 +168,7 @@ def test_a_bug_of_ours_is_logged_whole_and_told_as_internal_error(awaited, caplo
     async def later():
         raise RuntimeError("secret detail")
 
-    def now(context, parameters):
+    def now(service, call):
         if awaited:
             return later()
         raise RuntimeError("secret detail")
@@ -195,7 +200,7 @@ def test_a_bug_of_ours_is_logged_whole_and_told_as_internal_error(awaited, caplo
 )
 def test_refusals_come_in_the_form_the_caller_reads(target, headers, status, code):
     """Every path ends in a JSON answer with a code."""
-    pipeline, _ = pipeline_with({"Echo": lambda context, parameters: {}})
+    pipeline, _ = pipeline_with({"Echo": lambda service, call: {}})
 
     answer = call(pipeline, target, **headers)
 
@@ -206,7 +211,7 @@ def test_refusals_come_in_the_form_the_caller_reads(target, headers, status, cod
 
 def test_an_unsigned_call_is_refused_with_the_gateways_code():
     """No key, no service."""
-    pipeline, _ = pipeline_with({"Echo": lambda context, parameters: {}}, lenient=False)
+    pipeline, _ = pipeline_with({"Echo": lambda service, call: {}}, lenient=False)
 
     status, reply = call(pipeline, "/?Action=Echo&Version=2019-03-15")
 
@@ -217,7 +222,7 @@ def test_an_unsigned_call_is_refused_with_the_gateways_code():
 @pytest.mark.parametrize("asked", ["&Format=XML", "&Format=xml", ""], ids=["XML", "xml", "no format"])
 def test_xml_is_written_when_the_caller_asks_for_it_or_for_nothing(asked):
     """The gateway's default format of signed parameters, with the one content type every client parses."""
-    pipeline, _ = pipeline_with({"Echo": lambda context, parameters: {"Names": ["a", "b&c"], "Ok": True}})
+    pipeline, _ = pipeline_with({"Echo": lambda service, call: {"Names": ["a", "b&c"], "Ok": True}})
 
     async def scenario():
         answers = []
@@ -234,7 +239,7 @@ def test_xml_is_written_when_the_caller_asks_for_it_or_for_nothing(asked):
 
 def test_json_is_written_when_only_the_accepted_kind_says_so():
     """What a caller accepts decides where no format is named."""
-    pipeline, _ = pipeline_with({"Echo": lambda context, parameters: {"Ok": True}})
+    pipeline, _ = pipeline_with({"Echo": lambda service, call: {"Ok": True}})
     target = f"/?Action=Echo&Version=2019-03-15{SIGNED.replace('&Format=JSON', '')}"
 
     status, reply = call(pipeline, target, accept="application/json")
@@ -258,7 +263,7 @@ def test_web_pages_get_through_only_where_the_front_is_open_to_them(target, code
     ids, database = CountingIds(), Database(None)
     loaded = concurrent.futures.Future()
     pipeline = Pipeline(
-        fronts={"fnf": OpenFront("fnf", "2019-03-15", {"Echo": lambda context, parameters: {}}, ids)},
+        fronts={"fnf": OpenFront("fnf", "2019-03-15", actions({"Echo": lambda service, call: {}}), None, ids)},
         loaded=loaded,
         authenticator=Authenticator(Keyring(KEY), lenient=True, nonces=NonceMemory()),
         policy=HostPolicy(),

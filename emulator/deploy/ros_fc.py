@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from emulator.deploy import function_fields as fields
-from emulator.deploy import trigger_fields, triggers
-from emulator.deploy.building import Build, Builder, read_function_2, read_function_3
+from emulator.deploy import build as triggers
+from emulator.deploy import fc_fields as fields
+from emulator.deploy import fc_fields as trigger_fields
+from emulator.deploy.build import Build, Builder, read_function_2, read_function_3
 from emulator.deploy.files import packed_text
-from emulator.deploy.kind import decoded
-from emulator.deploy.part import Part
+from emulator.deploy.provider import decoded
 from emulator.deploy.shapes import (
     Field,
+    Part,
     anything,
     json_text,
     members,

@@ -5,10 +5,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from emulator.deploy.failures import Refused
-from emulator.deploy.kind import Attributes, Content, Identity, Kind, Live, Unchanging, is_not_there, same
+from emulator.deploy.errors import Refused
 from emulator.deploy.model import Resource
-from emulator.deploy.ports import Cloud, Reply
+from emulator.deploy.provider import (
+    Attributes,
+    Cloud,
+    Content,
+    Identity,
+    Kind,
+    Live,
+    Reply,
+    Unchanging,
+    is_not_there,
+    same,
+)
 
 FNF, MNS, RAM = "2019-03-15", "2022-01-19", "2015-05-01"
 

@@ -1,0 +1,297 @@
+"""What the readers of all kinds of files build with: resources are added, and can be referred to from then on."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from emulator.deploy import fc_fields as fields
+from emulator.deploy import fc_fields as trigger_fields
+from emulator.deploy.files import Files
+from emulator.deploy.functions import Scope
+from emulator.deploy.model import Resource, Tenant, token
+from emulator.deploy.shapes import Field, Findings, Part, kept, members, suggestion
+from emulator.kernel.frozen import frozen
+
+DYNAMIC: Mapping[str, tuple[str, ...]] = {
+    "fc.service": ("ServiceId",),
+    "fc.function": ("FunctionId",),
+    "fc.trigger": ("TriggerId", "UrlInternet", "UrlIntranet"),
+    "fc.version": ("VersionId",),
+    "fc.layer": ("Arn", "Version"),
+    "fc.invocation": ("Result", "ResultType"),
+    "fc3.function": ("FunctionId",),
+    "fc3.trigger": ("TriggerId", "UrlInternet", "UrlIntranet"),
+    "fc3.version": ("VersionId",),
+    "fc3.layer": ("Arn", "Version"),
+    "fc3.invocation": ("Result", "ResultType"),
+    "fnf.flow": ("Id", "CreatedTime", "LastModifiedTime"),
+    "fnf.schedule": ("ScheduleId",),
+    "ram.role": ("RoleId",),
+}
+"""What the emulator decides; `emulator.deploy.planner` tells it once the resource is there."""
+
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "fc.service": ("ServiceName",),
+    "fc.function": ("ServiceName", "FunctionName"),
+    "fc.trigger": ("ServiceName", "FunctionName", "TriggerName"),
+    "fc.version": ("ServiceName",),
+    "fc.alias": ("ServiceName", "AliasName"),
+    "fc.provision": ("ServiceName", "Qualifier", "FunctionName"),
+    "fc.async": ("ServiceName", "FunctionName", "Qualifier"),
+    "fc.layer": ("LayerName",),
+    "fc.domain": ("DomainName",),
+    "fc.invocation": ("ServiceName", "FunctionName"),
+    "fc3.function": ("FunctionName",),
+    "fc3.trigger": ("FunctionName", "TriggerName"),
+    "fc3.version": ("FunctionName",),
+    "fc3.alias": ("FunctionName", "AliasName"),
+    "fc3.provision": ("FunctionName", "Qualifier"),
+    "fc3.scaling": ("FunctionName", "Qualifier"),
+    "fc3.async": ("FunctionName", "Qualifier"),
+    "fc3.concurrency": ("FunctionName",),
+    "fc3.layer": ("LayerName",),
+    "fc3.domain": ("DomainName",),
+    "fc3.invocation": ("FunctionName",),
+    "fnf.flow": ("Name",),
+    "fnf.schedule": ("FlowName", "ScheduleName"),
+    "mns.queue": ("QueueName",),
+    "mns.topic": ("TopicName",),
+    "mns.subscription": ("TopicName", "SubscriptionName"),
+    "ram.role": ("RoleName",),
+    "ram.policy": ("PolicyName",),
+    "ram.attachment": ("PolicyType", "PolicyName", "RoleName"),
+}
+"""What the parts of an identity are called."""
+
+
+def attributes_of(resource: Resource, tenant: Tenant) -> dict[str, Any]:
+    """Return the attributes of a resource by name; ``""`` is what ``Ref`` gives."""
+    identity, kind = resource.identity, resource.kind
+    found: dict[str, Any] = dict(zip(_NAMES.get(kind, ()), identity, strict=False))
+    found |= {name: token(resource.logical, name) for name in DYNAMIC.get(kind, ())}
+    found[""] = found["VersionId"] if kind in {"fc.version", "fc3.version"} else identity[-1]
+    return found | _arns(kind, identity, tenant)
+
+
+def _arns(kind: str, identity: tuple[str, ...], tenant: Tenant) -> dict[str, Any]:
+    place = f"{tenant.region}:{tenant.account}"
+    match kind:
+        case "fc.service":
+            return {"ARN": f"acs:fc:{place}:services/{identity[0]}"}
+        case "fc.function":
+            arn = f"acs:fc:{place}:services/{identity[0]}/functions/{identity[1]}"
+            return {"ARN": arn, "Arn": arn}
+        case "fc3.function":
+            arn = f"acs:fc:{place}:functions/{identity[0]}"
+            return {"ARN": arn, "Arn": arn}
+        case "mns.queue" | "mns.topic":
+            plural = "queues" if kind == "mns.queue" else "topics"
+            return {
+                "ARN.WithSlash": f"acs:mns:{place}:/{plural}/{identity[0]}",
+                "ARN.WithoutSlash": f"acs:mns:{place}:{plural}/{identity[0]}",
+                f"{plural[:-1].title()}Url": f"{tenant.endpoint}/{plural}/{identity[0]}",
+            }
+        case "mns.subscription":
+            return {"SubscriptionUrl": f"{tenant.endpoint}/topics/{identity[0]}/subscriptions/{identity[1]}"}
+        case "ram.role":
+            return {"Arn": f"acs:ram::{tenant.account}:role/{identity[0]}"}
+        case _:
+            return {}
+
+
+Builder = Callable[["Build", Part, str], None]
+"""Adds what one resource of a file stands for; the last argument is its type as written."""
+
+Table = tuple[Field, ...]
+
+
+class Build:
+    """Resources under construction, in the order in which they can be made."""
+
+    def __init__(self, *, scope: Scope, files: Files, findings: Findings) -> None:
+        self.scope = scope
+        self.files = files
+        self.findings = findings
+        self.resources: list[Resource] = []
+        self._keys: dict[str, str] = {}
+
+    @property
+    def account(self) -> str:
+        """The account's id."""
+        return self.scope.tenant.account
+
+    @property
+    def region(self) -> str:
+        """The region."""
+        return self.scope.tenant.region
+
+    def properties(self, part: Part) -> Part:
+        """Return a resource's ``Properties`` with every function evaluated."""
+        found = part.member("Properties")
+        return found.with_value(self.scope.value(found))
+
+    def add(
+        self,
+        part: Part,
+        kind: str,
+        identity: tuple[str, ...],
+        properties: Mapping[str, Any],
+        *,
+        type_name: str,
+        logical: str = "",
+        package: bytes | None = None,
+        also_known_as: tuple[str, ...] = (),
+    ) -> Resource:
+        """Add a resource; a second one of the same identity is a problem."""
+        resource = Resource(
+            logical=logical or part.name,
+            type=type_name,
+            kind=kind,
+            identity=identity,
+            properties=kept(properties),
+            line=part.line,
+            package=package,
+        )
+        if resource.key in self._keys:
+            part.problem(f"{resource.physical} is described by {self._keys[resource.key]} too")
+        self._keys[resource.key] = resource.logical
+        self.resources.append(resource)
+        known = attributes_of(resource, self.scope.tenant)
+        for name in (resource.logical, *also_known_as):
+            self.scope.attributes[name] = known
+        return resource
+
+    def default_name(self, part: Part) -> str:
+        """Return the name of a resource whose file gives none."""
+        return f"{self.scope.tenant.name}-{part.name}"
+
+    def role_arn(self, name: str) -> str:
+        """Return the resource name of a role; one that is written out stays."""
+        return name if name.startswith("acs:") else f"acs:ram::{self.account}:role/{name}"
+
+    def definition(self, part: Part) -> str | None:
+        """Return the flow definition in the file a part names, the account's id in place of ``{accountID}``."""
+        text = self.files.text(part)
+        return None if text is None else text.replace("{accountID}", self.account)
+
+
+def read_function_2(part: Part, extra: Table, *, capital: bool) -> dict[str, Any]:
+    """Return the properties of a function in a service; what only the file knows of (*extra*) is among them."""
+    return members(part, (*fields.FUNCTION_2, *extra), capital=capital)
+
+
+def read_function_3(part: Part, extra: Table, *, capital: bool) -> dict[str, Any]:
+    """Return the properties of a function without a service."""
+    return members(part, (*fields.FUNCTION_3, *extra), capital=capital)
+
+
+_LONGEST_ROLE = 64
+
+SYSTEM, CUSTOM = "System", "Custom"
+
+
+def trust(service: str) -> str:
+    """Return the document by which a service of the cloud may take a role."""
+    statement = {"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": {"Service": [f"{service}.aliyuncs.com"]}}
+    return json.dumps({"Statement": [statement], "Version": "1"})
+
+
+def add_role(
+    build: Build,
+    part: Part,
+    name: str,
+    trust_document: Any,
+    *,
+    type_name: str,
+    logical: str = "",
+    description: Any = None,
+) -> Resource:
+    """Add a role; *trust_document* tells who may take it."""
+    document = trust_document if isinstance(trust_document, str) else json.dumps(trust_document, ensure_ascii=False)
+    properties = {"AssumeRolePolicyDocument": document, "Description": description}
+    return build.add(part, "ram.role", (name,), properties, type_name=type_name, logical=logical)
+
+
+def add_policy(build: Build, part: Part, name: str, document: Any, *, type_name: str, logical: str) -> Resource:
+    """Add a policy of the account's own."""
+    text = document if isinstance(document, str) else json.dumps(document, ensure_ascii=False)
+    return build.add(part, "ram.policy", (name,), {"PolicyDocument": text}, type_name=type_name, logical=logical)
+
+
+def attach(build: Build, part: Part, role: str, kind: str, policy: str, *, type_name: str, logical: str = "") -> None:
+    """Add that a role has a policy."""
+    logical = logical or f"{part.name}/{policy}"
+    build.add(part, "ram.attachment", (kind, policy, role), {}, type_name=type_name, logical=logical)
+
+
+def role_of_policies(build: Build, owner: Part, policies: Part, service: str) -> str:
+    """Add the role that a list of policies stands for, and return its resource name.
+
+    Each policy is the name of one of the cloud's, or a document.
+    """
+    logical = f"{owner.name}Role"
+    name = build.default_name(owner).lower()[: _LONGEST_ROLE - len("-role")] + "-role"
+    add_role(build, owner, name, trust(service), type_name="ALIYUN::RAM::Role", logical=logical)
+    given = policies.items() if isinstance(policies.value, list) else [policies]
+    for number, policy in enumerate(given):
+        if isinstance(policy.value, str):
+            kind, policy_name = SYSTEM, policy.value
+        elif isinstance(policy.value, dict) and "Statement" in policy.value:
+            kind, policy_name = CUSTOM, f"{name}-policy-{number}"
+            logical_policy = f"{owner.name}Policy{number}"
+            add_policy(
+                build, policy, policy_name, policy.value, type_name="ALIYUN::RAM::ManagedPolicy", logical=logical_policy
+            )
+        else:
+            policy.problem("must be the name of a policy or a document with Version and Statement")
+            continue
+        attach(
+            build, owner, name, kind, policy_name, type_name="ALIYUN::RAM::AttachPolicyToRole",
+            logical=f"{logical}/{policy_name if kind == SYSTEM else f'Policy{number}'}",
+        )  # fmt: skip
+    return build.role_arn(name)
+
+
+_ALIASES = {"cdn": "cdn_events", "mns": "mns_topic", "mnstopic": "mns_topic"}
+_WITH_ROLE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events", "rds"})
+
+
+@frozen
+class Event:
+    """A trigger as a file describes it; *config* is the part with its configuration."""
+
+    kind: str
+    config: Part
+    role: str | None = None
+    qualifier: str | None = None
+    source: str | None = None
+    description: str | None = None
+
+
+def kind_of(part: Part) -> str:
+    """Return the type of a trigger as the API has it; an unknown one is a problem."""
+    name = part.text()
+    kind = _ALIASES.get(name.lower(), name)
+    if name and kind not in trigger_fields.TYPES:
+        part.problem(f"the trigger type {name} is not known{suggestion(name, list(trigger_fields.TYPES))}")
+    return kind
+
+
+def add(build: Build, part: Part, function: Resource, event: Event, *, logical: str, type_name: str) -> Resource:
+    """Add a trigger of *function*.
+
+    Event sources of the cloud need a role to call with; where a file leaves that to the tool, the account's default
+    role stands in.
+    """
+    role = event.role or ("AliyunFCDefaultRole" if event.kind in _WITH_ROLE else None)
+    properties: dict[str, Any] = {
+        "triggerType": event.kind,
+        "triggerConfig": trigger_fields.config(event.config, event.kind),
+        "invocationRole": build.role_arn(role) if role else None,
+        "qualifier": event.qualifier,
+        "sourceArn": event.source,
+        "description": event.description,
+    }
+    kind = "fc.trigger" if function.kind == "fc.function" else "fc3.trigger"
+    identity = (*function.identity, part.name)
+    return build.add(part, kind, identity, properties, type_name=type_name, logical=logical)

@@ -1,0 +1,377 @@
+"""What has to be done: the difference between a file, the record of the last deployment and what is there."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+
+from emulator.deploy import document
+from emulator.deploy.errors import FileProblems, Problem, Refused, StepFailed
+from emulator.deploy.fc_providers import REST_KINDS
+from emulator.deploy.files import Files
+from emulator.deploy.model import (
+    CREATED,
+    UNDER_WAY,
+    UPDATED,
+    Blueprint,
+    Entry,
+    Record,
+    Resource,
+    Tenant,
+    digest,
+    filled,
+    has_token,
+)
+from emulator.deploy.provider import Cloud, Kind, Live
+from emulator.deploy.rpc_providers import RPC_KINDS
+from emulator.deploy.s_yaml import read_project
+from emulator.deploy.shapes import Findings, Part, whole
+from emulator.deploy.template import read_template
+from emulator.kernel.frozen import frozen
+
+
+class Action(StrEnum):
+    """What is done with one resource."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    REPLACE = "replace"
+    UNCHANGED = "unchanged"
+    DELETE = "delete"
+    LEAVE = "leave"
+    """The file no longer has it, and it was there before the first deployment."""
+
+
+@frozen
+class Step:
+    """One resource and what is done with it.
+
+    ``entry`` is what the last deployment noted of it, ``live`` what is there now. ``resource`` is None for one that the
+    file no longer has.
+    """
+
+    action: Action
+    resource: Resource | None
+    entry: Entry | None
+    live: Live | None = None
+
+    @property
+    def logical(self) -> str:
+        """Its name in the file."""
+        return self._subject.logical
+
+    @property
+    def type(self) -> str:
+        """Its type as the file has it."""
+        return self._subject.type
+
+    @property
+    def kind(self) -> str:
+        """How it is handled."""
+        return self._subject.kind
+
+    @property
+    def physical(self) -> str:
+        """Its name in the emulator."""
+        return self._subject.physical
+
+    @property
+    def _subject(self) -> Resource | Entry:
+        subject = self.resource or self.entry
+        if subject is None:
+            raise LookupError("a step is about something")
+        return subject
+
+
+@frozen(kw_only=False)
+class Plan:
+    """The steps of a deployment: first what the file has, in the order it can be made, then what it no longer has."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything will be done to what is there."""
+        return any(step.action not in {Action.UNCHANGED, Action.LEAVE} for step in self.steps)
+
+    def count(self, action: Action) -> int:
+        """Return how many resources that is done with."""
+        return sum(step.action is action for step in self.steps)
+
+
+def plan(cloud: Cloud, kinds: Mapping[str, Kind], blueprint: Blueprint, record: Record) -> Plan:
+    """Look at what is there and return what has to be done.
+
+    Raises: Refused.
+    """
+    noted = record.by_key()
+    known: dict[str, Mapping[str, str]] = {}
+    steps = [_step(cloud, kinds, resource, noted, known) for resource in blueprint.resources]
+    wanted = {step.resource.key for step in steps if step.resource is not None}
+    return Plan((*steps, *_dropped(record, wanted)))
+
+
+def removal(record: Record) -> Plan:
+    """Return what has to be done to take away what a deployment made."""
+    return Plan(tuple(_dropped(record, set())))
+
+
+def _dropped(record: Record, wanted: set[str]) -> Iterator[Step]:
+    for entry in reversed(record.entries):
+        if entry.key not in wanted:
+            yield Step(action=Action.DELETE if entry.made else Action.LEAVE, resource=None, entry=entry)
+
+
+def _step(
+    cloud: Cloud,
+    kinds: Mapping[str, Kind],
+    resource: Resource,
+    noted: Mapping[str, Entry],
+    known: dict[str, Mapping[str, str]],
+) -> Step:
+    resource = with_attributes(resource, known)
+    kind = kinds[resource.kind]
+    entry = noted.get(resource.key)
+    if has_token(resource.identity):
+        return Step(action=Action.CREATE, resource=resource, entry=None)
+    live = kind.find(cloud, resource.identity, entry.attributes if entry else {})
+    if live is None:
+        return Step(action=Action.CREATE, resource=resource, entry=entry)
+    if kind.is_fixed(resource, live):
+        return Step(action=Action.REPLACE, resource=resource, entry=entry, live=live)
+    changed = has_token(resource.properties) or (entry is not None and entry.digest != digest(resource))
+    action = Action.UPDATE if changed or kind.differs(resource, live) else Action.UNCHANGED
+    if (not changed and action is Action.UNCHANGED) or resource.kind in {"fc.version", "fc3.version"}:
+        known[resource.logical] = kind.attributes(live)
+        action = Action.UNCHANGED
+    elif resource.kind not in _NEW_EACH_TIME:
+        known[resource.logical] = kind.attributes(live)  # ids and addresses stay when a resource changes
+    return Step(action=action, resource=resource, entry=entry, live=live)
+
+
+_NEW_EACH_TIME = frozenset({"fc.layer", "fc3.layer", "fc.invocation", "fc3.invocation"})
+
+
+def with_attributes(resource: Resource, known: Mapping[str, Mapping[str, str]]) -> Resource:
+    """Return a resource with the attributes of others that are known by now."""
+
+    def attribute(logical: str, name: str) -> str | None:
+        return known.get(logical, {}).get(name)
+
+    return replace(
+        resource, identity=filled(resource.identity, attribute), properties=filled(resource.properties, attribute)
+    )
+
+
+Tell = Callable[[Step], None]
+
+_EARLY = frozenset({"fc.trigger", "fc3.trigger"})
+"""Kinds that are taken away before others are made: a function has one HTTP trigger, under whatever name."""
+
+
+def apply(cloud: Cloud, kinds: Mapping[str, Kind], plan: Plan, tell: Tell) -> tuple[Entry, ...]:
+    """Do every step and return what is there then; *tell* hears of each step before it is done.
+
+    Raises: StepFailed when an answer was an error; everything done before it is undone then, as far as that can be.
+    What else may be raised (the emulator is gone, somebody interrupts) comes after the same attempt.
+    """
+    work = _Work(cloud, kinds)
+    early = [step for step in plan.steps if step.action is Action.DELETE and step.kind in _EARLY]
+    others = [step for step in plan.steps if step not in early]
+    for step in [*early, *others]:
+        try:
+            if step.action not in {Action.UNCHANGED, Action.LEAVE}:
+                tell(step)
+            work.do(step)
+        except Refused as error:
+            raise StepFailed(described(step), str(error), work.undo()) from error
+        except BaseException:
+            work.undo()
+            raise
+    return tuple(work.entries)
+
+
+def described(step: Step) -> str:
+    """Return what a message calls a step."""
+    what = f"{step.action.value} {step.type} {step.logical}"
+    if step.physical != step.logical and "\ue000" not in step.physical:
+        what += f" ({step.physical})"
+    return what if step.resource is None else f"line {step.resource.line}: {what}"
+
+
+class _Work:
+    """The steps done so far: what is there because of them, and how to undo each."""
+
+    def __init__(self, cloud: Cloud, kinds: Mapping[str, Kind]) -> None:
+        self.entries: list[Entry] = []
+        self._cloud = cloud
+        self._kinds = kinds
+        self._known: dict[str, Mapping[str, str]] = {}
+        self._undo: list[tuple[str, Callable[[], object]]] = []
+
+    def do(self, step: Step) -> None:
+        """Do one step.
+
+        Raises: Refused.
+        """
+        if step.resource is None:
+            if step.action is Action.DELETE and step.entry is not None:
+                self._delete(step, step.entry)
+            return
+        resource = with_attributes(step.resource, self._known)
+        kind = self._kinds[resource.kind]
+        match step.action:
+            case Action.CREATE:
+                live = self._create(step, kind, resource)
+            case Action.UPDATE:
+                live = self._update(step, kind, resource, _there(step))
+            case Action.REPLACE:
+                live = self._replace(step, kind, resource, _there(step))
+            case _:
+                live = _there(step)
+        self._note(step, kind, resource, live)
+
+    def undo(self) -> tuple[str, ...]:
+        """Undo what was done, last first, and return what could not be."""
+        left = []
+        while self._undo:
+            what, back = self._undo.pop()
+            try:
+                back()
+            except Refused as error:
+                left.append(f"{what}: {error}")
+        return tuple(left)
+
+    def _create(self, step: Step, kind: Kind, resource: Resource) -> Live:
+        live = kind.create(self._cloud, resource)
+        if live.made:
+            attributes = kind.attributes(live)
+            self._remember(step, lambda: kind.delete(self._cloud, resource.identity, attributes))
+        return live
+
+    def _update(self, step: Step, kind: Kind, resource: Resource, live: Live) -> Live:
+        saved = kind.saved(self._cloud, resource, live)
+        updated = kind.update(self._cloud, resource, live)
+        self._remember(step, lambda: kind.undo_update(self._cloud, saved, updated))
+        return updated
+
+    def _replace(self, step: Step, kind: Kind, resource: Resource, live: Live) -> Live:
+        saved = kind.saved(self._cloud, resource, live)
+        kind.delete(self._cloud, resource.identity, kind.attributes(live))
+        self._remember(step, lambda: kind.create(self._cloud, saved))
+        made = kind.create(self._cloud, resource)
+        self._remember(step, lambda: kind.delete(self._cloud, resource.identity, kind.attributes(made)))
+        return made
+
+    def _delete(self, step: Step, entry: Entry) -> None:
+        kind = self._kinds.get(entry.kind)
+        if kind is None:
+            return
+        live = kind.find(self._cloud, entry.identity, entry.attributes)
+        if live is not None:
+            saved = kind.saved(self._cloud, _as_resource(entry), live)
+            kind.delete(self._cloud, entry.identity, entry.attributes)
+            self._remember(step, lambda: kind.create(self._cloud, saved))
+
+    def _remember(self, step: Step, back: Callable[[], object]) -> None:
+        self._undo.append((described(step), back))
+
+    def _note(self, step: Step, kind: Kind, resource: Resource, live: Live) -> None:
+        attributes = kind.attributes(live)
+        self._known[resource.logical] = attributes
+        entry = step.entry
+        status = CREATED if step.action is Action.CREATE else UPDATED
+        if step.action is Action.UNCHANGED:
+            status = entry.status if entry is not None else CREATED
+        made = live.made if step.action is Action.CREATE else (entry.made if entry is not None else False)
+        self.entries.append(
+            Entry(
+                logical=resource.logical,
+                type=resource.type,
+                kind=resource.kind,
+                identity=resource.identity,
+                digest=digest(resource),
+                status=status,
+                made=made,
+                attributes=attributes,
+            )
+        )
+
+
+def _there(step: Step) -> Live:
+    if step.live is None:
+        raise LookupError("a step that changes a resource has found it")
+    return step.live
+
+
+def _as_resource(entry: Entry) -> Resource:
+    return Resource(
+        logical=entry.logical, type=entry.type, kind=entry.kind, identity=entry.identity, properties={}, line=0
+    )
+
+
+def entry_under_way(step: Step) -> Entry | None:
+    """Return what is noted of a resource before it is made, so that an interrupted deployment still knows it."""
+    if step.action is not Action.CREATE or step.resource is None:
+        return step.entry
+    if step.entry is not None:
+        return replace(step.entry, digest="")
+    resource = step.resource
+    return Entry(
+        logical=resource.logical,
+        type=resource.type,
+        kind=resource.kind,
+        identity=resource.identity,
+        digest="",
+        status=UNDER_WAY,
+        made=True,
+        attributes={},
+    )
+
+
+KINDS: Mapping[str, Kind] = {**REST_KINDS, **RPC_KINDS}
+
+
+def read_text(text: str, findings: Findings) -> Part:
+    """Return all of a file's text.
+
+    Raises: FileProblems.
+    """
+    return whole(document.read(text), findings)
+
+
+def read(
+    root: Part,
+    tenant: Tenant,
+    folder: Path,
+    parameters: Mapping[str, str],
+    environ: Mapping[str, str] = os.environ,
+) -> Blueprint:
+    """Return what a file in *folder* says; its notes are in the findings of *root*.
+
+    Raises: FileProblems.
+    """
+    files = Files(folder)
+    if not isinstance(root.value, dict):
+        raise FileProblems([Problem(1, "the file must be a template with Resources, or an s.yaml")])
+    if is_project(root):
+        if parameters:
+            raise FileProblems([Problem(1, "an s.yaml has no parameters; it has vars and ${env('NAME')}")])
+        return read_project(root, tenant, files, environ)
+    if "Resources" in root.value or "ROSTemplateFormatVersion" in root.value:
+        return read_template(root, tenant, files, parameters)
+    raise FileProblems(
+        [Problem(1, "neither a template (ROSTemplateFormatVersion, Resources) nor an s.yaml (edition, name)")]
+    )
+
+
+def is_project(root: Part) -> bool:
+    """Tell whether a file is an ``s.yaml``."""
+    return isinstance(root.value, dict) and ("edition" in root.value or "services" in root.value)
+
+
+def project_name(root: Part) -> str:
+    """Return the name an ``s.yaml`` gives itself, empty when it gives none that can be used."""
+    name = root.member("name").value if is_project(root) else None
+    return name if isinstance(name, str) and "${" not in name else ""

@@ -1,0 +1,242 @@
+"""The clock in the user's hand: moved ahead timer by timer, frozen, let go; waiting until the emulator is quiet.
+
+A move stops at every timer on the way, in order, and settles before it goes on, so effects of effects happen at their
+own times and the same input gives the same history in every run. Waiting for quiet sleeps until something has ended; it
+costs nothing while nobody waits.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from heapq import nsmallest
+from typing import Any
+
+from emulator.kernel.clock import AdjustableClock, Millis
+from emulator.kernel.frozen import frozen
+from emulator.kernel.timers import LoopTimers
+from emulator.lab.errors import LabError
+from emulator.lab.observing import Busy, Observed, Upcoming
+from emulator.storage.database import Database
+from emulator.wire.dates import iso_millis
+
+SETTLE_S = 5.0
+"""How long `TimeControl.settle` waits when the caller does not say."""
+
+STEP_SETTLE_S = 60.0
+"""How long a move waits at one timer for what it set off; a function runs in real time, at most ten minutes."""
+
+FURTHEST = Millis(253_402_300_799_999)
+"""The last millisecond of the year 9999, after which dates cannot be written."""
+
+NEXT_LISTED = 50
+
+_QUIET_TURNS = 3
+"""Turns of the loop that must find nothing to do: what has just ended may be about to set something off."""
+
+
+class ChangeSignal:
+    """Wakes those who wait for something to end; `notify` costs one look at an empty list while nobody waits."""
+
+    def __init__(self) -> None:
+        self._waiters: list[asyncio.Future[None]] = []
+
+    def notify(self) -> None:
+        """Say that something has ended or has been committed."""
+        if self._waiters:
+            waiters, self._waiters = self._waiters, []
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    async def wait(self, timeout_s: float) -> None:
+        """Return at the next `notify`, or after *timeout_s*."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await waiter
+
+
+@frozen
+class Moved:
+    """What a change of the clock has set off: how many timers ran, and what still works (empty: settled)."""
+
+    ran: int
+    busy: tuple[Busy, ...] = ()
+
+
+class TimeControl:
+    """The emulator's time.
+
+    *observed* are the services and the gateway. *changed* is notified by whatever ends work. *moved* is called after
+    every change of the clock: function instances learn the time from it.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: AdjustableClock,
+        timers: LoopTimers,
+        changed: ChangeSignal,
+        observed: Sequence[Observed],
+        moved: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._timers = timers
+        self._changed = changed
+        self._observed = observed
+        self._moved = moved
+        self._lock = asyncio.Lock()
+
+    # --- looking -------------------------------------------------------------------------------------------------
+
+    def view(self) -> dict[str, Any]:
+        """Return the time and the coming events, as GET clock answers."""
+        now = self._clock.now()
+        return {
+            "now": iso_millis(now),
+            "now_ms": now,
+            "offset_ms": now - self._clock.system() if self._clock.is_adjusted else 0,
+            "frozen": self._clock.frozen_at is not None,
+            "next": [each.as_json(now) for each in self.upcoming(NEXT_LISTED)],
+        }
+
+    def upcoming(self, limit: int) -> list[Upcoming]:
+        """Return the next *limit* events of all services, earliest first."""
+        now = self._clock.now()
+        events = (event for source in self._observed for event in source.upcoming(now, limit))
+        return nsmallest(limit, events, key=lambda event: event.at)
+
+    def busy(self) -> list[Busy]:
+        """Return all that is not finished, due timers included."""
+        now = self._clock.now()
+        work = [each for source in self._observed for each in source.busy(now)]
+        due = self._timers.next_at()
+        if due is not None and due <= now:
+            work.append(Busy(kind="timer", resource="", since=due, detail="due now"))
+        return work
+
+    # --- waiting -------------------------------------------------------------------------------------------------
+
+    async def settle(self, timeout_s: float = SETTLE_S) -> list[Busy]:
+        """Wait until nothing works any more; return what still does after *timeout_s* seconds of real time."""
+        deadline = self._clock.monotonic() + timeout_s
+        quiet_turns = 0
+        while True:
+            if self._database.dirty:
+                await self._database.committed()
+            busy = self.busy()
+            if not busy:
+                quiet_turns += 1
+                if quiet_turns > _QUIET_TURNS:
+                    return []
+                await asyncio.sleep(0)
+                continue
+            quiet_turns = 0
+            left_s = deadline - self._clock.monotonic()
+            if left_s <= 0:
+                return busy
+            if any(each.kind == "timer" for each in busy):
+                self._timers.run_due()
+                await asyncio.sleep(0)
+            else:
+                await self._changed.wait(left_s)
+
+    # --- moving --------------------------------------------------------------------------------------------------
+
+    async def advance(self, span_ms: int) -> Moved:
+        """Move the clock *span_ms* ahead.
+
+        Raises: LabError (InvalidClock) past the year 9999.
+        """
+        async with self._lock:
+            return await self._move_to(Millis(self._clock.now() + span_ms))
+
+    async def move_to(self, end: Millis) -> Moved:
+        """Move the clock ahead to *end*.
+
+        Raises: LabError (InvalidClock) when that is past.
+        """
+        async with self._lock:
+            if end < self._clock.now():
+                raise LabError(
+                    "InvalidClock", f"the clock only moves forward, and it is {iso_millis(self._clock.now())}"
+                )
+            return await self._move_to(end)
+
+    async def next(self, count: int = 1) -> Moved:
+        """Move the clock to the next event, *count* times; stays where it is when nothing is to come."""
+        ran = 0
+        busy: tuple[Busy, ...] = ()
+        async with self._lock:
+            await self.settle(STEP_SETTLE_S)
+            for _ in range(count):
+                events = self.upcoming(1)
+                if not events:
+                    break
+                moved = await self._move_to(events[0].at)
+                ran, busy = ran + moved.ran, moved.busy
+        return Moved(ran=ran, busy=busy)
+
+    async def set_frozen(self, *, frozen: bool) -> Moved:
+        """Let the time stand still, or go on from where it stands."""
+        async with self._lock:
+            if frozen:
+                self._clock.freeze()
+            else:
+                self._clock.unfreeze()
+            self._after_change()
+            await self._database.committed()
+        return Moved(ran=0)
+
+    async def _move_to(self, end: Millis) -> Moved:
+        if end > FURTHEST:
+            raise LabError("InvalidClock", "the clock goes up to the end of the year 9999")
+        was_frozen = self._clock.frozen_at is not None
+        self._clock.freeze()
+        self._moved()
+        ran = 0
+        busy: Iterable[Busy] = ()
+        try:
+            busy = await self.settle(STEP_SETTLE_S)
+            while (due := self._timers.next_at()) is not None and due <= end:
+                if due > self._clock.now():
+                    self._clock.freeze(due)
+                    self._moved()
+                ran += self._timers.run_due()
+                busy = await self.settle(STEP_SETTLE_S)
+            self._clock.freeze(end)
+        finally:
+            if not was_frozen:
+                self._clock.unfreeze()
+            self._after_change()
+        await self._database.committed()
+        return Moved(ran=ran, busy=tuple(busy))
+
+    # --- keeping -------------------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Take up the time an earlier run has left; a state that has lived in the future does not fall back."""
+        row = self._database.read("SELECT offset_ms, frozen_at FROM lab_clock").fetchone()
+        if row is not None:
+            self._clock.restore(row[0], row[1])
+            self._after_change(keep=False)
+
+    def reset(self) -> None:
+        """Go back to the system's time."""
+        self._clock.restore(0, None)
+        self._after_change()
+
+    def _after_change(self, *, keep: bool = True) -> None:
+        if keep:
+            if self._clock.is_adjusted:
+                self._database.write(
+                    "INSERT INTO lab_clock (id, offset_ms, frozen_at) VALUES (1, ?, ?) "
+                    "ON CONFLICT (id) DO UPDATE SET offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at",
+                    (self._clock.offset_ms, self._clock.frozen_at),
+                )
+            else:
+                self._database.write("DELETE FROM lab_clock")
+        self._timers.clock_moved()
+        self._moved()

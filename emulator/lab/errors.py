@@ -1,0 +1,19 @@
+"""Errors of the lab: answered as the admin API's JSON."""
+
+from typing import ClassVar
+
+from emulator.kernel.errors import ErrorRow, ServiceError
+
+ERRORS = {
+    "InvalidParameter": ErrorRow(400, "{reason}"),
+    "InvalidClock": ErrorRow(400, "The clock cannot be moved there."),
+    "NotSettled": ErrorRow(409, "Something is still at work."),
+    "SkipEnded": ErrorRow(409, "The condition does not come true."),
+    "NotFound": ErrorRow(404, "There is no {what} '{name}'."),
+}
+
+
+class LabError(ServiceError):
+    """A request to the lab that cannot be served."""
+
+    table: ClassVar = ERRORS

@@ -1,0 +1,199 @@
+"""The clock in the user's hand: moves, freezes, waits for quiet."""
+
+import asyncio
+
+import pytest
+
+from emulator.kernel.clock import AdjustableClock, Millis
+from emulator.kernel.timers import LoopTimers
+from emulator.lab.clock import ChangeSignal, TimeControl
+from emulator.lab.errors import LabError
+from emulator.lab.observing import Busy, Upcoming, Waiting
+from emulator.lab.skip import SkipEnded, Skipper
+from emulator.storage.database import Database
+from emulator.storage.migrations import Schema, migrate
+
+
+class Work:
+    """A service whose work the test decides."""
+
+    def __init__(self):
+        self.running = []
+        self.events = []
+        self.waits = []
+
+    def busy(self, now):
+        return list(self.running)
+
+    def upcoming(self, now, limit):
+        return [event for event in self.events if event.at > now]
+
+    def waiting(self):
+        return list(self.waits)
+
+
+class Bench:
+    """A clock, its timers and a service."""
+
+    def __init__(self, database):
+        self.clock = AdjustableClock()
+        self.timers = LoopTimers(self.clock, asyncio.get_running_loop())
+        self.changed = ChangeSignal()
+        self.work = Work()
+        self.database = database
+        self.control = TimeControl(database, self.clock, self.timers, self.changed, [self.work])
+        self.skipper = Skipper(self.control, self.clock, [self.work])
+
+
+@pytest.fixture
+def database():
+    opened = Database(None)
+    from pathlib import Path
+
+    import emulator.lab
+
+    migrate(opened, [Schema("lab", Path(emulator.lab.__file__).parent / "schema")])
+    yield opened
+    opened.close()
+
+
+def run(database, scenario):
+    """Run *scenario* with a bench."""
+
+    async def main():
+        bench = Bench(database)
+        try:
+            return await scenario(bench)
+        finally:
+            bench.timers.close()
+
+    return asyncio.run(main())
+
+
+def test_a_move_stops_at_every_timer_in_order(database):
+    """Each timer sees its own time, also those that timers set on the way."""
+
+    async def scenario(bench):
+        bench.clock.freeze()
+        start, seen = bench.clock.now(), []
+
+        def first():
+            seen.append(("first", bench.clock.now() - start))
+            bench.timers.call_at(
+                Millis(start + 2_000), "second", lambda: seen.append(("second", bench.clock.now() - start))
+            )
+
+        bench.timers.call_at(Millis(start + 3_000), "third", lambda: seen.append(("third", bench.clock.now() - start)))
+        bench.timers.call_at(Millis(start + 1_000), "first", first)
+        moved = await bench.control.advance(10_000)
+
+        assert seen == [("first", 1_000), ("second", 2_000), ("third", 3_000)]
+        assert (moved.ran, moved.busy, bench.clock.now() - start) == (3, (), 10_000)
+
+    run(database, scenario)
+
+
+def test_a_frozen_clock_stands_and_goes_on_from_there(database):
+    """No timer comes by itself while it stands."""
+
+    async def scenario(bench):
+        await bench.control.set_frozen(frozen=True)
+        stood = bench.clock.now()
+        fired = asyncio.Event()
+        bench.timers.call_at(Millis(stood + 20), "soon", fired.set)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await fired.wait()
+        assert bench.clock.now() == stood
+
+        await bench.control.set_frozen(frozen=False)
+        async with asyncio.timeout(5):
+            await fired.wait()
+        assert stood + 20 <= bench.clock.now() < stood + 5_000
+
+    run(database, scenario)
+
+
+def test_the_clock_only_moves_forward(database):
+    """An earlier time is refused and nothing moves."""
+
+    async def scenario(bench):
+        bench.clock.freeze()
+        before = bench.clock.now()
+        with pytest.raises(LabError, match=r"^InvalidClock"):
+            await bench.control.move_to(Millis(before - 1))
+        assert bench.clock.now() == before
+
+    run(database, scenario)
+
+
+def test_the_time_is_kept(database):
+    """Another run over the same state goes on in the future; a reset brings it back."""
+
+    async def ahead(bench):
+        await bench.control.advance(86_400_000)
+
+    async def again(bench):
+        bench.control.load()
+        ahead_ms = bench.clock.now() - bench.clock.system()
+        bench.control.reset()
+        await database.committed()
+        return ahead_ms, bench.clock.now() - bench.clock.system()
+
+    run(database, ahead)
+    ahead_ms, after_reset_ms = run(database, again)
+    assert abs(ahead_ms - 86_400_000) < 1_000
+    assert abs(after_reset_ms) < 1_000
+    assert database.read("SELECT count(*) FROM lab_clock").fetchone()[0] == 0
+
+
+def test_settling_waits_for_what_works(database):
+    """It returns when the work has ended, and with the work when the time is over."""
+
+    async def scenario(bench):
+        bench.work.running.append(Busy(kind="call", resource="s/f", detail="req-1"))
+        left = await bench.control.settle(0.05)
+        assert [(each.kind, each.resource, each.detail) for each in left] == [("call", "s/f", "req-1")]
+
+        waiting = asyncio.ensure_future(bench.control.settle(30))
+        await asyncio.sleep(0)
+        bench.work.running.clear()
+        bench.changed.notify()
+        assert await waiting == []
+
+    run(database, scenario)
+
+
+def test_a_skip_jumps_to_what_comes_and_stops_when_the_condition_holds(database):
+    """Recurring events are jumped to while the condition is not quiet."""
+
+    async def scenario(bench):
+        bench.clock.freeze()
+        start = bench.clock.now()
+        bench.work.events = [
+            Upcoming(at=Millis(start + each * 60_000), what="schedule", resource="flow", recurring=True)
+            for each in range(1, 10)
+        ]
+        moved = await bench.skipper.skip(lambda: bench.clock.now() >= start + 180_000, limit_ms=3_600_000, timeout_s=5)
+        assert bench.clock.now() - start == 180_000
+        assert moved.busy == ()
+        await bench.skipper.skip(None, limit_ms=3_600_000, timeout_s=5)
+        assert bench.clock.now() - start == 180_000
+
+    run(database, scenario)
+
+
+def test_a_skip_that_cannot_end_says_what_waits(database):
+    """Nothing comes by itself: the answer names the token; past the limit it names the next event."""
+
+    async def scenario(bench):
+        bench.clock.freeze()
+        bench.work.waits = [Waiting(resource="flow/run", detail="the token of step Approve")]
+        with pytest.raises(SkipEnded, match="nothing is left") as ended:
+            await bench.skipper.skip(lambda: False, limit_ms=1_000, timeout_s=5)
+        assert [each["for"] for each in ended.value.active] == ["the token of step Approve"]
+        bench.work.events = [Upcoming(at=Millis(bench.clock.now() + 5_000), what="retry", resource="flow/run")]
+        with pytest.raises(SkipEnded, match="retry of flow/run"):
+            await bench.skipper.skip(lambda: False, limit_ms=1_000, timeout_s=5)
+
+    run(database, scenario)
