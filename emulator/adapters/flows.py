@@ -12,8 +12,7 @@ from emulator.services.mns.errors import MnsError
 from emulator.services.mns.model import MessageReceipt
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topic_service import TopicService
-from emulator.services.workflow.languages.fdl.nodes import FunctionResource
-from emulator.services.workflow.ports import FunctionReply, MessageReply, Refusal, Submission
+from emulator.services.workflow.ports import FunctionReply, FunctionResource, MessageReply, Refusal, Submission
 
 
 class FunctionCalls:

@@ -52,7 +52,7 @@ def picture(definition: str, title: str, execution: Execution | None, form: str)
     from emulator.cli.graph.layout import draw
     from emulator.cli.graph.model import build, steps_of
     from emulator.cli.graph.states import states, taken
-    from emulator.services.workflow.languages.document import DefinitionError
+    from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.languages.fdl.reader import parse_flow
 
     try:

@@ -1,4 +1,4 @@
-"""Figures of executions for those who watch."""
+"""Metrics of the service."""
 
 from collections.abc import Iterator
 

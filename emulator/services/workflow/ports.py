@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 
+
 @frozen(kw_only=False)
 class FunctionResource:
     """``acs:fc:...:services/S[.Q]/functions/F`` (``service`` set) or ``acs:fc:...:functions/F[/Q]``."""

@@ -3,10 +3,11 @@
 import contextlib
 import json
 
+from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.expression.conditions import Condition
 from emulator.services.workflow.expression.mappings import parse_error_source, parse_parameter, parse_source, resolve
 from emulator.services.workflow.expression.paths import EvaluationError, ExpressionError, Path
-from emulator.services.workflow.languages.document import DefinitionError, plain_value, read_document
+from emulator.services.workflow.languages.document import plain_value, read_document
 from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 _INPUT = {

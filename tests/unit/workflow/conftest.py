@@ -16,8 +16,7 @@ from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.workflow.front import WorkflowFront
-from emulator.services.workflow.languages.fdl.nodes import FunctionResource
-from emulator.services.workflow.ports import FunctionReply, MessageReply, Submission
+from emulator.services.workflow.ports import FunctionReply, FunctionResource, MessageReply, Submission
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate

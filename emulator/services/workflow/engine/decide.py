@@ -35,7 +35,7 @@ from emulator.services.workflow.engine.language import (
     TimerFired,
     WakeAt,
 )
-from emulator.services.workflow.engine.model import ROOT, CatchPolicy, Entry, Phase, RetryPolicy, Step, Strand, Task
+from emulator.services.workflow.engine.model import ROOT, CatchPolicy, Entry, Phase, RetryPolicy, Strand, Task
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.limits import STEP_DATA_BYTES
 from emulator.services.workflow.ports import FunctionResource
@@ -52,6 +52,7 @@ ANY_ERROR: Final = "FnF.ALL"
 
 SURELY_FITS: Final = STEP_DATA_BYTES // 4
 """So many characters are within the limit whatever they are; most steps need no closer look."""
+
 
 class TooMuchData(Exception):
     """A step holds more than its limit; ends the execution, caught or not."""
@@ -141,9 +142,7 @@ def _timer(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fi
     return (_event(state, strand, entry, events.TASK_TIMED_OUT, TASK_TIMEOUT, cause),)
 
 
-def _replied(
-    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step: Task, result: Result
-) -> Events:
+def _replied(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step: Task, result: Result) -> Events:
     if entry.phase is Phase.SUBMITTED and reply_is_result(step):
         return (_result(facts, state, strand, entry, result, state.last),)
     if entry.phase is not Phase.CALLING:
@@ -158,9 +157,7 @@ def _replied(
     return (_submitted(facts, state, strand, entry, result),)
 
 
-def _reported(
-    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step: Task, result: Result
-) -> Events:
+def _reported(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step: Task, result: Result) -> Events:
     if step.pattern == "requestResponse":
         return ()
     if entry.phase is Phase.SUBMITTED:
@@ -292,6 +289,14 @@ def time_out_at(timeout_s: int, entry: Entry) -> Millis:
     return Millis(entry.scheduled_at + timeout_s * SECOND)
 
 
+def strand_exited(state: ExecutionState, strand: Strand, kind: str, value: Any, text: str) -> Event:
+    """Return the event, of type *kind*, that ends a branch or iteration with the local *value*."""
+    owner = state.strands[strand.parent].scopes[-1].entry
+    detail = f'{{"index":{strand.index},"local":{text}}}'
+    name = owner.step.name if owner is not None else ""
+    return Event(state.last + 1, kind, strand.id, strand.last, name, detail, None, (value, text))
+
+
 def waits_for_call(entry: Entry, task: Task) -> Park:
     """Park with the call of the attempt that *entry* is in, and its time-out."""
     if entry.phase is Phase.SUBMITTED and not reply_is_result(task):
@@ -347,5 +352,3 @@ def retry_at(policies: Sequence[RetryPolicy], error: str, retries: int, failed_a
 def catch_for(policies: Sequence[CatchPolicy], error: str) -> CatchPolicy | None:
     """Return the first policy that matches *error*."""
     return next((policy for policy in policies if matches(policy.errors, error)), None)
-
-

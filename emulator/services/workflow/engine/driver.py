@@ -34,7 +34,6 @@ from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import ExecutionId, LiveExecution
 from emulator.storage.database import CommitFailed, Database
 
-
 _log = logging.getLogger(__name__)
 
 SLICE_S = 0.0025
@@ -139,10 +138,10 @@ class Driver:
         self._queue.setdefault(execution, []).append(arrival)
         self._kick()
 
-    def deliver(self, execution: ExecutionId, arrival: Arrival, told: ExecutionId | None = None) -> Events:
+    def deliver(self, execution: ExecutionId, arrival: Arrival, reported: ExecutionId | None = None) -> Events:
         """Record at once, in this tick's transaction, what *arrival* causes, and return the events.
 
-        The execution goes on from there in a later tick. *told* is an ended execution whose callback this is.
+        The execution goes on from there in a later tick. *reported* is an ended execution whose callback this is.
         """
         part = Slice()
         recorded: Events = ()
@@ -152,17 +151,17 @@ class Driver:
             recorded = self._turns.receive(run, arrival, now, part)
             if recorded:
                 self._settle(run, parked=False, part=part)
-        if told is not None:
-            part.told.append(told)
+        if reported is not None:
+            part.reported.append(reported)
         self._write(part)
         if self._queue:
             self._kick()
         return recorded
 
-    def told(self, execution: ExecutionId) -> None:
-        """Note that the callback of an ended execution needs no telling any more."""
+    def callback_done(self, execution: ExecutionId) -> None:
+        """Note that the end of an execution need not be reported any more."""
         part = Slice()
-        part.told.append(execution)
+        part.reported.append(execution)
         self._write(part)
 
     def look(self, execution: ExecutionId) -> ExecutionState | None:

@@ -9,9 +9,9 @@ A language is a package of `languages` that offers ``read(text) -> Program``. It
   answer what the fold and the snapshot ask: where a list goes on, which strands a step opens with which input. Folding
   is the engine's alone, so every language has the same kinds of event with the same meaning.
 - *Decisions.* `Program.decide` says what a strand does next, `Program.resume` what follows from a timer it has asked
-  for. Both are pure: no clock, no randomness, no store, and they raise only `decide.TooMuchData`. What is evaluated once
-  must be in an event. `engine.decide` offers the events that all languages share (attempts, failures, ends) and the
-  rules of retry and catch.
+  for. Both are pure: no clock, no randomness, no store, and they raise only `decide.TooMuchData`. What is evaluated
+  once must be in an event. `engine.decide` offers the events that all languages share (attempts, failures, ends) and
+  the rules of retry and catch.
 - *Drawing.* `model.Step.inner_lists` gives the nesting; `cli.graph.model` draws a language's steps by their classes.
 
 History, fold, snapshots, timers, calls and their keys, tokens, reports, retries, storage, recovery and the API are the
@@ -163,9 +163,7 @@ class Program(Definition):
         """
         raise NotImplementedError
 
-    def resume(
-        self, facts: "Facts", state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired
-    ) -> Events:
+    def resume(self, facts: "Facts", state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired) -> Events:
         """Return the events that follow when a timer of kind ``wait`` or ``retry`` fires; none when it is out of date.
 
         Raises: TooMuchData.

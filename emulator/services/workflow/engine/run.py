@@ -1,4 +1,4 @@
-"""An execution in memory while it has something to do, what a slice of such work has changed, and the calls it makes."""
+"""Executions in memory while they have something to do, what a slice of such work changes, and the calls it makes."""
 
 import asyncio
 import logging

@@ -67,7 +67,9 @@ class ExecutionState:
         return None
 
 
-def fold(definition: Definition, history: Iterable[tuple[Event, Millis]], state: ExecutionState | None = None) -> ExecutionState:
+def fold(
+    definition: Definition, history: Iterable[tuple[Event, Millis]], state: ExecutionState | None = None
+) -> ExecutionState:
     """Return the state after *history*, or after *history* on top of *state*."""
     state = state if state is not None else ExecutionState()
     for event, at in history:

@@ -59,12 +59,12 @@ class Progress(NamedTuple):
 class Changes:
     """Everything one slice of the driver's work has changed; written in one transaction.
 
-    In ``wakeups`` and ``calls`` None stands for a row to be removed; ``cleared`` are ended executions whose wake-ups and
-    calls go; ``callbacks`` are ended executions whose end is still to be reported to a token, ``told`` those for which
-    that is done.
+    In ``wakeups`` and ``calls`` None stands for a row to be removed; ``cleared`` are ended executions whose wake-ups
+    and calls go; ``callbacks`` are ended executions whose end is still to be reported to a token, ``reported`` those
+    for which that is done.
     """
 
-    __slots__ = ("callbacks", "calls", "cleared", "endings", "events", "progress", "told", "wakeups")
+    __slots__ = ("callbacks", "calls", "cleared", "endings", "events", "progress", "reported", "wakeups")
 
     def __init__(self) -> None:
         self.events: list[EventRow] = []
@@ -74,7 +74,7 @@ class Changes:
         self.calls: dict[tuple[ExecutionId, int], tuple[WorldId, int] | None] = {}
         self.cleared: list[ExecutionId] = []
         self.callbacks: list[tuple[ExecutionId, WorldId]] = []
-        self.told: list[ExecutionId] = []
+        self.reported: list[ExecutionId] = []
 
 
 class EngineStore:
@@ -125,8 +125,8 @@ class EngineStore:
             many("DELETE FROM workflow_calls WHERE execution = ?", ended)
         if changes.callbacks:
             many("INSERT INTO workflow_callbacks (execution, world) VALUES (?, ?)", changes.callbacks)
-        if changes.told:
-            many("DELETE FROM workflow_callbacks WHERE execution = ?", [(execution,) for execution in changes.told])
+        if changes.reported:
+            many("DELETE FROM workflow_callbacks WHERE execution = ?", [(execution,) for execution in changes.reported])
 
     def _write_wakeups(self, changes: Changes) -> None:
         gone = [key for key, value in changes.wakeups.items() if value is None]

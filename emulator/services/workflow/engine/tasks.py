@@ -13,22 +13,20 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
 from emulator.services.workflow.engine.events import canonical
 from emulator.services.workflow.engine.language import CallService, Result
-from emulator.services.workflow.expression.paths import MISSING, Path
-from emulator.services.workflow.languages.fdl.nodes import (
-    ActionResource,
-    FlowResource,
-    FunctionResource,
-    QueueResource,
-    TopicResource,
-)
+from emulator.services.workflow.engine.model import ParameterError
 from emulator.services.workflow.limits import REPLY_CAUSE_CHARS
 from emulator.services.workflow.ports import (
+    ActionResource,
+    FlowResource,
     FunctionInvoker,
     FunctionReply,
+    FunctionResource,
     MessageReply,
     MessageSender,
+    QueueResource,
     Refusal,
     TaskTarget,
+    TopicResource,
 )
 
 RUNTIME_ERROR = "FnF.RuntimeError"
@@ -38,19 +36,15 @@ class FlowStarter(Protocol):
     """Starts executions for tasks: the service itself."""
 
     def start_child(
-        self, tenant: Tenant, flow: str, execution: str, given: str, callback_token: str, *, own_name: bool
+        self, tenant: Tenant, flow: str, execution: str, text: str, callback_token: str, *, own_name: bool
     ) -> dict[str, Any]:
         """Start an execution of *flow* and return the members of the reply.
 
-        *own_name* tells that the name was made for this one task: then an ended execution of it is the very one.
+        With *own_name* the name was made for this one task: an ended execution of that name is the one.
 
         Raises: WorkflowError.
         """
         ...
-
-
-class _Unusable(Exception):
-    """A parameter the task cannot do without is missing or of the wrong kind."""
 
 
 class TaskCaller:
@@ -66,10 +60,10 @@ class TaskCaller:
     ) -> Result:
         """Make the call of an attempt. *token* is the attempt's task token.
 
-        *submitted* is told what was answered when a function was queued whose end is then waited for.
+        *submitted* is called with what was answered when a function was queued whose end is then waited for.
         """
         try:
-            parameters = _resolve(call)
+            parameters = call.step.parameters(call.input)
             match call.step.resource:
                 case FunctionResource() as function:
                     return await self._call_function(tenant, function, call, parameters, key, submitted)
@@ -81,7 +75,7 @@ class TaskCaller:
                     return self._start(tenant, target.flow, call, parameters, key, token)
                 case ActionResource() as action:
                     return self._act(tenant, action, call, parameters, key)
-        except _Unusable as problem:
+        except ParameterError as problem:
             return Result(error=RUNTIME_ERROR, cause=str(problem), refused=True)
 
     # --- functions -----------------------------------------------------------------------------------------------
@@ -99,7 +93,7 @@ class TaskCaller:
             return Result(error="FC.Unknown", cause="Function Compute is not available here.", refused=True)
         kind = parameters.get("InvocationType", "Sync")
         if kind not in {"Sync", "Async"}:
-            raise _Unusable("InvocationType must be Sync or Async")
+            raise ParameterError("InvocationType must be Sync or Async")
         event = call.input_text.encode()
         if kind == "Sync":
             return function_result(await self._invoker.invoke(tenant, function, event, key))
@@ -167,7 +161,7 @@ class TaskCaller:
             return Result(error=f"{action.service}.ActionNotSupported", cause=cause, refused=True)
         flow = parameters.get("FlowName")
         if not isinstance(flow, str):
-            raise _Unusable("FlowName is missing in the input of the step")
+            raise ParameterError("FlowName is missing in the input of the step")
         return self._start_flow(tenant, flow, call, parameters, key, "", "fnf")
 
     def _start_flow(
@@ -181,17 +175,17 @@ class TaskCaller:
         prefix: str,
     ) -> Result:
         name = child_name(call, parameters, key)
-        given = _text(parameters.get("Input", call.input))
+        text = _text(parameters.get("Input", call.input))
         own_name = "ExecutionName" not in parameters
         try:
-            members = self._flows.start_child(tenant, flow, name, given, callback, own_name=own_name)
+            members = self._flows.start_child(tenant, flow, name, text, callback, own_name=own_name)
         except ServiceError as error:
             return Result(error=f"{prefix}.{error.code}", cause=error.message, refused=True)
         return Result(output=canonical(members))
 
 
 def child_name(call: CallService, parameters: dict[str, Any], key: str) -> str:
-    """Return the name of the execution a task starts: as given, else made from the attempt's key.
+    """Return the name of the execution a task starts: its parameter, else made from the attempt's key.
 
     So a call repeated after a crash finds the execution the first one started.
     """
@@ -206,7 +200,7 @@ def child_of(call: CallService, key: str) -> tuple[str, str] | None:
     """Return (flow, execution) of the child that a sync task has started, None for any other task."""
     if call.step.pattern != "sync" or not isinstance(call.step.resource, FlowResource):
         return None
-    return call.step.resource.flow, child_name(call, _resolve(call), key)
+    return call.step.resource.flow, child_name(call, call.step.parameters(call.input), key)
 
 
 def target_of(call: CallService) -> TaskTarget | None:
@@ -215,8 +209,8 @@ def target_of(call: CallService) -> TaskTarget | None:
     if not isinstance(resource, ActionResource):
         return resource
     try:
-        flow = _resolve(call).get("FlowName")
-    except _Unusable:
+        flow = call.step.parameters(call.input).get("FlowName")
+    except ParameterError:
         return None
     return FlowResource(flow) if isinstance(flow, str) else None
 
@@ -274,18 +268,6 @@ def _message_result(reply: MessageReply) -> Result:
 _NO_MESSAGES = Result(error="MNS.Unknown", cause="The message service is not available here.", refused=True)
 
 
-def _resolve(call: CallService) -> dict[str, Any]:
-    """Return serviceParams with every path replaced by its value; what is not there is left out."""
-    resolved = {}
-    for name, source in (call.step.service_params or {}).items():
-        value = source.find_in(call.input) if isinstance(source, Path) else source
-        if value is not MISSING:
-            resolved[name] = value
-        elif name in {"MessageBody", "FlowName"}:
-            raise _Unusable(f"{name} is missing in the input of the step")
-    return resolved
-
-
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else canonical(value)
 
@@ -297,5 +279,5 @@ def _whole(parameters: dict[str, Any], name: str, low: int, high: int) -> int | 
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise _Unusable(f"{name} must be a whole number from {low} to {high}")
+        raise ParameterError(f"{name} must be a whole number from {low} to {high}")
     return value

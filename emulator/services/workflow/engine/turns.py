@@ -183,4 +183,3 @@ def give_up(live: LiveExecution, run: Run | None, now: Millis, part: Slice) -> N
     part.events.append((live.id, live.world_id, now, *event[:7]))
     part.endings.append(Ending("Failed", now, event.id, "", RUNTIME_ERROR, cause, live.id))
     part.cleared.append(live.id)
-

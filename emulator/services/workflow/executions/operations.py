@@ -1,250 +1,221 @@
-"""Executions: started, shown, listed and stopped."""
+"""The operations on executions, their histories, tasks and map runs: parameters in, replies out."""
 
-import logging
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
 
-from emulator.kernel.clock import SECOND, Clock, Millis
+from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
-from emulator.kernel.ids import Ids
-from emulator.kernel.paging import Page, cut
+from emulator.kernel.paging import Range
 from emulator.services.workflow import limits
-from emulator.services.workflow.engine.driver import Driver
-from emulator.services.workflow.engine.events import NotAnObject, parse_object
-from emulator.services.workflow.engine.language import StopAsked
-from emulator.services.workflow.errors import (
-    ActionNotSupported,
-    ExecutionAlreadyCompleted,
-    ExecutionAlreadyExists,
-    ExecutionNotExists,
-    InvalidArgument,
-    ResourceThrottled,
+from emulator.services.workflow.codec import flag, optional, parse_failure, render_page, required, whole
+from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.executions.codec import (
+    parse_filter,
+    render_described_execution,
+    render_event,
+    render_execution,
+    render_finished_execution,
+    render_listed_execution,
 )
-from emulator.services.workflow.executions.waiters import EndWaiters
-from emulator.services.workflow.flows.operations import Flows
-from emulator.services.workflow.flows.versions import Versions
-from emulator.services.workflow.model import (
-    ExecutionFilter,
-    ExecutionId,
-    ExecutionRecord,
-    HistoryEvent,
-    NewExecution,
-    Status,
-)
-from emulator.services.workflow.names import check_name
-from emulator.services.workflow.store import FlowStore
+from emulator.services.workflow.model import ExecutionRecord
+from emulator.services.workflow.service import Workflow
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Reply
 
-_log = logging.getLogger(__name__)
+_SPARE_S = 30
+"""The engine ends an express execution at its time; this is for one that it could not end."""
 
 
-class Executions:
-    """The executions of every account."""
+@operation("StartExecution")
+def start_execution(service: Workflow, call: OperationRequest) -> Reply:
+    """Start an execution; returns it as it stands.
 
-    def __init__(
-        self,
-        store: FlowStore,
-        flows: Flows,
-        versions: Versions,
-        engine: Driver,
-        waiters: EndWaiters,
-        clock: Clock,
-        ids: Ids,
-    ) -> None:
-        self._store = store
-        self._flows = flows
-        self._versions = versions
-        self._engine = engine
-        self._waiters = waiters
-        self._clock = clock
-        self._ids = ids
-        self._open: dict[Tenant, int] = {}
-        self.started = 0
-        """How many executions have been started since the emulator was."""
-
-    def start(
-        self,
-        tenant: Tenant,
-        flow_name: str,
-        name: str | None,
-        given: str,
-        *,
-        callback_token: str = "",
-        qualifier: str = "",
-    ) -> ExecutionRecord:
-        """Accept an execution; it begins after this call has been answered.
-
-        While an execution of that name runs, it is returned and nothing starts. *name* None: a UUID. *qualifier* is a
-        version or an alias.
-
-        Raises: FlowNotExists, FlowVersionNotExists, FlowAliasNotExists, InvalidArgument, ActionNotSupported,
-            ExecutionAlreadyExists, ResourceThrottled.
-        Source: StartExecution, Serverless Workflow API reference.
-        """
-        if name is not None:
-            check_name("ExecutionName", name)
-        return self.accept(tenant, flow_name, name, given, callback_token, qualifier)
-
-    def accept(
-        self,
-        tenant: Tenant,
-        flow_name: str,
-        name: str | None,
-        given: str,
-        callback_token: str,
-        qualifier: str = "",
-    ) -> ExecutionRecord:
-        """Start an execution as `start` does, under any name: one made here may begin with a digit."""
-        text = sound_input(given)
-        flow = self._flows.get(tenant, flow_name)
-        if flow.settings.is_express:
-            raise ActionNotSupported("Express execution is not supported")
-        chosen = self._versions.choose(flow, qualifier)
-        if name is not None and (existing := self._store.execution(flow.id, name)) is not None:
-            if existing.is_open:
-                return existing
-            raise ExecutionAlreadyExists(execution=name, flow=flow_name)
-        return self.add(
-            tenant,
-            NewExecution(
-                flow=chosen,
-                name=name if name is not None else self._ids.uuid(),
-                input=text,
-                callback_token=callback_token,
-                started_at=self._clock.now(),
-                qualifier=qualifier,
-            ),
-        )
-
-    def add(self, tenant: Tenant, new: NewExecution) -> ExecutionRecord:
-        """Keep an execution that has been checked and let it begin in a later tick.
-
-        Raises: ResourceThrottled.
-        """
-        self._make_room(tenant)
-        flow = new.flow
-        execution = self._store.add_execution(tenant, new)
-        self.started += 1
-        _log.info("execution %(execution)s of flow %(flow)s starts", {"execution": new.name, "flow": flow.name})
-        self._engine.start(execution)
-        return ExecutionRecord(
-            id=execution,
-            flow_name=flow.name,
-            name=new.name,
-            definition=flow.definition,
-            role_arn=flow.settings.role_arn,
-            environment=flow.settings.environment,
-            input=new.input,
-            output="",
-            status=Status.STARTING,
-            started_at=new.started_at,
-            stopped_at=None,
-        )
-
-    def get(self, tenant: Tenant, flow_name: str, name: str) -> ExecutionRecord:
-        """Return an execution.
-
-        Raises: FlowNotExists, ExecutionNotExists.
-        """
-        record = self._store.execution(self._flows.get(tenant, flow_name).id, name)
-        if record is None:
-            raise ExecutionNotExists(execution=name, flow=flow_name)
-        return record
-
-    def when_ended(self, execution: ExecutionId, wait_s: int, tell: Callable[[], None]) -> Callable[[], None]:
-        """Call *tell* once, when *execution* has ended or after *wait_s* seconds; what is returned calls it off."""
-        return self._waiters.park(execution, Millis(self._clock.now() + wait_s * SECOND), tell)
-
-    def stop(self, tenant: Tenant, flow_name: str, name: str, error: str, cause: str) -> ExecutionRecord:
-        """Stop an execution at once; its calls are cancelled, waits and callbacks dropped.
-
-        Raises: FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted.
-        """
-        record = self.get(tenant, flow_name, name)
-        if not record.is_open or not self._engine.deliver(record.id, StopAsked(error, cause)):
-            raise ExecutionAlreadyCompleted(execution=name, flow=flow_name)
-        return self.get(tenant, flow_name, name)
-
-    def page(
-        self, tenant: Tenant, flow_name: str, criteria: ExecutionFilter, limit: int, marker: str
-    ) -> Page[ExecutionRecord]:
-        """Return executions, newest first; the marker is the name of the next one.
-
-        Raises: FlowNotExists, InvalidArgument for a marker that names no execution.
-        """
-        flow = self._flows.get(tenant, flow_name)
-        start = self._store.execution(flow.id, marker) if marker else None
-        if marker and start is None:
-            raise InvalidArgument(reason="NextToken is not one that this operation has returned.")
-        rows = self._store.executions(flow.id, criteria, start, limit + 1)
-        return cut(rows, limit, lambda record: record.name)
-
-    def history(self, tenant: Tenant, flow_name: str, name: str, limit: int, start: int) -> Page[HistoryEvent]:
-        """Return events in order, from id *start* on; the marker is the id of the next one.
-
-        Raises: FlowNotExists, ExecutionNotExists.
-        """
-        record = self.get(tenant, flow_name, name)
-        rows = self._store.history(record.id, start, limit + 1)
-        return cut(rows, limit, lambda event: str(event.id))
-
-    def forget(self) -> None:
-        """Drop what is known of the store in memory; it has been emptied."""
-        self._open.clear()
-
-    def _make_room(self, tenant: Tenant) -> None:
-        """Refuse one execution too many. The kept number may be too high, never too low; it is counted when it matters.
-
-        Raises: ResourceThrottled.
-        """
-        if self._open.get(tenant, limits.OPEN_EXECUTIONS) >= limits.OPEN_EXECUTIONS:
-            self._open[tenant] = self._store.open_executions().get(tenant, 0)
-            if self._open[tenant] >= limits.OPEN_EXECUTIONS:
-                raise ResourceThrottled(reason=f"At most {limits.OPEN_EXECUTIONS} executions run at a time.")
-        self._open[tenant] += 1
-
-
-def sound_input(given: str) -> str:
-    """Return the input of an execution as it is kept; no text is ``{}``.
-
-    Raises: InvalidArgument.
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, FlowVersionNotExists,
+        FlowAliasNotExists, ActionNotSupported, ExecutionAlreadyExists, ResourceThrottled.
+    Source: StartExecution, Serverless Workflow API reference.
     """
-    text = given if given.strip() else "{}"
+    given = call.parameters.get
+    record = service.executions.start(
+        call.tenant,
+        required(call, "FlowName"),
+        given("ExecutionName") or None,
+        given("Input", ""),
+        callback_token=given("CallbackFnFTaskToken", ""),
+        qualifier=given("Qualifier", ""),
+    )
+    return render_execution(record)
+
+
+@operation("StartSyncExecution")
+def start_sync_execution(service: Workflow, call: OperationRequest) -> Awaitable[Reply]:
+    """Start an express execution; returns it when it has ended. One that failed is a reply like any other.
+
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, FlowVersionNotExists,
+        FlowAliasNotExists, ActionNotSupported, ResourceThrottled.
+    Source: StartSyncExecution, Serverless Workflow API reference.
+    """
+    record = service.executions.start_express(
+        call.tenant,
+        required(call, "FlowName"),
+        optional(call, "ExecutionName") or None,
+        optional(call, "Input"),
+        optional(call, "Qualifier"),
+    )
+    wait_s = limits.EXPRESS_S + _SPARE_S
+    return _reply_at_end(service, call.tenant, record, wait_s, render_finished_execution)
+
+
+@operation("StopExecution")
+def stop_execution(service: Workflow, call: OperationRequest) -> Reply:
+    """Stop an execution at once; returns it with its role.
+
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, ExecutionNotExists,
+        ExecutionAlreadyCompleted.
+    Source: StopExecution, Serverless Workflow API reference.
+    """
+    flow, name = _names(call)
+    record = service.executions.stop(call.tenant, flow, name, *parse_failure(call))
+    return {**render_execution(record), "RoleArn": record.role_arn}
+
+
+@operation("DescribeExecution")
+def describe_execution(service: Workflow, call: OperationRequest) -> Reply | Awaitable[Reply]:
+    """Return an execution: at once, or as soon as it ends, at the latest after WaitTimeSeconds.
+
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, ExecutionNotExists.
+    Source: DescribeExecution, Serverless Workflow API reference.
+    """
+    flow, name = _names(call)
+    wait_s = whole(call, "WaitTimeSeconds", limits.LONG_POLL_S)
+    record = service.executions.get(call.tenant, flow, name)
+    if wait_s == 0 or not record.is_open:
+        return render_described_execution(record)
+    return _reply_at_end(service, call.tenant, record, wait_s, render_described_execution)
+
+
+@operation("ListExecutions")
+def list_executions(service: Workflow, call: OperationRequest) -> Reply:
+    """Return the executions of a flow, newest first.
+
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists.
+    Source: ListExecutions, Serverless Workflow API reference.
+    """
+    flow = required(call, "FlowName")
+    limit = whole(call, "Limit", limits.LIST_EXECUTIONS)
+    metadata_only = flag(call, "MetadataOnly")
+    page = service.executions.page(call.tenant, flow, parse_filter(call), limit, optional(call, "NextToken"))
+    if optional(call, "MapRunName"):  # the executions of a map run: there are none in this language
+        return render_page("Executions", [], None)
+    executions = [render_listed_execution(record, metadata_only=metadata_only) for record in page.items]
+    return render_page("Executions", executions, page.next_marker)
+
+
+@operation("GetExecutionHistory")
+def get_execution_history(service: Workflow, call: OperationRequest) -> Reply:
+    """Return the events of an execution in order.
+
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, ExecutionNotExists.
+    Source: GetExecutionHistory, Serverless Workflow API reference.
+    """
+    flow, name = _names(call)
+    limit = whole(call, "Limit", limits.HISTORY)
+    marker = optional(call, "NextToken")
+    if marker and not (marker.isascii() and marker.isdigit() and len(marker) < 10):
+        raise WorkflowError("InvalidArgument", reason="NextToken is not one that this operation has returned.")
+    page = service.executions.history(call.tenant, flow, name, limit, int(marker or "1"))
+    return render_page("Events", [render_event(event) for event in page.items], page.next_marker)
+
+
+# --- reports --------------------------------------------------------------------------------------------------------
+
+
+@operation("ReportTaskSucceeded")
+def report_task_succeeded(service: Workflow, call: OperationRequest) -> Reply:
+    """Complete the attempt of a task that waits with a token; returns the id of the event.
+
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, ExecutionNotExists,
+        TaskAlreadyCompleted.
+    Source: ReportTaskSucceeded, Serverless Workflow API reference.
+    """
+    token = required(call, "TaskToken")
+    return {"EventId": service.reports.succeeded(call.tenant, token, required(call, "Output"))}
+
+
+@operation("ReportTaskFailed")
+def report_task_failed(service: Workflow, call: OperationRequest) -> Reply:
+    """Fail the attempt of a task that waits with a token; returns the id of the event.
+
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, ExecutionNotExists,
+        TaskAlreadyCompleted.
+    Source: ReportTaskFailed, Serverless Workflow API reference.
+    """
+    token = required(call, "TaskToken")
+    if not required(call, "Error"):
+        raise WorkflowError("InvalidArgument", reason=f"Error must have 1 to {limits.ERROR_CHARS} characters.")
+    return {"EventId": service.reports.failed(call.tenant, token, *parse_failure(call))}
+
+
+# --- map runs -------------------------------------------------------------------------------------------------------
+
+_MAP_CONCURRENCY = Range(1, 300, 300)
+_MAP_TOLERATED = Range(0, 10_000, 0)
+
+
+@operation("DescribeMapRun")
+def describe_map_run(service: Workflow, call: OperationRequest) -> NoReturn:
+    """Refuse: the language v1 has no distributed maps, so no execution has a map run.
+
+    Raises: WorkflowError: MissingRequiredParams, FlowNotExists, ExecutionNotExists, MapRunNotExists.
+    Source: alibabacloud_fnf20190315; the error is assumed.
+    """
+    flow, execution, name = (required(call, each) for each in ("FlowName", "ExecutionName", "MapRunName"))
+    service.executions.get(call.tenant, flow, execution)
+    raise WorkflowError("MapRunNotExists", map_run=name, execution=execution, flow=flow)
+
+
+@operation("UpdateMapRun")
+def update_map_run(service: Workflow, call: OperationRequest) -> NoReturn:
+    """Refuse as DescribeMapRun does, after looking at the values.
+
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, ExecutionNotExists, MapRunNotExists.
+    Source: alibabacloud_fnf20190315; the error is assumed.
+    """
+    whole(call, "Concurrency", _MAP_CONCURRENCY)
+    whole(call, "ToleratedFailedCount", _MAP_TOLERATED)
+    text = optional(call, "ToleratedFailedPercentage")
     try:
-        parse_object(text)
-    except NotAnObject as error:
-        raise InvalidArgument(reason=f"Input must be a JSON object: {error}") from error
-    return text
+        fine = not text or 0 <= float(text) <= 100
+    except ValueError:
+        fine = False
+    if not fine:
+        raise WorkflowError("InvalidArgument", reason="ToleratedFailedPercentage must be a number from 0 to 100.")
+    describe_map_run(service, call)
 
 
-class Express:
-    """Starts express executions."""
+def _names(call: OperationRequest) -> tuple[str, str]:
+    return required(call, "FlowName"), required(call, "ExecutionName")
 
-    def __init__(self, flows: Flows, versions: Versions, executions: Executions, clock: Clock, ids: Ids) -> None:
-        self._flows = flows
-        self._versions = versions
-        self._executions = executions
-        self._clock = clock
-        self._ids = ids
 
-    def start(
-        self, tenant: Tenant, flow_name: str, name: str | None, given: str, qualifier: str = ""
-    ) -> ExecutionRecord:
-        """Accept an execution under ``{name}:{UUID}``; *name* None: a UUID. `Executions.when_ended` tells its end.
+def _reply_at_end(
+    service: Workflow,
+    tenant: Tenant,
+    record: ExecutionRecord,
+    wait_s: int,
+    render: Callable[[ExecutionRecord], Reply],
+) -> Awaitable[Reply]:
+    """Return a reply that *render* makes of the execution when it has ended, or of its state after *wait_s* seconds."""
+    reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
-        Raises: FlowNotExists, FlowVersionNotExists, FlowAliasNotExists, InvalidArgument, ActionNotSupported for a
-            standard flow, ResourceThrottled.
-        """
-        if name is not None:
-            check_name("ExecutionName", name)
-        text = sound_input(given)
-        flow = self._flows.get(tenant, flow_name)
-        if not flow.settings.is_express:
-            raise ActionNotSupported("Standard execution is not supported")
-        new = NewExecution(
-            flow=self._versions.choose(flow, qualifier),
-            name=f"{name or self._ids.uuid()}:{self._ids.uuid()}",
-            input=text,
-            callback_token="",
-            started_at=self._clock.now(),
-            qualifier=qualifier,
-        )
-        return self._executions.add(tenant, new)
+    def answer() -> None:
+        if reply.done():
+            return
+        try:
+            reply.set_result(render(service.executions.get(tenant, record.flow_name, record.name)))
+        except ServiceError as error:  # the flow has been deleted meanwhile
+            reply.set_exception(error)
+
+    leave = service.executions.when_ended(record.id, wait_s, answer)
+    reply.add_done_callback(lambda _: leave())
+    return reply

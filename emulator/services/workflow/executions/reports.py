@@ -8,7 +8,7 @@ from emulator.services.workflow.engine.events import NotAnObject, parse_object
 from emulator.services.workflow.engine.language import Reported, Result
 from emulator.services.workflow.engine.model import Phase, Task
 from emulator.services.workflow.engine.tokens import Mint, TaskToken, read_token
-from emulator.services.workflow.errors import InvalidArgument, TaskAlreadyCompleted
+from emulator.services.workflow.errors import TaskAlreadyCompleted, WorkflowError
 from emulator.services.workflow.model import ExecutionId, ExecutionRecord
 
 
@@ -28,7 +28,7 @@ class Reports:
         try:
             parse_object(output)
         except NotAnObject as error:
-            raise InvalidArgument(reason=f"Output must be a JSON object: {error}") from error
+            raise WorkflowError("InvalidArgument", reason=f"Output must be a JSON object: {error}") from error
         return self.accept(tenant, token, Result(output=output))
 
     def failed(self, tenant: Tenant, token: str, error: str, cause: str) -> int:
@@ -38,36 +38,38 @@ class Reports:
         """
         return self.accept(tenant, token, Result(error=error, cause=cause))
 
-    def accept(self, tenant: Tenant, text: str, result: Result, told: ExecutionId | None = None) -> int:
+    def accept(self, tenant: Tenant, text: str, result: Result, reported: ExecutionId | None = None) -> int:
         """Complete the attempt the token *text* was made for and return the id of the event.
 
-        *told* is an ended execution whose end this is.
+        *reported* is an ended execution whose end this is.
 
         Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
         """
         token = read_token(text)
         if token is None:
-            raise InvalidArgument(reason="TaskToken is not a task token.")
+            raise WorkflowError("InvalidArgument", reason="TaskToken is not a task token.")
         record = self._execution(tenant, token.flow, token.execution)
         if not self._mint.vouches_for(token, tenant, record.started_at):
-            raise InvalidArgument(reason="TaskToken is not a task token.")
+            raise WorkflowError("InvalidArgument", reason="TaskToken is not a task token.")
         name = f"{token.flow}:{token.execution}:{token.entry}"
         if not record.is_open:
             raise TaskAlreadyCompleted(task=name)
         self._check_waiting(record.id, token, name)
-        recorded = self._engine.deliver(record.id, Reported(token.entry, token.attempt, result), told)
+        recorded = self._engine.deliver(record.id, Reported(token.entry, token.attempt, result), reported)
         if not recorded:
             raise TaskAlreadyCompleted(task=name)
         return recorded[-1].id
 
     def _check_waiting(self, execution: ExecutionId, token: TaskToken, name: str) -> None:
         state = self._engine.look(execution)
-        found = state.find(token.entry) if state is not None else None
-        if found is None:
+        live = state.find(token.entry) if state is not None else None
+        if live is None:
             raise TaskAlreadyCompleted(task=name)
-        entry = found[1]
+        entry = live[1]
         step = entry.step
         if isinstance(step, Task) and step.pattern == "requestResponse":
-            raise InvalidArgument(reason="The task does not wait for a report; its pattern is requestResponse.")
+            raise WorkflowError(
+                "InvalidArgument", reason="The task does not wait for a report; its pattern is requestResponse."
+            )
         if token.attempt != entry.retries or entry.phase not in {Phase.CALLING, Phase.SUBMITTED}:
             raise TaskAlreadyCompleted(task=name)

@@ -213,8 +213,8 @@ class ExecutionStore:
 
 def _execution(row: Sequence[Any]) -> ExecutionRecord:
     (
-        execution, flow_name, name, definition, role_arn, environment, input_text, output, status, started_at, stopped_at,
-        error, cause,
+        execution, flow_name, name, definition, role_arn, environment, input_text, output, status, started_at,
+        stopped_at, error, cause,
     ) = row  # fmt: skip
     return ExecutionRecord(
         id=execution,

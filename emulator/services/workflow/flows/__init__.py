@@ -1,1 +1,1 @@
-""""""
+"""Flows, their versions and aliases."""

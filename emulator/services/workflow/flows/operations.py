@@ -1,147 +1,225 @@
-"""Flows: made, changed, listed and deleted."""
+"""The operations on flows, their versions and aliases: parameters in, replies out.
 
-import asyncio
-import logging
-from collections.abc import Callable
+Source: alibabacloud_fnf20190315 for versions and aliases; the shapes of the replies differ from operation to operation
+there.
+"""
 
-from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.identity import Tenant
-from emulator.kernel.ids import Ids
-from emulator.kernel.paging import Page, cut
+from dataclasses import replace
+
 from emulator.services.workflow import limits
-from emulator.services.workflow.errors import FlowAlreadyExists, FlowNotExists, InvalidArgument, ResourceThrottled
-from emulator.services.workflow.languages.document import DefinitionError
-from emulator.services.workflow.languages.fdl.nodes import Flow
-from emulator.services.workflow.languages.fdl.reader import waiting_tasks
-from emulator.services.workflow.languages.programs import Definitions
-from emulator.services.workflow.model import ExecutionId, FlowRecord, FlowSettings
-from emulator.services.workflow.names import check_name
-from emulator.services.workflow.store import FlowStore
+from emulator.services.workflow.codec import optional, render_page, required, whole
+from emulator.services.workflow.flows.codec import (
+    parse_changed_settings,
+    parse_new_settings,
+    parse_routes,
+    render_alias,
+    render_flow,
+    render_version,
+)
+from emulator.services.workflow.model import AliasRecord, FlowSettings
+from emulator.services.workflow.service import Workflow
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Reply
 
-_log = logging.getLogger(__name__)
-
-_CLEARED_AT_ONCE = 500
-"""Rows of deleted flows removed in one tick; keeps a tick under a few milliseconds."""
+# --- flows ----------------------------------------------------------------------------------------------------------
 
 
-class Flows:
-    """The flows of every account.
+@operation("CreateFlow")
+async def create_flow(service: Workflow, call: OperationRequest) -> Reply:
+    """Create a flow; returns it without its storage location.
 
-    *deleted* is told the flow that has been deleted and its executions that were under way: they go no further.
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowAlreadyExists, ResourceThrottled.
+    Source: CreateFlow, Serverless Workflow API reference.
     """
-
-    def __init__(
-        self,
-        store: FlowStore,
-        definitions: Definitions,
-        clock: Clock,
-        ids: Ids,
-        deleted: Callable[[FlowRecord, list[ExecutionId]], None],
-    ) -> None:
-        self._store = store
-        self._definitions = definitions
-        self._clock = clock
-        self._ids = ids
-        self._deleted = deleted
-        self._sweeping = False
-
-    async def create(self, tenant: Tenant, name: str, definition: str, settings: FlowSettings) -> FlowRecord:
-        """Keep a new flow.
-
-        Raises: InvalidArgument, FlowAlreadyExists, ResourceThrottled.
-        """
-        check_name("Name", name)
-        flow = await self._parsed(definition)
-        _check_mode(flow, settings)
-        if self._store.flow(tenant, name) is not None:
-            raise FlowAlreadyExists(flow=name)
-        if self._store.count_flows(tenant) >= limits.FLOWS:
-            raise ResourceThrottled(reason=f"An account has at most {limits.FLOWS} flows.")
-        self._store.add_flow(tenant, name, self._ids.uuid(), definition, settings, self._clock.now())
-        record = self.get(tenant, name)
-        self._definitions.keep(record.definition_id, flow)
-        return record
-
-    def get(self, tenant: Tenant, name: str) -> FlowRecord:
-        """Return a flow.
-
-        Raises: FlowNotExists.
-        """
-        record = self._store.flow(tenant, name)
-        if record is None:
-            raise FlowNotExists(flow=name)
-        return record
-
-    async def update(
-        self, tenant: Tenant, name: str, definition: str | None, changed: Callable[[FlowSettings], FlowSettings]
-    ) -> FlowRecord:
-        """Replace what is given; executions that run keep what they started with.
-
-        *changed* is given the present settings and returns the new ones.
-
-        Raises: FlowNotExists, InvalidArgument.
-        """
-        flow = await self._parsed(definition) if definition is not None else None
-        record = self.get(tenant, name)  # not before: it may go, or change, while a long definition is parsed
-        if flow is not None:
-            _check_mode(flow, record.settings)
-        text = definition if definition is not None else record.definition
-        now = Millis(max(self._clock.now(), record.modified_at))
-        self._store.change_flow(record, text, changed(record.settings), now)
-        record = self.get(tenant, name)
-        if flow is not None:
-            self._definitions.keep(record.definition_id, flow)
-        return record
-
-    def delete(self, tenant: Tenant, name: str) -> None:
-        """Delete a flow with everything it has; executions that run stop, unseen, after their current step.
-
-        Raises: FlowNotExists.
-        Source: DeleteFlow, Serverless Workflow API reference.
-        """
-        flow = self.get(tenant, name)
-        self._deleted(flow, self._store.delete_flow(flow))
-        self.sweep()
-
-    def page(self, tenant: Tenant, limit: int, marker: str, resource_group: str = "") -> Page[FlowRecord]:
-        """Return flows by name; the marker is the name of the next one."""
-        rows = self._store.flows(tenant, marker, limit + 1, resource_group)
-        return cut(rows, limit, lambda record: record.name)
-
-    async def _parsed(self, definition: str) -> Flow:
-        try:
-            flow = await self._definitions.parse(definition)
-        except DefinitionError as error:
-            raise InvalidArgument(reason=f"Definition: {error}") from error
-        for warning in flow.warnings:
-            _log.warning("flow definition: %s", warning)
-        return flow
-
-    # --- deleted flows -------------------------------------------------------------------------------------------
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing of deleted flows is left that can go now."""
-        return not self._sweeping
-
-    def sweep(self) -> None:
-        """Remove the rows of deleted flows, some in each of the next ticks."""
-        if not self._sweeping:
-            self._sweeping = True
-            asyncio.get_running_loop().call_soon(self._sweep_some)
-
-    def _sweep_some(self) -> None:
-        self._sweeping = False
-        if self._store.clear_deleted(_CLEARED_AT_ONCE):
-            self.sweep()
+    name = required(call, "Name")
+    definition = required(call, "Definition")
+    settings = parse_new_settings(call)
+    flow = render_flow(await service.flows.create(call.tenant, name, definition, settings))
+    del flow["ExternalStorageLocation"]
+    return flow
 
 
-def _check_mode(flow: Flow, settings: FlowSettings) -> None:
-    """Refuse an express flow with tasks that wait for callbacks or jobs.
+@operation("DescribeFlow")
+def describe_flow(service: Workflow, call: OperationRequest) -> Reply:
+    """Return a flow, or what it was when a version was published, without its storage location.
 
-    Raises: InvalidArgument.
+    Raises: WorkflowError: MissingRequiredParams, FlowNotExists, FlowVersionNotExists.
+    Source: DescribeFlow, Serverless Workflow API reference.
     """
-    if settings.is_express and (task := next(waiting_tasks(flow.steps), None)) is not None:
-        raise InvalidArgument(
-            reason=f"Definition: the pattern {task.pattern} of step {task.name!r} is not for express flows."
-        )
+    flow = render_flow(service.versions.flow_at(call.tenant, required(call, "Name"), optional(call, "FlowVersion")))
+    del flow["ExternalStorageLocation"]
+    return flow
+
+
+@operation("UpdateFlow")
+async def update_flow(service: Workflow, call: OperationRequest) -> Reply:
+    """Change what is given of a flow; returns it without its execution mode and resource group.
+
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists.
+    Source: UpdateFlow, Serverless Workflow API reference.
+    """
+    name = required(call, "Name")
+    parse_changed_settings(call, FlowSettings())  # values are judged before the flow is looked for
+    record = await service.flows.update(
+        call.tenant, name, call.parameters.get("Definition"), lambda present: parse_changed_settings(call, present)
+    )
+    flow = render_flow(record)
+    for member in ("ExecutionMode", "ResourceGroupId"):
+        del flow[member]
+    return flow
+
+
+@operation("DeleteFlow")
+def delete_flow(service: Workflow, call: OperationRequest) -> Reply:
+    """Delete a flow with all it has; returns nothing.
+
+    Raises: WorkflowError: MissingRequiredParams, FlowNotExists.
+    Source: DeleteFlow, Serverless Workflow API reference.
+    """
+    service.flows.delete(call.tenant, required(call, "Name"))
+    return {}
+
+
+@operation("ListFlows")
+def list_flows(service: Workflow, call: OperationRequest) -> Reply:
+    """Return flows by name, without their storage locations.
+
+    Raises: WorkflowError: InvalidArgument.
+    Source: ListFlows, Serverless Workflow API reference.
+    """
+    limit = whole(call, "Limit", limits.LIST_FLOWS)
+    page = service.flows.page(call.tenant, limit, optional(call, "NextToken"), optional(call, "ResourceGroupId"))
+    flows = [render_flow(flow) for flow in page.items]
+    for flow in flows:
+        del flow["ExternalStorageLocation"]
+    return render_page("Flows", flows, page.next_marker)
+
+
+@operation("DescribeRegions")
+def describe_regions(service: Workflow, call: OperationRequest) -> Reply:
+    """Return the region of the request, the only one here.
+
+    Source: DescribeRegions, Serverless Workflow API reference.
+    """
+    del service
+    region = call.region
+    entry = {"RegionId": region, "LocalName": region, "RegionEndpoint": f"{region}.fnf.aliyuncs.com"}
+    return {"Regions": {"Region": [entry]}}
+
+
+# --- versions -------------------------------------------------------------------------------------------------------
+
+
+@operation("PublishFlowVersion")
+def publish_flow_version(service: Workflow, call: OperationRequest) -> Reply:
+    """Keep a flow as it is now as its next version; returns the version.
+
+    Raises: WorkflowError: MissingRequiredParams, FlowNotExists.
+    Source: alibabacloud_fnf20190315.
+    """
+    flow = required(call, "FlowName")
+    version = service.versions.publish(call.tenant, flow, optional(call, "Description"))
+    return {"FlowName": flow, **render_version(version)}
+
+
+@operation("DeleteFlowVersion")
+def delete_flow_version(service: Workflow, call: OperationRequest) -> Reply:
+    """Delete a version that no alias leads to; returns nothing.
+
+    Raises: WorkflowError: MissingRequiredParams, FlowNotExists, FlowVersionNotExists, InvalidArgument.
+    Source: alibabacloud_fnf20190315.
+    """
+    service.versions.delete(call.tenant, required(call, "FlowName"), required(call, "FlowVersion"))
+    return {}
+
+
+@operation("ListFlowVersions")
+def list_flow_versions(service: Workflow, call: OperationRequest) -> Reply:
+    """Return the versions of a flow, newest first.
+
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists.
+    Source: alibabacloud_fnf20190315.
+    """
+    flow = required(call, "FlowName")
+    limit = whole(call, "Limit", limits.LIST_VERSIONS)
+    page = service.versions.page(call.tenant, flow, limit, optional(call, "NextToken"))
+    return render_page("FlowVersions", [render_version(version) for version in page.items], page.next_marker)
+
+
+# --- aliases --------------------------------------------------------------------------------------------------------
+
+
+@operation("CreateFlowAlias")
+def create_flow_alias(service: Workflow, call: OperationRequest) -> Reply:
+    """Create an alias for one or two versions; returns it.
+
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, FlowVersionNotExists,
+        FlowAliasAlreadyExists.
+    Source: alibabacloud_fnf20190315.
+    """
+    flow, name = _alias_names(call)
+    routes = parse_routes(required(call, "RoutingConfigurations"))
+    alias = service.versions.create_alias(call.tenant, flow, name, routes, optional(call, "Description"))
+    return {"FlowName": flow, **render_alias(alias)}
+
+
+@operation("UpdateFlowAlias")
+def update_flow_alias(service: Workflow, call: OperationRequest) -> Reply:
+    """Change what is given of an alias; returns it as ``Alias``.
+
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists, FlowAliasNotExists,
+        FlowVersionNotExists.
+    Source: alibabacloud_fnf20190315.
+    """
+    flow, name = _alias_names(call)
+    configurations = optional(call, "RoutingConfigurations")
+    routes = parse_routes(configurations) if configurations else None
+
+    def changed(present: AliasRecord) -> AliasRecord:
+        description = call.parameters.get("Description", present.description)
+        return replace(present, description=description, routes=routes or present.routes)
+
+    return {"Alias": render_alias(service.versions.update_alias(call.tenant, flow, name, changed))}
+
+
+@operation("DescribeFlowAlias")
+def describe_flow_alias(service: Workflow, call: OperationRequest) -> Reply:
+    """Return an alias as ``Alias``.
+
+    Raises: WorkflowError: MissingRequiredParams, FlowNotExists, FlowAliasNotExists.
+    Source: alibabacloud_fnf20190315.
+    """
+    return {"Alias": render_alias(service.versions.alias(call.tenant, *_alias_names(call)))}
+
+
+@operation("DeleteFlowAlias")
+def delete_flow_alias(service: Workflow, call: OperationRequest) -> Reply:
+    """Delete an alias; returns nothing.
+
+    Raises: WorkflowError: MissingRequiredParams, FlowNotExists, FlowAliasNotExists.
+    Source: alibabacloud_fnf20190315.
+    """
+    service.versions.delete_alias(call.tenant, *_alias_names(call))
+    return {}
+
+
+@operation("ListFlowAliases")
+def list_flow_aliases(service: Workflow, call: OperationRequest) -> Reply:
+    """Return the aliases of a flow by name; only here the weights are texts.
+
+    Raises: WorkflowError: MissingRequiredParams, InvalidArgument, FlowNotExists.
+    Source: alibabacloud_fnf20190315.
+    """
+    flow = required(call, "FlowName")
+    limit = whole(call, "Limit", limits.LIST_ALIASES)
+    page = service.versions.aliases(call.tenant, flow, limit, optional(call, "NextToken"))
+    aliases = [render_alias(alias) for alias in page.items]
+    for alias in aliases:
+        for route in alias["RoutingConfigurations"]:
+            route["Weight"] = str(route["Weight"])
+    return render_page("Aliases", aliases, page.next_marker)
+
+
+def _alias_names(call: OperationRequest) -> tuple[str, str]:
+    return required(call, "FlowName"), required(call, "Name")

@@ -35,9 +35,7 @@ class FlowStore:
 
     # --- flows ---------------------------------------------------------------------------------------------------
 
-    def add(
-        self, tenant: Tenant, name: str, uuid: str, definition: str, settings: FlowSettings, now: Millis
-    ) -> None:
+    def add(self, tenant: Tenant, name: str, uuid: str, definition: str, settings: FlowSettings, now: Millis) -> None:
         """Keep a new flow."""
         world_id = self._tenants.id_of(tenant)
         flow = self._database.write(

@@ -1,6 +1,6 @@
-"""Runs schedules when their time has come. One timer stands at the earliest run; a schedule is a row and no more.
+"""Runs schedules when they are due. One timer stands at the earliest run; a schedule is a row and no more.
 
-A run counts as missed when its instant passed while the emulator was down, or when the clock was set forward over it:
+A run counts as missed when its time passed while the emulator was down, or when the clock was set forward over it:
 it is not made up. When the clock is set back, next runs are counted anew, so that none stays away until the clock has
 caught up.
 
@@ -17,7 +17,7 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.schedules.model import DueSchedule, ScheduleId, Turn
-from emulator.services.workflow.store import ScheduleStore
+from emulator.services.workflow.schedules.store import ScheduleStore
 from emulator.storage.database import Database
 
 _log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class Firing:
             self._review(self._clock.now(), overdue_too=True)
 
     async def close(self) -> None:
-        """Run nothing any more."""
+        """Stop running schedules."""
         self._closed = True
         self._timers.cancel(_KEY)
         await self._tasks.close()
@@ -95,13 +95,13 @@ class Firing:
         schedule = parse_schedule(expression, STRICT)
         return Turn(now, now, schedule.next_after(now, since=now) if enabled else None)
 
-    def arm(self, instant: Millis | None) -> None:
-        """See to it that what is due at *instant* is looked for then."""
-        if instant is None or self._closed or self._reviewing:
+    def arm(self, at: Millis | None) -> None:
+        """Look for due schedules at that time, if not before."""
+        if at is None or self._closed or self._reviewing:
             return  # a review ends with looking for the earliest run
-        if self._armed_for is None or instant < self._armed_for:
-            self._armed_for = instant
-            self._timers.call_at(instant, _KEY, self._wake)
+        if self._armed_for is None or at < self._armed_for:
+            self._armed_for = at
+            self._timers.call_at(at, _KEY, self._wake)
 
     def _after(self, schedule: DueSchedule, now: Millis) -> tuple[ScheduleId, Turn]:
         since = min(schedule.since, now)  # later than now: the clock has been set back
@@ -173,14 +173,14 @@ class Firing:
             yield schedules
 
     def _transaction_lost(self) -> None:
-        """Look again: what the timer stood for, or what the store has, may be otherwise."""
+        """Look again: what the timer was set for, or what the store has, may have changed."""
         if not self._closed:
             self._armed_for = Millis(self._clock.now() + SECOND)
             self._timers.call_at(self._armed_for, _KEY, self._wake)
 
 
 def counts_wall_clock(expression: str) -> bool:
-    """Tell whether counting the runs of *expression* needs `Firing.warm_up`.
+    """Whether counting the runs of *expression* needs `Firing.warm_up`.
 
     Raises: CronError.
     """

@@ -17,6 +17,7 @@ from emulator.services.workflow.languages.fdl.nodes import WaitStep
 from emulator.services.workflow.limits import WAIT_S
 from emulator.wire.dates import iso_millis, parse_iso
 
+
 class Data(dict[str, Any]):
     """What mappings see: ``input``, ``local``, and ``context``, which is only made when a path asks for it.
 

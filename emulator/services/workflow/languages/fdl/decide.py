@@ -137,7 +137,7 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, 
         entered,
         Event(entry_id + 1, events.STEP_STARTED, sid, entry_id, name, f'{{"input":{text}}}', None, None),
         Event(entry_id + 2, events.STEP_SUCCEEDED, sid, entry_id + 1, name, done, None, (output, output_text)),
-        _exited(facts, entry_id + 3, entry_id + 2, strand, scope, step, output, None),
+        _exited(facts, entry_id + 3, entry_id + 2, strand, scope, step.name, output, None),
     )
 
 
@@ -212,7 +212,9 @@ def _after_joined(facts: Facts, state: ExecutionState, strand: Strand, scope: Sc
 
 
 def _after_succeeded(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
-    return (_exited(facts, state.last + 1, strand.last, strand, scope, entry.step, entry.output, _chosen_goto(entry)),)
+    return (
+        _exited(facts, state.last + 1, strand.last, strand, scope, entry.step.name, entry.output, _chosen_goto(entry)),
+    )
 
 
 def _after_scheduled(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
@@ -235,7 +237,7 @@ def _after_done(facts: Facts, state: ExecutionState, strand: Strand, scope: Scop
         output = apply_mappings(step.output_mappings, data)
     output_text = canonical(output)
     check_size(facts, entry.input_text, canonical(entry.local), output_text)
-    plain = _exited(facts, state.last + 1, strand.last, strand, scope, step, output, None)
+    plain = _exited(facts, state.last + 1, strand.last, strand, scope, step.name, output, None)
     detail = events.task_exited(entry.input_text, plain.value[1], output_text, step.resource_arn)
     return (plain._replace(detail=detail),)
 
@@ -266,7 +268,7 @@ def _caught(
         data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, local)
         output = apply_mappings(step.error_mappings, data)
         check_size(facts, entry.input_text, canonical(output))
-    plain = _exited(facts, state.last + 1, strand.last, strand, scope, step, output, policy.goto)
+    plain = _exited(facts, state.last + 1, strand.last, strand, scope, step.name, output, policy.goto)
     detail = events.task_exited_with_error(
         entry.input_text, plain.value[1], step.resource_arn, cause, error, entry.retries, policy.goto
     )
@@ -315,6 +317,7 @@ def _fault(facts: Facts, state: ExecutionState, strand: Strand, cause: str) -> E
 
 def _attempt_input(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, attempt: int) -> tuple[Any, str]:
     """Return the input of an attempt of a task and its text: the step's, but with the attempt's own ``$context``."""
+    assert isinstance(entry.step, Step)
     mappings = entry.step.input_mappings
     if mappings is None or not reads_context(mappings):
         return entry.input, entry.input_text
@@ -345,6 +348,7 @@ def _succeeded(
     Raises: TooMuchData, EvaluationError, ValueError.
     """
     step = entry.step
+    assert isinstance(step, Step)
     output = default
     if step.output_mappings is not None:
         data = Data(facts, state, step.name, entry.id, 0, entry.input, local)
@@ -355,7 +359,7 @@ def _succeeded(
     detail = f'{{"output":{output_text}}}'
     return (
         Event(first, events.STEP_SUCCEEDED, strand.id, strand.last, step.name, detail, None, (output, output_text)),
-        _exited(facts, first + 1, first, strand, scope, step, output, _chosen_goto(entry)),
+        _exited(facts, first + 1, first, strand, scope, step.name, output, _chosen_goto(entry)),
     )
 
 
@@ -365,7 +369,7 @@ def _exited(
     cause: int,
     strand: Strand,
     scope: Scope,
-    step: Step,
+    name: str,
     output: Any,
     goto: str | None,
 ) -> Event:
@@ -381,7 +385,7 @@ def _exited(
     else:
         local, text = scope.local, scope.local_text
     detail = f'{{"local":{text}}}' if goto is None else events.exited(text, goto)
-    return Event(event_id, events.STEP_EXITED, strand.id, cause, step.name, detail, None, (local, text, goto))
+    return Event(event_id, events.STEP_EXITED, strand.id, cause, name, detail, None, (local, text, goto))
 
 
 def _chosen_goto(entry: Entry) -> str | None:

@@ -276,5 +276,3 @@ def _falls_through(step: AnyStep) -> bool:
     if isinstance(step, ChoiceStep):
         return step.default is None or any(option.goto is None for option in step.outcomes)
     return True
-
-

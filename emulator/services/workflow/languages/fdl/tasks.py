@@ -3,8 +3,8 @@
 Region and account of an ARN may be empty or anything: there is one tenant here. Values of serviceParams that are given
 by a path are known only when the step runs; the engine checks them then.
 
-Source: service integration, error handling and limits, Serverless Workflow guide. Assumed: the form of FC 3's ARNs, that
-unknown parameters are refused, and what is marked.
+Source: service integration, error handling and limits, Serverless Workflow guide. Assumed: the form of FC 3's ARNs,
+that unknown parameters are refused, and what is marked.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What the engine reaches beyond its store: calls of tasks, executions started and stopped for them, ends told."""
+"""What the engine reaches beyond its store: calls of tasks, child executions, and what follows from an end."""
 
 import logging
 from typing import Any
@@ -10,28 +10,27 @@ from emulator.services.workflow.engine.language import CallService, Result, Subm
 from emulator.services.workflow.engine.run import Run
 from emulator.services.workflow.engine.tasks import TaskCaller, child_of, refused, target_of
 from emulator.services.workflow.errors import ExecutionAlreadyExists, WorkflowError
-from emulator.services.workflow.executions.operations import Executions
+from emulator.services.workflow.executions.codec import render_child
+from emulator.services.workflow.executions.executions import Executions
 from emulator.services.workflow.executions.reports import Reports
+from emulator.services.workflow.executions.retention import Retention
+from emulator.services.workflow.executions.store import ExecutionStore
 from emulator.services.workflow.executions.waiters import EndWaiters
-from emulator.services.workflow.flows.operations import Flows
 from emulator.services.workflow.model import EndedExecution, ExecutionId, Status
-from emulator.services.workflow.names import check_name
 from emulator.services.workflow.ports import FunctionInvoker, MessageSender, TaskGuard
-from emulator.services.workflow.store import FlowStore
-from emulator.wire.dates import iso_millis
 
 _log = logging.getLogger(__name__)
 
 
 class Effects:
-    """Implements `engine.driver.Surroundings` and `tasks.FlowStarter`.
+    """Implements `engine.driver.Outside` and `engine.tasks.FlowStarter`.
 
-    The driver and what stands on it need each other, so `connect` comes before anything is asked.
+    The driver and what stands on it need each other, so `connect` comes before the first call.
     """
 
     def __init__(
         self,
-        store: FlowStore,
+        store: ExecutionStore,
         waiters: EndWaiters,
         functions: FunctionInvoker | None,
         messages: MessageSender | None,
@@ -42,19 +41,19 @@ class Effects:
         self._caller = TaskCaller(functions, messages, self)
         self._guard = guard
 
-    def connect(self, engine: Driver, flows: Flows, executions: Executions, reports: Reports) -> None:
-        """Give what this stands between; called once, while the service is built."""
+    def connect(self, engine: Driver, executions: Executions, reports: Reports, retention: Retention) -> None:
+        """Set what this stands between; called once, while the service is built."""
         self._engine = engine
-        self._flows = flows
         self._executions = executions
         self._reports = reports
+        self._retention = retention
 
     def resume(self) -> None:
-        """Tell the ends that an earlier run of the emulator did not come to tell."""
+        """Report the ends that an earlier run of the emulator could not report."""
         for execution in self._store.pending_callbacks():
             self._call_back(execution)
 
-    # --- Surroundings --------------------------------------------------------------------------------------------
+    # --- Outside -------------------------------------------------------------------------------------------------
 
     async def perform(self, run: Run, call: CallService) -> Result:
         """Make the call of a task's attempt."""
@@ -78,7 +77,7 @@ class Effects:
         return result
 
     def _denied(self, run: Run, call: CallService) -> Result | None:
-        """Return the result of a call that the role of the flow has not the right to make."""
+        """Return the result of a call that the role of the flow may not make."""
         target = target_of(call)
         if target is None or self._guard is None:
             return None
@@ -90,18 +89,18 @@ class Effects:
         return refused(target, refusal) if refusal is not None else None
 
     def execution_ended(self, execution: ExecutionId) -> None:
-        """Tell those who wait for an execution, and the task it was started by."""
+        """Wake the waiters for an execution, and report to the task it was started by."""
         self._waiters.wake(execution)
         ended = self._store.ended(execution)
         if ended is not None:
-            _tell_end(ended)
+            _log_end(ended)
         if ended is not None and ended.callback_token:
             self._call_back(execution)
         if ended is not None and ended.deleted:
-            self._flows.sweep()
+            self._retention.sweep()
 
     def task_abandoned(self, run: Run, call: CallService) -> None:
-        """Stop the execution, or the asynchronous call, that a given-up sync task has started."""
+        """Stop the execution, or the asynchronous call, that an abandoned sync task has started."""
         key = run.key(call.entry, call.attempt)
         self._caller.abandon(run.tenant, call, key)
         child = child_of(call, key)
@@ -114,27 +113,22 @@ class Effects:
     # --- FlowStarter ---------------------------------------------------------------------------------------------
 
     def start_child(
-        self, tenant: Tenant, flow: str, execution: str, given: str, callback_token: str, *, own_name: bool
+        self, tenant: Tenant, flow: str, execution: str, text: str, callback_token: str, *, own_name: bool
     ) -> dict[str, Any]:
-        """Start an execution for a task and return the members of the reply, but for the definition: it may be long."""
-        if not own_name:
-            check_name("ExecutionName", execution)  # a name made here is a UUID, which may begin with a digit
+        """Start an execution for a task and return the members of the reply.
+
+        With *own_name* the name was made here: a UUID, which may begin with a digit.
+        """
         try:
-            record = self._executions.accept(tenant, flow, execution, given, callback_token)
+            record = self._executions.start(
+                tenant, flow, execution, text, callback_token=callback_token, check=not own_name
+            )
         except ExecutionAlreadyExists:
             if not own_name:
                 _log.warning("flow %s: a task starts execution %s, which has ended already", flow, execution)
                 raise
             record = self._executions.get(tenant, flow, execution)
-        return {
-            "FlowName": record.flow_name,
-            "Name": record.name,
-            "Input": record.input,
-            "Output": record.output,
-            "Status": record.status.value,
-            "StartedTime": iso_millis(record.started_at),
-            "StoppedTime": iso_millis(record.stopped_at) if record.stopped_at is not None else "",
-        }
+        return render_child(record)
 
     def _call_back(self, execution: ExecutionId) -> None:
         """Report the end of an execution to the token it was started with."""
@@ -148,13 +142,13 @@ class Effects:
             default = {Status.STOPPED: "FnF.ExecutionStopped", Status.TIMED_OUT: "FnF.Timeout"}
             result = Result(error=record.error or default.get(record.status, ""), cause=record.cause)
         try:
-            self._reports.accept(ended.tenant, ended.callback_token, result, told=execution)
+            self._reports.accept(ended.tenant, ended.callback_token, result, reported=execution)
         except WorkflowError as error:
-            _log.info("execution %s: its callback token is not told: %s", record.name, error)
-            self._engine.told(execution)
+            _log.info("execution %s: its end is not reported: %s", record.name, error)
+            self._engine.callback_done(execution)
 
 
-def _tell_end(ended: EndedExecution) -> None:
+def _log_end(ended: EndedExecution) -> None:
     record = ended.record
     _log.info(
         "execution %(execution)s of flow %(flow)s has ended: %(status)s",

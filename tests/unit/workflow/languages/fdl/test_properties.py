@@ -9,7 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.services.workflow.languages.document import DefinitionError, plain_value, read_document
+from emulator.services.workflow.engine.language import DefinitionError
+from emulator.services.workflow.languages.document import plain_value, read_document
 from emulator.services.workflow.languages.fdl.data import parse_timestamp
 from emulator.services.workflow.languages.fdl.nodes import Flow
 from emulator.services.workflow.languages.fdl.reader import parse_flow

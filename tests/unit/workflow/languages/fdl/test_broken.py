@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from emulator.services.workflow.languages.document import DefinitionError
+from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 HEAD = "version: v1\ntype: flow\n"

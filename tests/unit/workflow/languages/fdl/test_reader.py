@@ -4,27 +4,28 @@ import textwrap
 
 import pytest
 
+from emulator.services.workflow.engine.model import CatchPolicy, RetryPolicy
 from emulator.services.workflow.expression.conditions import Condition
 from emulator.services.workflow.expression.mappings import Mapping
 from emulator.services.workflow.expression.paths import STEP_ROOTS, Path
 from emulator.services.workflow.languages.fdl.nodes import (
-    ActionResource,
-    CatchPolicy,
     ChoiceStep,
     FailStep,
-    FlowResource,
     ForeachStep,
-    FunctionResource,
     ParallelStep,
     PassStep,
-    QueueResource,
-    RetryPolicy,
     SucceedStep,
     TaskStep,
-    TopicResource,
     WaitStep,
 )
 from emulator.services.workflow.languages.fdl.reader import parse_flow
+from emulator.services.workflow.ports import (
+    ActionResource,
+    FlowResource,
+    FunctionResource,
+    QueueResource,
+    TopicResource,
+)
 
 
 def a_flow(steps, head="version: v1\ntype: flow\n"):

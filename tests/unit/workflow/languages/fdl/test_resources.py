@@ -2,8 +2,8 @@
 
 import pytest
 
-from emulator.services.workflow.languages.fdl.nodes import FlowResource, FunctionResource, QueueResource, TopicResource
 from emulator.services.workflow.languages.fdl.tasks import parse_action, parse_arn
+from emulator.services.workflow.ports import FlowResource, FunctionResource, QueueResource, TopicResource
 
 
 @pytest.mark.parametrize(
