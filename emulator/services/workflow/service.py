@@ -12,9 +12,8 @@ from emulator.services.workflow.executions.reports import Reports
 from emulator.services.workflow.executions.retention import Retention
 from emulator.services.workflow.executions.store import ExecutionStore
 from emulator.services.workflow.executions.waiters import EndWaiters
-from emulator.services.workflow.flows.flows import Flows
+from emulator.services.workflow.flows.flows import Flows, Versions
 from emulator.services.workflow.flows.store import FlowStore
-from emulator.services.workflow.flows.versions import Versions
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import FlowRecord

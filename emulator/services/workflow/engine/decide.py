@@ -78,7 +78,7 @@ def decide(facts: Facts, state: ExecutionState) -> Events | Park | None:
         decided = facts.program.decide(facts, state, strand)
     except TooMuchData:
         decided = (data_limit_exceeded(facts, state),)
-    if isinstance(decided, Park):
+    if isinstance(decided, Park) or decided[-1].id < facts.bounds.events:
         return decided
     return bounded(facts, state, decided)
 
@@ -107,10 +107,10 @@ def react(facts: Facts, state: ExecutionState, arrival: Arrival) -> Events:
         return (final_event(state, events.EXECUTION_STOPPED, arrival.error, arrival.cause),)
     if isinstance(arrival, DeadlinePassed):
         return (final_event(state, events.EXECUTION_TIMED_OUT, TIMEOUT, arrival.cause),)
-    found = state.find(arrival.entry)
-    if found is None:
+    live = state.find(arrival.entry)
+    if live is None:
         return ()
-    strand, entry = found
+    strand, entry = live
     try:
         reaction = _at_step(facts, state, strand, entry, arrival)
     except TooMuchData:
@@ -336,7 +336,7 @@ def matches(errors: Sequence[str], error: str) -> bool:
 def retry_at(policies: Sequence[RetryPolicy], error: str, retries: int, failed_at: Millis) -> Millis | None:
     """Return the time of the next attempt, or None when no retry is left.
 
-    *retries* counts those the step entry has had. Only the first policy that matches is asked; the wait before retry
+    *retries* counts those the step entry has had. Only the first policy that matches counts; the wait before retry
     *k* is interval x multiplier^(k-1), at most the policy's maximum.
     """
     policy = next((policy for policy in policies if matches(policy.errors, error)), None)

@@ -1,7 +1,7 @@
 """Makes executions go: asks for decisions, appends the events, commits, then acts. The only place with effects.
 
 Executions that have something to do wait in a queue. The loop gives the driver a slice of a few milliseconds at a
-time; what all executions of a slice have changed is written in one transaction, and calls are made, and waiters told,
+time; what all executions of a slice have changed is written in one transaction, and calls are made, and waiters woken,
 only after its commit. A parked execution is rows in the store: no task, no timer of its own. One kernel timer stands
 at the earliest wake-up.
 """

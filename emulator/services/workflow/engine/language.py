@@ -37,7 +37,7 @@ TimerKind = Literal["wait", "retry", "timeout", "deadline"]
 
 
 class WakeAt(NamedTuple):
-    """Bring `TimerFired` at an instant; one timer per entry and kind, a later wish moves it."""
+    """Bring `TimerFired` at a time; one timer per entry and kind, a later wish moves it."""
 
     entry: int
     kind: TimerKind
@@ -64,7 +64,7 @@ class Park(NamedTuple):
 
 
 class TimerFired(NamedTuple):
-    """A timer's instant has come; ``now`` guards against one that was moved meanwhile."""
+    """A timer is due; ``now`` guards against one that was moved meanwhile."""
 
     entry: int
     kind: TimerKind
@@ -74,7 +74,7 @@ class TimerFired(NamedTuple):
 class Result(NamedTuple):
     """What a call or a report brought: the text of a JSON object, or an error with its cause.
 
-    ``refused`` tells that the service did not even begin.
+    ``refused``: the service did not even begin.
     """
 
     output: str = "{}"
@@ -100,7 +100,7 @@ class Submitted(NamedTuple):
 
 
 class Reported(NamedTuple):
-    """Somebody has reported the end of an attempt with its token."""
+    """The end of an attempt has been reported with its token."""
 
     entry: int
     attempt: int

@@ -210,7 +210,7 @@ class Fork:
 
 
 class Entry:
-    """A step that has been entered. ``id`` is the id of its StepEntered; ``at`` the instant of its latest event."""
+    """A step that has been entered. ``id`` is the id of its StepEntered; ``at`` the time of its latest event."""
 
     __slots__ = (
         "at", "cause", "error", "fork", "id", "input", "input_text", "local", "mark", "output", "output_text",

@@ -93,8 +93,8 @@ def _strand_in(definition: Definition, state: ExecutionState, fields: list[Any])
     strand_id, parent, index, last, parked, scopes = fields
     steps, known = (definition.steps, {}) if strand_id == ROOT else _branch(state, parent, index)
     strand: Strand | None = None
-    for position, given, local, entry in scopes:
-        scope = Scope(steps, known if given is None else given)
+    for position, value, local, entry in scopes:
+        scope = Scope(steps, known if value is None else value)
         scope.position = position
         scope.local = local
         scope.local_text = canonical(local)
@@ -125,8 +125,8 @@ def _branch(state: ExecutionState, parent: int, index: int) -> tuple[StepList, A
 def _entry_in(step: Step, fields: list[Any], scope: Scope) -> Entry:
     entry_id, phase, at, own, local, output, error, cause, mark, retries, scheduled_at, fork = fields
     derived = step.derived_input(scope)
-    given = own if derived is None else derived
-    entry = Entry(step, entry_id, Millis(at), given, canonical(given))
+    value = own if derived is None else derived
+    entry = Entry(step, entry_id, Millis(at), value, canonical(value))
     entry.phase = Phase(phase)
     entry.local = local
     entry.output = output
@@ -137,7 +137,7 @@ def _entry_in(step: Step, fields: list[Any], scope: Scope) -> Entry:
     entry.scheduled_at = Millis(scheduled_at)
     if fork:
         total, opened, running, results, freed = fork
-        entry.fork = step.fork(given, freed)
+        entry.fork = step.fork(value, freed)
         if entry.fork is None or entry.fork.total != total:
             raise LookupError("a snapshot has a fork that its step does not open")
         entry.fork.opened, entry.fork.running = opened, running

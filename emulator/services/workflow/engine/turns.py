@@ -68,9 +68,9 @@ class Turns:
         """Record what *arrival* causes by itself, and return it."""
         state = run.state
         if isinstance(arrival, Resumed):
-            found = state.find(arrival.entry)
-            if found is not None:
-                state.unpark(found[0])
+            live = state.find(arrival.entry)
+            if live is not None:
+                state.unpark(live[0])
             else:
                 part.calls[run.id, arrival.entry] = None
             return ()

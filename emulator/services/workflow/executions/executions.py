@@ -27,8 +27,7 @@ from emulator.services.workflow.errors import (
 )
 from emulator.services.workflow.executions.store import ExecutionStore
 from emulator.services.workflow.executions.waiters import EndWaiters
-from emulator.services.workflow.flows.flows import Flows
-from emulator.services.workflow.flows.versions import Versions
+from emulator.services.workflow.flows.flows import Flows, Versions
 from emulator.services.workflow.model import (
     ExecutionFilter,
     ExecutionId,
@@ -204,13 +203,14 @@ class Executions:
 
         Raises: ResourceThrottled.
         """
-        if self._open.get(tenant, limits.OPEN_EXECUTIONS) >= limits.OPEN_EXECUTIONS:
-            self._open[tenant] = self._store.open_by_tenant().get(tenant, 0)
-            if self._open[tenant] >= limits.OPEN_EXECUTIONS:
+        count = self._open.get(tenant, limits.OPEN_EXECUTIONS)
+        if count >= limits.OPEN_EXECUTIONS:
+            count = self._store.open_by_tenant().get(tenant, 0)
+            if count >= limits.OPEN_EXECUTIONS:
                 raise WorkflowError(
                     "ResourceThrottled", reason=f"At most {limits.OPEN_EXECUTIONS} executions run at a time."
                 )
-        self._open[tenant] += 1
+        self._open[tenant] = count + 1
 
 
 def checked_input(text: str) -> str:

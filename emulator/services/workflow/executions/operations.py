@@ -36,14 +36,14 @@ def start_execution(service: Workflow, call: OperationRequest) -> Reply:
         FlowAliasNotExists, ActionNotSupported, ExecutionAlreadyExists, ResourceThrottled.
     Source: StartExecution, Serverless Workflow API reference.
     """
-    given = call.parameters.get
+    parameters = call.parameters
     record = service.executions.start(
         call.tenant,
         required(call, "FlowName"),
-        given("ExecutionName") or None,
-        given("Input", ""),
-        callback_token=given("CallbackFnFTaskToken", ""),
-        qualifier=given("Qualifier", ""),
+        parameters.get("ExecutionName") or None,
+        parameters.get("Input", ""),
+        callback_token=parameters.get("CallbackFnFTaskToken", ""),
+        qualifier=parameters.get("Qualifier", ""),
     )
     return render_execution(record)
 

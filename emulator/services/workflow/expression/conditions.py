@@ -119,16 +119,16 @@ def _word(text: str, start: int) -> Token:
 
 def _unreadable(text: str, position: int) -> ExpressionError:
     start = position + len(text[position:]) - len(text[position:].lstrip())
-    found = text[start]
-    if found in '"`':
+    sign = text[start]
+    if sign in '"`':
         return ExpressionError("the string has no end", start)
-    if found == "'":
+    if sign == "'":
         return ExpressionError("strings stand in double quotes or backquotes", start)
-    if found in "=&|":
-        return ExpressionError(f"unknown operator {found!r}; there are ==, && and ||", start)
-    if found.isdecimal():
+    if sign in "=&|":
+        return ExpressionError(f"unknown operator {sign!r}; there are ==, && and ||", start)
+    if sign.isdecimal():
         return ExpressionError("a number is written like 1 or 12.5", start)
-    return ExpressionError(f"unexpected character {found!r}", start)
+    return ExpressionError(f"unexpected character {sign!r}", start)
 
 
 MAX_DEPTH: Final = 50
@@ -222,18 +222,18 @@ class _Parser:
         return token
 
     def _accept(self, sign: str) -> bool:
-        found = self._token.kind == "sign" and self._token.value == sign
-        if found:
-            self._advance()
-        return found
+        if self._token.kind != "sign" or self._token.value != sign:
+            return False
+        self._advance()
+        return True
 
     def _expect(self, sign: str) -> None:
         if not self._accept(sign):
             raise self._unexpected(repr(sign))
 
     def _unexpected(self, wanted: str) -> ExpressionError:
-        found = self._token.value if self._token.kind in {"sign", "end"} else "a value"
-        return ExpressionError(f"{wanted} expected, found {found}", self._token.position)
+        present = self._token.value if self._token.kind in {"sign", "end"} else "a value"
+        return ExpressionError(f"{wanted} expected, found {present}", self._token.position)
 
 
 @frozen

@@ -97,7 +97,7 @@ class Path:
 
     @property
     def collects(self) -> bool:
-        """Tell whether the path has a wildcard and so always yields an array."""
+        """Whether the path has a wildcard and so always yields an array."""
         return EVERY in self.segments
 
     def find(self, scope: AbcMapping[str, Any]) -> Any:

@@ -50,14 +50,14 @@ async def update_schedule(service: Workflow, call: OperationRequest) -> Reply:
     """
     flow, name = _names(call)
     enabled = flag(call, "Enable", default=True)  # judged before the schedule is looked for
-    given = call.parameters.get
+    parameters = call.parameters
 
     def changed(present: ScheduleSettings) -> ScheduleSettings:
         return ScheduleSettings(
-            expression=given("CronExpression", present.expression),
-            description=given("Description", present.description),
-            payload=given("Payload", present.payload),
-            enabled=enabled if given("Enable") else present.enabled,
+            expression=parameters.get("CronExpression", present.expression),
+            description=parameters.get("Description", present.description),
+            payload=parameters.get("Payload", present.payload),
+            enabled=enabled if parameters.get("Enable") else present.enabled,
         )
 
     return render_schedule(await service.schedules.update(call.tenant, flow, name, changed))

@@ -27,9 +27,9 @@ class Data(dict[str, Any]):
     __slots__ = ("_entry", "_facts", "_retries", "_state", "_step")
 
     def __init__(
-        self, facts: Facts, state: ExecutionState, step: str, entry: int, retries: int, given: Any, local: Any
+        self, facts: Facts, state: ExecutionState, step: str, entry: int, retries: int, step_input: Any, local: Any
     ) -> None:
-        self["input"] = given
+        self["input"] = step_input
         self["local"] = local
         self._facts = facts
         self._state = state
@@ -71,7 +71,7 @@ _RFC_3339 = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]
 
 
 def parse_timestamp(text: str) -> Millis:
-    """Return the instant of an RFC 3339 text such as ``2024-05-01T08:00:00.5+08:00``.
+    """Return the time of an RFC 3339 text such as ``2024-05-01T08:00:00.5+08:00``.
 
     Raises: ValueError.
     """
@@ -80,30 +80,30 @@ def parse_timestamp(text: str) -> Millis:
     return parse_iso(text)
 
 
-def wake_instant(step: WaitStep, given: dict[str, Any], started: Millis) -> Millis:
+def wakes_at(step: WaitStep, step_input: dict[str, Any], started: Millis) -> Millis:
     """Return when a wait that started at *started* with input *given* ends.
 
     Raises: EvaluationError for a value that is no whole number of seconds or no date, or lies over two days ahead.
     """
     if step.duration is not None:
-        return Millis(started + _seconds(step.duration, given) * SECOND)
-    instant = _instant(step, given)
-    if instant - started > WAIT_S * SECOND:
+        return Millis(started + _seconds(step.duration, step_input) * SECOND)
+    at = _time(step, step_input)
+    if at - started > WAIT_S * SECOND:
         raise EvaluationError(f"a wait may last {WAIT_S} seconds at most")
-    return instant
+    return at
 
 
-def member(step: WaitStep, given: dict[str, Any]) -> str:
+def member(step: WaitStep, step_input: dict[str, Any]) -> str:
     """Return the member of StepStarted's detail that tells what is waited for."""
     if step.duration is not None:
-        return f'"duration":{_seconds(step.duration, given)}'
+        return f'"duration":{_seconds(step.duration, step_input)}'
     if isinstance(step.timestamp, Path):
-        return f'"timestamp":{quote(str(step.timestamp.find_in(given)))}'
+        return f'"timestamp":{quote(str(step.timestamp.find_in(step_input)))}'
     return f'"timestamp":{quote(step.timestamp_text)}'
 
 
-def _seconds(duration: int | Path, given: dict[str, Any]) -> int:
-    value = duration.find_in(given) if isinstance(duration, Path) else duration
+def _seconds(duration: int | Path, step_input: dict[str, Any]) -> int:
+    value = duration.find_in(step_input) if isinstance(duration, Path) else duration
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= WAIT_S:
@@ -111,10 +111,10 @@ def _seconds(duration: int | Path, given: dict[str, Any]) -> int:
     return value
 
 
-def _instant(step: WaitStep, given: dict[str, Any]) -> Millis:
+def _time(step: WaitStep, step_input: dict[str, Any]) -> Millis:
     if isinstance(step.timestamp, int):
         return step.timestamp
-    value = step.timestamp.find_in(given) if step.timestamp is not None else None
+    value = step.timestamp.find_in(step_input) if step.timestamp is not None else None
     if not isinstance(value, str):
         raise EvaluationError("the timestamp must be the text of a date and time")
     try:

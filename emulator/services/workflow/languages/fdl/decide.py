@@ -29,7 +29,7 @@ from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, S
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.expression.mappings import apply as apply_mappings
 from emulator.services.workflow.expression.paths import EvaluationError
-from emulator.services.workflow.languages.fdl.data import Data, member, reads_context, wake_instant
+from emulator.services.workflow.languages.fdl.data import Data, member, reads_context, wakes_at
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
     FailStep,
@@ -67,7 +67,7 @@ class FlowProgram(Flow, Program):
         step = entry.step
         try:
             if fired.kind == "wait" and isinstance(step, WaitStep) and entry.phase is Phase.STARTED:
-                if wake_instant(step, entry.input, entry.at) > fired.now:
+                if wakes_at(step, entry.input, entry.at) > fired.now:
                     return ()
                 return _succeeded(facts, state, strand, strand.scopes[-1], entry, {}, {})
             if fired.kind == "retry" and isinstance(step, TaskStep) and entry.phase is Phase.TROUBLED:
@@ -113,14 +113,12 @@ def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) ->
         detail = f'{{"input":{text},"local":{scope.local_text}}}'
     entered = Event(entry_id, events.STEP_ENTERED, strand.id, strand.last, step.name, detail, None, (value, text))
     if type(step) is PassStep or type(step) is SucceedStep:
-        return _at_once(facts, state, strand, scope, entered)
+        return _at_once(facts, state, strand, scope, step, entered)
     return (entered,)
 
 
-def _at_once(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entered: Event) -> Events:
+def _at_once(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, step: Step, entered: Event) -> Events:
     """Return all four events of a step that does nothing but map: the common case, worth a way of its own."""
-    step = scope.steps.steps[scope.position]
-    assert isinstance(step, Step)
     entry_id = entered.id
     value, text = entered.value
     if step.output_mappings is None:
@@ -156,7 +154,7 @@ def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, scope: S
     if isinstance(step, ChoiceStep):
         mark = _choose(step, entry.input)
     elif isinstance(step, WaitStep):
-        wake_instant(step, entry.input, state.at)
+        wakes_at(step, entry.input, state.at)
         extra = "," + member(step, entry.input)
     elif isinstance(step, ForeachStep) and not isinstance(step.collection.find_in(entry.input), list):
         raise EvaluationError(f"the collection {step.collection} of the input is not an array")
@@ -164,9 +162,9 @@ def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, scope: S
     return (Event(state.last + 1, events.STEP_STARTED, strand.id, strand.last, step.name, detail, mark, None),)
 
 
-def _choose(step: ChoiceStep, given: dict[str, Any]) -> int | None:
+def _choose(step: ChoiceStep, value: dict[str, Any]) -> int | None:
     for index, option in enumerate(step.options):
-        if option.condition is None or option.condition.holds(given):
+        if option.condition is None or option.condition.holds(value):
             return index
     return len(step.options) if step.default is not None else None
 
@@ -174,9 +172,9 @@ def _choose(step: ChoiceStep, given: dict[str, Any]) -> int | None:
 def _after_started(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events | Park:
     step = entry.step
     if isinstance(step, WaitStep):
-        instant = wake_instant(step, entry.input, entry.at)
-        if instant > entry.at:
-            return Park((WakeAt(entry.id, "wait", instant),))
+        due = wakes_at(step, entry.input, entry.at)
+        if due > entry.at:
+            return Park((WakeAt(entry.id, "wait", due),))
     if entry.fork is not None:
         if entry.fork.total:
             return _open_strands(facts, state, strand, entry)
@@ -245,11 +243,11 @@ def _after_done(facts: Facts, state: ExecutionState, strand: Strand, scope: Scop
 def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events | Park:
     step = entry.step
     assert isinstance(step, TaskStep)
-    instant = retry_at(step.retry, entry.error, entry.retries, entry.at)
-    if instant is None:
+    due = retry_at(step.retry, entry.error, entry.retries, entry.at)
+    if due is None:
         return (_caught(facts, state, strand, scope, entry) or failed(state, strand, entry, entry.error, entry.cause),)
-    if instant > entry.at:
-        return Park((WakeAt(entry.id, "retry", instant),))
+    if due > entry.at:
+        return Park((WakeAt(entry.id, "retry", due),))
     return _next_attempt(facts, state, strand, entry)
 
 

@@ -149,17 +149,17 @@ def parse_arn(text: str) -> Resource:
     """
     scheme, product, _region, _account, resource = (*text.split(":", 4), "", "", "", "")[:5]
     if scheme == "acs" and product == "fc":
-        if found := _FUNCTION_OF_SERVICE.match(resource):
-            return FunctionResource(service=found[1], qualifier=found[2], function=found[3])
-        if found := _FUNCTION.match(resource):
-            return FunctionResource(service=None, qualifier=found[2], function=found[1])
+        if match := _FUNCTION_OF_SERVICE.match(resource):
+            return FunctionResource(service=match[1], qualifier=match[2], function=match[3])
+        if match := _FUNCTION.match(resource):
+            return FunctionResource(service=None, qualifier=match[2], function=match[1])
     elif scheme == "acs" and product == "mns":
-        if found := _QUEUE.match(resource):
-            return QueueResource(found[1])
-        if found := _TOPIC.match(resource):
-            return TopicResource(found[1])
-    elif scheme == "acs" and product == "fnf" and (found := _FLOW.match(resource)):
-        return FlowResource(found[1])
+        if match := _QUEUE.match(resource):
+            return QueueResource(match[1])
+        if match := _TOPIC.match(resource):
+            return TopicResource(match[1])
+    elif scheme == "acs" and product == "fnf" and (match := _FLOW.match(resource)):
+        return FlowResource(match[1])
     raise ValueError(f"unknown form of resource; there are {_FORMS}")
 
 
@@ -168,10 +168,10 @@ def parse_action(text: str) -> ActionResource:
 
     Raises: ValueError with a text for the client when it has another form.
     """
-    found = _ACTION.match(text)
-    if not found:
+    match = _ACTION.match(text)
+    if not match:
         raise ValueError("an action is written {serviceName}:{apiName}")
-    return ActionResource(found[1], found[2])
+    return ActionResource(match[1], match[2])
 
 
 # --- serviceParams ----------------------------------------------------------------------------------------------------
