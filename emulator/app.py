@@ -10,7 +10,7 @@ Two emulators can live in one process; nothing here or below keeps state outside
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from emulator.auth.authenticator import Authenticator
 from emulator.auth.keys import AccessKey, Keyring, NonceMemory
 from emulator.auth.permissions.conditions import Facts
 from emulator.config import Config
-from emulator.gateway.admin import AdminFront
+from emulator.gateway.admin import OWN, AdminFront
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
 from emulator.gateway.metrics import Traffic, process_figures
@@ -113,7 +113,8 @@ class Emulator:
         self._closing.callback(timers.close)
 
         keyring = Keyring(_own_key(self.keys))
-        fronts: dict[str, Front] = {"admin": AdminFront(self, self.keys.admin_token, self._ids)}
+        admin = AdminFront(self.keys.admin_token, self._ids, [(self, OWN)], is_local=self.config.is_local)
+        fronts: dict[str, Front] = {"admin": admin}
         loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         policy = HostPolicy(self.config.allowed_hosts, wide=not self.config.is_local)
         authority = CertificateAuthority(
@@ -133,6 +134,7 @@ class Emulator:
         keyring.add(services.temporary_keys)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
+        admin.add(services.admin())
         loaded.set_result(None)
         self._tend_file(database, work, timers)
         renew()
@@ -247,7 +249,7 @@ class Emulator:
             ),
         }
 
-    # --- what it tells (gateway.admin.Controls) --------------------------------------------------------------------
+    # --- gateway.admin.RunningEmulator -------------------------------------------------------------------------------
 
     @property
     def http_url(self) -> str:
@@ -296,11 +298,6 @@ class Emulator:
         """Return the addresses of the proxy: for calls to the emulator alone, and for calls to any public host."""
         return {"served": self._proxy_url(SERVED_ONLY), "forwarding": self._proxy_url(FORWARDING)}
 
-    @property
-    def shows_metrics(self) -> bool:
-        """Whether anybody who reaches this emulator may read its figures: only while that is nobody from outside."""
-        return self.config.is_local
-
     def metrics(self) -> bytes:
         """Return the emulator's figures in the exposition format of Prometheus."""
         return render(self._figures())
@@ -327,59 +324,6 @@ class Emulator:
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""
         self.stopped.set()
-
-    def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
-        """Yield the last *lines* of a function's log, then new ones while following.
-
-        Raises: FunctionNotFound.
-        """
-        return self.services.logs(function, lines, follow=follow)
-
-    def code_download(self, token: str) -> bytes | None:
-        """Return the zip a GetFunctionCode answer pointed to, or None."""
-        return self.services.code_download(token)
-
-    async def signing_certificate(self) -> bytes:
-        """Return the certificate that pushes of topics are verified with, as PEM."""
-        return await self.services.signing_certificate()
-
-    async def purge_queue(self, queue: str) -> int:
-        """Delete every message a queue holds and return how many there were.
-
-        Raises: QueueNotExist.
-        """
-        return await self.services.purge_queue(queue)
-
-    def deliveries(self, topic: str, subscription: str, limit: int) -> list[dict[str, Any]]:
-        """Return what became of the messages for a subscription, in JSON's terms.
-
-        Raises: TopicNotExist, SubscriptionNotExist.
-        """
-        return self.services.deliveries(topic, subscription, limit)
-
-    def outbox(self, limit: int) -> list[dict[str, Any]]:
-        """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
-        return self.services.outbox(limit)
-
-    def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
-        """Call a function with a debugger in it and yield what happens, in JSON's terms.
-
-        Raises: FcError.
-        """
-        return self.services.debug(function, event, wait=wait, port=port)
-
-    def triggers(self) -> list[dict[str, Any]]:
-        """Return the triggers of all functions, in JSON's terms."""
-        return self.services.triggers()
-
-    async def fire_trigger(
-        self, function: str, trigger: str, payload: str | None, event: bytes | None
-    ) -> dict[str, Any]:
-        """Call a trigger's function now and return the result in JSON's terms.
-
-        Raises: FcError.
-        """
-        return await self.services.fire_trigger(function, trigger, payload, event)
 
 
 class _LateAuthorizer:

@@ -4,8 +4,7 @@ Every port of a service is filled here and nowhere else.
 """
 
 import logging
-from binascii import b2a_base64
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,9 @@ from emulator.adapters.roles import AssumableRoles, RoleKeys
 from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
 from emulator.config import Config
-from emulator.declared.mns import DeclaredMessaging
+from emulator.deploy.localyun_yaml import Declarations
 from emulator.deploy.records import Deployments, DeploymentsFront
+from emulator.gateway.admin import Part
 from emulator.gateway.hosts import FunctionNames
 from emulator.gateway.journal import Journal
 from emulator.gateway.other_products import LocationFront, UnknownVersionFront, unavailable_fronts
@@ -29,27 +29,26 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
-from emulator.oss.opening import LazyStorage
+from emulator.oss.service import LazyStorage
 from emulator.redirect import node_hook, python_hook
 from emulator.redirect.environment import with_hooks
+from emulator.services.fc import admin as fc_admin
 from emulator.services.fc.figures import fc_figures
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.logbook import LogBook
 from emulator.services.fc.model import display_name
-from emulator.services.fc.runtime.instance import FunctionImage
+from emulator.services.fc.runtime.model import FunctionImage
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
-from emulator.services.mns.api import MnsFront
-from emulator.services.mns.figures import mns_figures
-from emulator.services.mns.open_api import MnsOpenFront
-from emulator.services.mns.reports import delivery_object, outbox_object
+from emulator.services.mns import admin as mns_admin
+from emulator.services.mns.front import MnsFront
+from emulator.services.mns.management.front import ManagementFront
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topic_service import TopicService
-from emulator.services.ram.api import RamFront
 from emulator.services.ram.authorizer import Authorizer
+from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
-from emulator.services.sts.api import StsFront
+from emulator.services.sts.front import StsFront
 from emulator.services.sts.service import TemporaryKeys
 from emulator.services.workflow.admin import workflow_figures
 from emulator.services.workflow.front import WorkflowFront
@@ -89,7 +88,7 @@ class Composition:
         self._clock = clock
         self._tenant = tenant
         self._ids = ids
-        self._declared = DeclaredMessaging(config, tenant)
+        self._declared = Declarations(config, tenant)
         self._deployments = Deployments(database, tenant, clock)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource
@@ -111,14 +110,12 @@ class Composition:
             add_hooks=lambda variables: with_hooks(variables, environment, node_hook()),
         )
         self._pool = InstancePool(clock, ids, settings, on_log)
-        self._queues = MessageService(database, clock, ids, timers)
         self._signer = PushSigner(authority.parent / "notifications", clock=clock)
-        self._topics = TopicService(
+        self._messages = MessageService(
             database,
             clock,
             ids,
             timers,
-            queues=self._queues,
             signer=self._signer,
             endpoint=lambda: address,
             functions=TopicCalls(lambda: self._functions),
@@ -150,8 +147,8 @@ class Composition:
             guard=FunctionRights(rights) if config.enforce_ram else None,
             objects=CodeObjects(self._objects, clock, ids),
             host_names=names,
-            topics=TriggerSubscriptions(self._topics),
-            queue_destinations=(results := ResultMessages(self._queues, self._topics)),
+            topics=TriggerSubscriptions(self._messages),
+            queue_destinations=(results := ResultMessages(self._messages)),
             topic_destinations=results,
         )
         self._workflow = Workflow(
@@ -160,20 +157,18 @@ class Composition:
             ids=ids,
             timers=timers,
             functions=FunctionCalls(self._functions),
-            messages=FlowMessages(self._queues, self._topics, clock, ids),
+            messages=FlowMessages(self._messages, clock, ids),
             kept_days=config.keep_executions,
             guard=FlowRights(rights) if config.enforce_ram else None,
         )
 
     async def start(self) -> None:
         """Load the functions folder; go on with what an earlier run left unfinished."""
-        self._queues.start()
-        self._closing.callback(self._queues.close)
         self._closing.push_async_callback(self._signer.close)
-        self._closing.push_async_callback(self._topics.close)
+        self._closing.push_async_callback(self._messages.aclose)
         self._closing.push_async_callback(self._objects.close)
-        self._topics.start()
-        self._declared.apply(self._queues, self._topics)
+        self._messages.start()
+        self._declared.apply(self._messages)
         await self._pool.start()
         self._closing.push_async_callback(self._pool.close)
         self._closing.push_async_callback(self._functions.close)
@@ -183,7 +178,7 @@ class Composition:
 
     def end_polls(self) -> None:
         """Answer every parked long poll; the server is about to stop."""
-        self._queues.end_polls()
+        self._messages.end_polls()
         self._workflow.end_polls()
 
     async def close(self) -> None:
@@ -194,9 +189,8 @@ class Composition:
         """Forget everything the services know; functions of the folder stay."""
         self._deployments.clear()
         self._workflow.reset()  # first: its executions call the others
-        await self._topics.reset()
-        self._queues.reset()
-        self._declared.apply(self._queues, self._topics)
+        self._messages.reset()
+        self._declared.apply(self._messages)
         self._access.reset()
         await self._objects.reset()
         await self._functions.reset()  # last: triggers of the folder subscribe to declared topics
@@ -209,14 +203,18 @@ class Composition:
             "fc": FcFront(self._functions, ids),
             "fnf": WorkflowFront(self._workflow, ids),
             "location": LocationFront(ids),
-            "mns": MnsFront(self._queues, ids, self._topics),
-            "mns-open": MnsOpenFront(self._queues, self._topics, ids),
+            "mns": MnsFront(self._messages, ids),
+            "mns-open": ManagementFront(self._messages, ids),
             "oss": OssFront(ids, self._objects),
             "ram": RamFront(self._access, ids),
             "sts": StsFront(self._temporary, ids, AssumableRoles(self.authorizer, enforced=self._config.enforce_ram)),
             "rpc": UnknownVersionFront(ids),
             **unavailable_fronts(ids),
         }
+
+    def admin(self) -> list[Part]:
+        """Return the services that have admin operations, each with the module that declares them."""
+        return [(self._functions, fc_admin), (self._messages, mns_admin)]
 
     def status(self) -> dict[str, Any]:
         """Return the functions' names and how many resources there are."""
@@ -230,72 +228,6 @@ class Composition:
 
     def figures(self) -> Iterator[Family]:
         """Yield the services' figures for those who watch."""
-        yield from mns_figures(self._queues, self._topics, self._clock.now())
+        yield from mns_admin.metrics(self._messages, self._clock.now())
         yield from fc_figures(self._functions, self._pool)
         yield from workflow_figures(self._workflow)
-
-    def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
-        """Yield the last *lines* of a function's log, then new ones while following.
-
-        Raises: FunctionNotFound.
-        """
-        return self._functions.logs(function, lines, follow=follow)
-
-    def code_download(self, token: str) -> bytes | None:
-        """Return the zip a GetFunctionCode answer pointed to, or None."""
-        return self._functions.code_download(token)
-
-    async def signing_certificate(self) -> bytes:
-        """Return the certificate that pushes of topics are verified with, as PEM.
-
-        Raises: SigningFailed.
-        """
-        return await self._topics.certificate()
-
-    async def purge_queue(self, queue: str) -> int:
-        """Delete every message a queue of the installation's account and region holds; return how many there were.
-
-        Raises: QueueNotExist.
-        """
-        return await self._queues.purge(self._tenant, queue)
-
-    def deliveries(self, topic: str, subscription: str, limit: int) -> list[dict[str, Any]]:
-        """Return the deliveries of a subscription in JSON's terms, pending ones first.
-
-        Raises: TopicNotExist, SubscriptionNotExist.
-        """
-        return [
-            delivery_object(each) for each in self._topics.list_deliveries(self._tenant, topic, subscription, limit)
-        ]
-
-    def outbox(self, limit: int) -> list[dict[str, Any]]:
-        """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
-        return [outbox_object(each) for each in self._topics.outbox(self._tenant, limit)]
-
-    def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
-        """Call ``service.qualifier/function`` with a debugger in it; `Debugging.steps`.
-
-        Raises: FcError.
-        """
-        return self._functions.debug(function, event, wait=wait, port=port)
-
-    def triggers(self) -> list[dict[str, Any]]:
-        """Return the triggers of all functions, in JSON's terms."""
-        return self._functions.sources.rows(self._tenant)
-
-    async def fire_trigger(
-        self, function: str, trigger: str, payload: str | None, event: bytes | None
-    ) -> dict[str, Any]:
-        """Call a trigger's function now and return the result in JSON's terms; *function* is ``service/function``.
-
-        Raises: FcError.
-        """
-        service, _, name = function.rpartition("/")
-        fired = await self._functions.sources.fire(self._tenant, service, name, trigger, payload=payload, event=event)
-        return {
-            "requestId": fired.request_id,
-            "status": fired.status,
-            "error": fired.error_type or None,
-            "body": b2a_base64(fired.body, newline=False).decode("ascii"),
-            "log": fired.log.decode("utf-8", "replace"),
-        }

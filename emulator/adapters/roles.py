@@ -3,7 +3,7 @@
 from emulator.auth.permissions.conditions import Facts
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, Principal
-from emulator.services.fc.runtime.instance import Credentials
+from emulator.services.fc.runtime.model import Credentials
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.sts.limits import DURATION_S
 from emulator.services.sts.service import TemporaryKeys

@@ -1,21 +1,21 @@
-"""``start -d``: the same server as a process of its own, given up only once it answers or has said why it cannot."""
+"""``start -d``: the same server as a process of its own, left running once it answers or has said why it cannot."""
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any, BinaryIO
 
 import emulator
 from emulator.cli import endpoint
-from emulator.cli.child import postponed
-from emulator.cli.client import Client
+from emulator.cli.client import Client, connect, until
 from emulator.cli.failures import CommandFailed, NoEmulator
 from emulator.cli.output import progress, say
-from emulator.cli.session import connect
-from emulator.cli.start_errors import state_unusable
-from emulator.cli.waiting import until
-from emulator.cli.welcome import lines
+from emulator.cli.startup import lines, state_unusable
 from emulator.config import OPTIONS, Settings
 
 START_TIMEOUT_S = 30.0
@@ -57,7 +57,7 @@ def launch(settings: Settings) -> Client:
             process = _spawn(settings, log)
         progress(f"starting an emulator, its log is {path}")
         answered = until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S)
-    except BaseException:  # Ctrl-C: nobody would know of the process, which is in a session of its own
+    except BaseException:  # Ctrl-C: the user would not know of the process, which is in a session of its own
         if process is not None:
             process.terminate()
             process.wait()
@@ -69,7 +69,7 @@ def launch(settings: Settings) -> Client:
         failed = CommandFailed(_last_words(path, begin) or f"the emulator ended at once; see {path}")
         failed.exit_code = process.returncode if process.returncode > 0 else 1
         raise failed
-    process.returncode = 0  # it goes on without us: nobody waits for it, and that is no mistake
+    process.returncode = 0  # it goes on without us, so it is right that its end is not waited for
     return connect(settings, environ={})  # the one just started, wherever LOCALYUN_ENDPOINT points
 
 
@@ -116,3 +116,25 @@ def _last_words(path: Path, begin: int) -> str:
         written = log.read(LONGEST_WORDS).decode("utf-8", "replace").splitlines()
     own = [line.removeprefix("localyun: ") for line in written if line.startswith("localyun: ")]
     return os.linesep.join(own or written[-5:])
+
+
+@contextmanager
+def postponed() -> Iterator[None]:
+    """Let signals that are meant to end this process take effect only when the block is over; main thread only."""
+    came: list[int] = []
+    with handling(("SIGINT", "SIGTERM", "SIGHUP"), lambda number, frame: came.append(number)):
+        yield
+    for number in came:
+        signal.raise_signal(number)
+
+
+@contextmanager
+def handling(names: Sequence[str], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Handle those of the signals that this system has, for the length of the block."""
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = [(number, signal.signal(number, handler)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, usual in before:
+            signal.signal(number, usual)

@@ -1,14 +1,22 @@
-"""Calls to a running emulator, signed like any SDK's: the admin API and the services."""
+"""Calls to a running emulator, signed like any SDK's: the admin API and the services.
+
+`connect` is what every client command starts from; `until` and `pause` wait for the emulator to get somewhere.
+"""
 
 import json
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse
+from threading import Event
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from emulator import keyfile
 from emulator.auth import fc, mns, rpc
+from emulator.cli import endpoint
 from emulator.cli.endpoint import Endpoint
 from emulator.cli.failures import CallRefused, CommandFailed, NoEmulator, WrongUsage
+from emulator.config import Settings
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.ids import RandomIds
@@ -21,6 +29,9 @@ FNF_VERSION = "2019-03-15"
 
 CALL_TIMEOUT_S = 90.0
 """Longer than the longest wait a service offers (60 s)."""
+
+POLL_INTERVAL_S = 0.02
+"""How often `until` looks."""
 
 
 class Reply:
@@ -151,6 +162,19 @@ class Client:
         """
         return self.rpc(FNF_VERSION, action, parameters, timeout_s)
 
+    def workflow_pages(self, action: str, member: str, /, **parameters: str) -> Iterator[dict[str, Any]]:
+        """Yield every item of a list operation of Serverless Workflow; *member* holds the items of a page.
+
+        Raises: NoEmulator, CallRefused.
+        """
+        more: dict[str, str] = {}
+        while True:
+            page = self.workflow(action, **parameters, **more)
+            yield from page.get(member) or []
+            if not page.get("NextToken"):
+                return
+            more = {"NextToken": str(page["NextToken"])}
+
     def rpc(
         self, version: str, action: str, parameters: Mapping[str, str], timeout_s: float = CALL_TIMEOUT_S
     ) -> dict[str, Any]:
@@ -254,3 +278,43 @@ def _refusal(reply: Reply) -> CallRefused:
     code = content.get("Code") or content.get("ErrorCode") or ""
     message = content.get("Message") or content.get("ErrorMessage") or reply.body.decode("utf-8", "replace")[:200]
     return CallRefused(reply.status, str(code), str(message))
+
+
+def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Client:
+    """Return a client for the emulator these settings and *environ* lead to; it may turn out that none answers.
+
+    Raises: WrongUsage, CommandFailed.
+    """
+    config = settings.config
+    try:
+        keys = keyfile.load(config)
+    except keyfile.KeyFileDamaged as error:
+        raise CommandFailed(str(error)) from error
+    except OSError as error:
+        raise CommandFailed(f"the keys in {config.state} cannot be read: {error.strerror}") from error
+    if keys is None and config.access_key_id and config.access_key_secret and config.account_id:
+        # An emulator elsewhere, known from the environment alone: enough to sign, not enough for the admin API.
+        keys = keyfile.InstallationKeys(
+            access_key_id=config.access_key_id,
+            access_key_secret=config.access_key_secret,
+            account_id=config.account_id,
+            region=config.region or "cn-hangzhou",
+            admin_token="",
+        )
+    return Client(endpoint.find(config, environ), keys, config.state)
+
+
+def pause(seconds: float) -> None:
+    """Do nothing for *seconds*."""
+    Event().wait(seconds)
+
+
+def until(reached: Callable[[], bool], timeout_s: float) -> bool:
+    """Ask *reached* again and again; return whether it said yes within *timeout_s*."""
+    clock = SystemClock()
+    deadline = clock.monotonic() + timeout_s
+    while not reached():
+        if clock.monotonic() >= deadline:
+            return False
+        pause(POLL_INTERVAL_S)
+    return True

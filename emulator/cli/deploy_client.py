@@ -17,12 +17,12 @@ _JSON = {"Content-Type": "application/json"}
 
 
 class DeployClient:
-    """Calls services through *client* (`emulator.deploy.provider.Cloud`) and keeps records."""
+    """Calls services through *client* (`emulator.deploy.provider.ApiClient`) and keeps records."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    # --- emulator.deploy.provider.Cloud -----------------------------------------------------------------------------
+    # --- emulator.deploy.provider.ApiClient ---------------------------------------------------------------------------
 
     def functions(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Reply:
         """Call an operation of Function Compute.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,7 +17,7 @@ VARIABLE = "LOCALYUN_ENDPOINT"
 
 @frozen
 class Endpoint:
-    """An address to call. ``source`` tells a person where it is from; ``pid`` is known for a local emulator only."""
+    """An address to call. ``source`` says where it is from; ``pid`` is known for a local emulator only."""
 
     http: str
     https: str | None = None
@@ -25,7 +26,7 @@ class Endpoint:
 
 
 def find(config: Config, environ: Mapping[str, str]) -> Endpoint:
-    """Return the address to call: ``LOCALYUN_ENDPOINT``, else what the state folder tells, else the configured port.
+    """Return the address to call: ``LOCALYUN_ENDPOINT``, else that of the state folder, else the configured port.
 
     Raises: WrongUsage when the variable holds no http:// address.
     """
@@ -56,7 +57,7 @@ def read(state: Path) -> Endpoint | None:
 
 
 def write(state: Path, http: str, https: str | None) -> None:
-    """Tell later commands where this process serves.
+    """Record for later commands where this process serves.
 
     Raises: OSError.
     """
@@ -77,3 +78,12 @@ def _address(config: Config) -> str:
     if first in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
         return "127.0.0.1"
     return f"[{first}]" if ":" in first else first
+
+
+def is_taken(port: int) -> bool:
+    """Whether some program listens on *port* of the loopback address; port 0 never is."""
+    if port == 0:
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0

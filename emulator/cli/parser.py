@@ -36,7 +36,7 @@ def build(command: str = "") -> ArgumentParser:
     parser = ArgumentParser(
         prog="localyun", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=RawDescriptionHelpFormatter
     )
-    parser.add_argument("--version", action="store_const", dest="run", const="about:version", help="print the version")
+    parser.add_argument("--version", action="store_const", dest="run", const="info:version", help="print the version")
     parser.set_defaults(run=None, help_of=parser)
     # With a name for the usage line argparse need not format one, for which it would load shutil and more.
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog=parser.prog)
@@ -84,16 +84,16 @@ def _add_start(commands: "_Commands[ArgumentParser]") -> None:
 def _add_server_commands(commands: "_Commands[ArgumentParser]") -> None:
     _command(commands, "stop", "server:stop", "stop the emulator", prints_data=False)
     _command(commands, "status", "server:status", "tell what is running and what it serves")
-    env = _command(commands, "env", "about:env", "print the variables that point programs at the emulator")
+    env = _command(commands, "env", "info:env", "print the variables that point programs at the emulator")
     env.add_argument(
         "--shell",
         choices=("sh", "fish", "powershell", "dotenv"),
         help="whose syntax to print (default: fish if that is your shell, else sh)",
     )
-    _command(commands, "config", "about:config", "print every setting and where its value comes from")
+    _command(commands, "config", "info:config", "print every setting and where its value comes from")
     reset = _command(commands, "reset", "server:reset", "delete everything but functions of the folder and the keys")
     reset.add_argument("-y", "--yes", action="store_true", help="do not ask")
-    _command(commands, "version", "about:version", "print the version")
+    _command(commands, "version", "info:version", "print the version")
 
 
 def _add_function_commands(commands: "_Commands[ArgumentParser]") -> None:
@@ -151,14 +151,14 @@ def _add_flow(commands: "_Commands[ArgumentParser]") -> None:
     history.add_argument("execution", metavar="EXECUTION", nargs="?", help="default: the one started last")
     history.add_argument("--events", action="store_true", help="print each event instead of the tree of steps")
     history.add_argument("--full", action="store_true", help="do not cut long lines")
-    graph = _command(actions, "graph", "drawing:graph", "draw a flow, or one of its executions", prints_data=False)
+    graph = _command(actions, "graph", "graph:run", "draw a flow, or one of its executions", prints_data=False)
     graph.add_argument("flow", metavar="FLOW")
     graph.add_argument(
         "--execution", nargs="?", const="", metavar="EXECUTION", help="show how its steps went (default: the last one)"
     )
     graph.add_argument("--format", choices=("svg", "mermaid"), default="svg", help="what to write (default: svg)")
     graph.add_argument("--output", metavar="FILE", help="default: FLOW.svg or FLOW.mmd; - for standard output")
-    check = _command(actions, "check", "definitions:check", "check a definition without a server")
+    check = _command(actions, "check", "flow_check:run", "check a definition without a server")
     check.add_argument("file", metavar="FILE", help="definition in YAML, - for standard input")
     listing = _command(actions, "list", "flow:show_list", "list flows, or the executions of one flow")
     listing.add_argument("flow", metavar="FLOW", nargs="?")
@@ -173,9 +173,9 @@ def _add_flow(commands: "_Commands[ArgumentParser]") -> None:
     create.add_argument("--update", action="store_true", help="update the flow when it exists")
     delete = _command(actions, "delete", "flow:delete", "delete a flow", prints_data=False)
     delete.add_argument("flow", metavar="FLOW")
-    schedules = _command(actions, "schedules", "flow_schedules:show_list", "list the schedules of a flow")
+    schedules = _command(actions, "schedules", "flow:schedules", "list the schedules of a flow")
     schedules.add_argument("flow", metavar="FLOW")
-    fire = _command(actions, "fire", "flow_schedules:fire", "run a schedule of a flow now")
+    fire = _command(actions, "fire", "flow:fire", "run a schedule of a flow now")
     fire.add_argument("flow", metavar="FLOW")
     fire.add_argument("schedule", metavar="SCHEDULE")
     stop = _command(actions, "stop", "flow:stop", "stop an execution")

@@ -1,6 +1,9 @@
-"""Which tutorials there are, and what each needs."""
+"""Which tutorials there are, what each needs, and where the examples are: in the wheel, or in the source tree."""
 
-from emulator.cli.failures import WrongUsage
+from pathlib import Path
+
+import emulator
+from emulator.cli.failures import CommandFailed, WrongUsage
 from emulator.kernel.frozen import frozen
 
 
@@ -120,3 +123,24 @@ def named(name: str) -> Tutorial:
         if name in {tutorial.name, tutorial.short_name}:
             return tutorial
     raise WrongUsage(f"there is no tutorial {name!r}; there are: {', '.join(each.name for each in TUTORIALS)}")
+
+
+@frozen
+class Samples:
+    """The folders ``functions`` and ``sample-apps``."""
+
+    functions: Path
+    apps: Path
+
+
+def locate() -> Samples:
+    """Return the folders of the examples.
+
+    Raises: CommandFailed when they were left out of the installation.
+    """
+    package = Path(emulator.__file__).parent
+    for root in (package / "_samples", package.parent):
+        found = Samples(functions=root / "functions", apps=root / "sample-apps")
+        if found.functions.is_dir() and found.apps.is_dir():
+            return found
+    raise CommandFailed(f"the example applications are missing from the installation in {package}")

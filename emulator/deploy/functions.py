@@ -1,4 +1,4 @@
-"""The functions of a template: ``Ref``, ``Fn::Join``, ``Fn::If`` and their like, evaluated without calling anybody.
+"""Template functions: ``Ref``, ``Fn::Join``, ``Fn::If`` and their like, evaluated without calling the emulator.
 
 An attribute of a resource that only exists once the resource does is a token (`emulator.deploy.model`). Texts may be
 joined around tokens; functions that would have to look inside one are a problem.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from emulator.deploy.model import Tenant, has_token
+from emulator.deploy.model import Target, has_token
 from emulator.deploy.shapes import Part, suggestion
 from emulator.deploy.value_functions import AROUND_TOKENS, NOTHING, VALUE_FUNCTIONS, Misuse, written
 
@@ -25,23 +25,23 @@ class Scope:
     being what ``Ref`` gives. It grows while resources are read in the order of their references.
     """
 
-    def __init__(self, tenant: Tenant, parameters: Mapping[str, Any], mappings: Any, conditions: Part) -> None:
-        self.tenant = tenant
+    def __init__(self, target: Target, parameters: Mapping[str, Any], mappings: Any, conditions: Part) -> None:
+        self.target = target
         self.parameters = parameters
         self.attributes: dict[str, Mapping[str, Any]] = {}
         self._mappings = mappings if isinstance(mappings, dict) else {}
         self._conditions = conditions
         self._deciding: list[str] = []
-        self._given = ""
+        self._preferred = ""
 
     @contextmanager
     def giving(self, attribute: str) -> Iterator[None]:
         """Let ``Ref`` give another attribute of the resources that have it."""
-        before, self._given = self._given, attribute
+        before, self._preferred = self._preferred, attribute
         try:
             yield
         finally:
-            self._given = before
+            self._preferred = before
 
     # --- evaluation ----------------------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ class Scope:
         return value
 
     def holds(self, part: Part) -> bool:
-        """Tell whether a condition does: a name, or a function that gives true or false."""
+        """Whether a condition does: a name, or a function that gives true or false."""
         if isinstance(part.value, str) and part.value.lower() not in {"true", "false"}:
             return self._named(part, part.value)
         if isinstance(part.value, dict) and list(part.value) == ["Condition"]:
@@ -95,13 +95,13 @@ class Scope:
         if eager is None:
             part.problem(f"the function {name} is not known{suggestion(name, [*_LAZY, *VALUE_FUNCTIONS])}")
             return None
-        if (given := self.value(part)) is NOTHING:
+        if (argument := self.value(part)) is NOTHING:
             return NOTHING
-        if name not in AROUND_TOKENS and has_token(given):
+        if name not in AROUND_TOKENS and has_token(argument):
             part.problem(f"{name} needs values that are known before anything is made")
             return None
         try:
-            return eager(given)
+            return eager(argument)
         except (ValueError, TypeError, LookupError) as error:
             part.problem(f"{name}: {error}" if isinstance(error, Misuse) else f"{name} cannot be applied to this")
             return None
@@ -115,7 +115,7 @@ class Scope:
         if name.startswith("ALIYUN::"):
             return self._pseudo(part, name)
         if name in self.attributes:
-            return self.attribute(part, name, self._given if self._given in self.attributes[name] else "")
+            return self.attribute(part, name, self._preferred if self._preferred in self.attributes[name] else "")
         part.problem(f"there is no parameter or resource {name}{suggestion(name, self._names())}")
         return None
 
@@ -135,13 +135,13 @@ class Scope:
         return [*self.parameters, *self.attributes]
 
     def _pseudo(self, part: Part, name: str) -> Any:
-        tenant = self.tenant
+        target = self.target
         known = {
-            "ALIYUN::Region": tenant.region,
-            "ALIYUN::AccountId": tenant.account,
-            "ALIYUN::TenantId": tenant.account,
-            "ALIYUN::StackName": tenant.name,
-            "ALIYUN::StackId": tenant.name,
+            "ALIYUN::Region": target.region,
+            "ALIYUN::AccountId": target.account,
+            "ALIYUN::TenantId": target.account,
+            "ALIYUN::StackName": target.name,
+            "ALIYUN::StackId": target.name,
             "ALIYUN::NoValue": NOTHING,
         }
         if name not in known:
@@ -216,7 +216,7 @@ def _find_in_map(scope: Scope, part: Part) -> Any:
 
 
 def _all_hold(scope: Scope, part: Part) -> bool:
-    return min(map(scope.holds, part.items()), default=True)  # not all(): every problem is to be told
+    return min(map(scope.holds, part.items()), default=True)  # not all(): every problem is reported
 
 
 def _one_holds(scope: Scope, part: Part) -> bool:
@@ -240,7 +240,7 @@ _LAZY: Mapping[str, Callable[[Scope, Part], Any]] = {
     "Fn::And": _all_hold,
     "Fn::Or": _one_holds,
     "Fn::Not": _not,
-    "Fn::GetAZs": lambda scope, part: [f"{scope.tenant.region}-f"],
+    "Fn::GetAZs": lambda scope, part: [f"{scope.target.region}-f"],
 }
 
 

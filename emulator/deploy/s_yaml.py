@@ -8,12 +8,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from emulator.deploy import s_components as devs_functions
-from emulator.deploy import s_components as devs_services
+from emulator.deploy import s_components
 from emulator.deploy.build import Build
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
-from emulator.deploy.model import Blueprint, Tenant
+from emulator.deploy.model import Blueprint, Target
 from emulator.deploy.shapes import Part, suggestion
 
 _VARIABLE = re.compile(r"\$\{([^${}]*)\}")
@@ -77,8 +76,8 @@ class Variables:
                     part.problem(f"the environment variable {argument.strip()} is not set")
                 return found
             case "config":
-                tenant = self._scope.tenant
-                known = {"accountid": tenant.account, "region": tenant.region}
+                target = self._scope.target
+                known = {"accountid": target.account, "region": target.region}
                 if argument.lower() not in known:
                     part.problem(f"config('{argument}') is not known here; AccountID is")
                 return known.get(argument.lower())
@@ -138,7 +137,7 @@ Component = Callable[[Build, Part, Part], None]
 """Adds what a module stands for: the module, and its properties with their variables replaced."""
 
 
-def read_project(root: Part, tenant: Tenant, files: Files, environ: Mapping[str, str]) -> Blueprint:
+def read_project(root: Part, target: Target, files: Files, environ: Mapping[str, str]) -> Blueprint:
     """Return what an ``s.yaml`` says.
 
     Raises: FileProblems.
@@ -152,7 +151,7 @@ def read_project(root: Part, tenant: Tenant, files: Files, environ: Mapping[str,
         section.problem("there are no resources")
     _note_actions(root)
     root.findings.check()
-    scope = Scope(tenant, {}, {}, root.member("conditions").with_value({}))
+    scope = Scope(target, {}, {}, root.member("conditions").with_value({}))
     build = Build(scope=scope, files=files, findings=root.findings)
     variables = Variables(root, modules, scope, environ)
     for part in _in_order(modules):
@@ -215,13 +214,13 @@ def component_of(name: str) -> str:
 
 
 COMPONENTS: Mapping[str, Component] = {
-    "fc": devs_functions.fc,
-    "fc3": devs_functions.fc3,
-    "fc3-domain": devs_functions.fc3_domain,
-    "fc3-layer": devs_functions.fc3_layer,
-    "fnf": devs_services.flow,
-    "cloudflow": devs_services.flow,
-    "mns": devs_services.messages,
-    "mns-queue": devs_services.queue,
-    "mns-topic": devs_services.topic,
+    "fc": s_components.fc,
+    "fc3": s_components.fc3,
+    "fc3-domain": s_components.fc3_domain,
+    "fc3-layer": s_components.fc3_layer,
+    "fnf": s_components.flow,
+    "cloudflow": s_components.flow,
+    "mns": s_components.messages,
+    "mns-queue": s_components.queue,
+    "mns-topic": s_components.topic,
 }

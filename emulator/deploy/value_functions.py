@@ -18,7 +18,7 @@ _LARGEST_TEXT = 1024 * 1024
 
 
 class Misuse(ValueError):
-    """Arguments that make no sense, told in the function's own words."""
+    """Arguments that make no sense, described in the function's own words."""
 
 
 def written(value: Any) -> str:
@@ -30,22 +30,22 @@ def written(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _join(given: Any) -> str:
-    delimiter, items = given
+def _join(argument: Any) -> str:
+    delimiter, items = argument
     if not isinstance(delimiter, str) or not isinstance(items, list):
         raise Misuse("takes a text and a list")
     return delimiter.join(map(written, items))
 
 
-def _split(given: Any) -> list[str]:
-    delimiter, text = given
+def _split(argument: Any) -> list[str]:
+    delimiter, text = argument
     if not isinstance(delimiter, str) or not isinstance(text, str) or not delimiter:
         raise Misuse("takes two texts, the first of which is not empty")
     return text.split(delimiter)
 
 
-def _select(given: Any) -> Any:
-    index, items, *default = given
+def _select(argument: Any) -> Any:
+    index, items, *default = argument
     if isinstance(items, str):
         items = items.split(",")
     if isinstance(items, dict):
@@ -62,8 +62,8 @@ def _select(given: Any) -> Any:
     return default[0]
 
 
-def _replace(given: Any) -> str:
-    changes, text = given
+def _replace(argument: Any) -> str:
+    changes, text = argument
     if not isinstance(changes, dict) or not isinstance(text, str):
         raise Misuse("takes a map and a text")
     for old, new in changes.items():
@@ -74,32 +74,32 @@ def _replace(given: Any) -> str:
     return text
 
 
-def _equals(given: Any) -> bool:
-    first, second = given
+def _equals(argument: Any) -> bool:
+    first, second = argument
     return first is second or written(first) == written(second)
 
 
-def _encode(given: Any) -> str:
-    return b64encode(written(given).encode()).decode()
+def _encode(argument: Any) -> str:
+    return b64encode(written(argument).encode()).decode()
 
 
-def _decode(given: Any) -> str:
-    return b64decode(str(given), validate=True).decode()
+def _decode(argument: Any) -> str:
+    return b64decode(str(argument), validate=True).decode()
 
 
-def _merged(given: Any) -> list[Any]:
-    return [item for items in given for item in items]
+def _merged(argument: Any) -> list[Any]:
+    return [item for items in argument for item in items]
 
 
-def _add(given: Any) -> Any:
-    first, *others = given
+def _add(argument: Any) -> Any:
+    first, *others = argument
     if isinstance(first, dict):
-        return {key: item for each in given for key, item in each.items()}
-    return _merged(given) if isinstance(first, list) else first + sum(others)
+        return {key: item for each in argument for key, item in each.items()}
+    return _merged(argument) if isinstance(first, list) else first + sum(others)
 
 
-def _contains(given: Any) -> bool:
-    items, item = given
+def _contains(argument: Any) -> bool:
+    items, item = argument
     return item in items
 
 

@@ -1,24 +1,29 @@
-"""The way of every request, as one list; errors are caught, answers committed and the access line written here."""
+"""The way of every request, as one list; errors are caught, answers committed and the access line written here.
+
+A stage does one thing to a call: it answers, raises, or lets the call go on. The first two find out which front a call
+is for; the others have it.
+"""
 
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
 
-from emulator.auth.authenticator import Authenticator
-from emulator.gateway import stages
-from emulator.gateway.errors import BodyTooLarge, GatewayError
-from emulator.gateway.hosts import HostPolicy
+from emulator.auth.authenticator import Authenticator, scheme_of
+from emulator.auth.permissions.conditions import Facts, facts_of
+from emulator.gateway.errors import BodyTooLarge, ForbiddenHost, ForbiddenOrigin, GatewayError, NoSuchService, Unguarded
+from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopback
 from emulator.gateway.metrics import Traffic
-from emulator.gateway.router import HEALTH
+from emulator.gateway.router import HEALTH, choose
 from emulator.http.message import Request, Respond, Response
 from emulator.kernel.clock import Clock
-from emulator.kernel.errors import ServiceError
-from emulator.kernel.identity import AccountId, Region
+from emulator.kernel.errors import AuthFailure, ServiceError
+from emulator.kernel.identity import AccountId, Demand, Principal, Region
 from emulator.kernel.ids import Ids
+from emulator.kernel.tracing import begin
 from emulator.storage.database import CommitFailed, Database
-from emulator.wire.request import Answer, Front, OperationRequest, WebFront
+from emulator.wire.request import Answer, Front, GuardedFront, OperationRequest, WebFront
 
 _log = logging.getLogger(__name__)
 _access = logging.getLogger("emulator.access")
@@ -36,6 +41,111 @@ _REASON_CODES = {
     500: "InternalError", 501: "NotImplemented", 502: "BadGateway", 503: "ServiceUnavailable",
     505: "HttpVersionNotSupported",
 }  # fmt: skip
+
+Stage = Callable[[Front, OperationRequest], Answer | None]
+Choice = Callable[[OperationRequest], Front]
+
+
+def refuse_strangers(
+    policy: HostPolicy, open_to_web: Callable[[OperationRequest], bool]
+) -> Callable[[OperationRequest], None]:
+    """Make the check that refuses foreign Host names and requests of web pages, on every path.
+
+    The one exemption is what *open_to_web* lets through, which is asked for a web page's request only.
+    """
+
+    def check(call: OperationRequest) -> None:
+        call.host = host_of(call.http)
+        if not policy.allows(call.host):
+            raise ForbiddenHost(host=call.host)
+        if (trace := browser_trace(call.http)) is not None and not open_to_web(call):
+            raise ForbiddenOrigin(header=trace)
+
+    return check
+
+
+def choose_front(fronts: Mapping[str, Front], policy: HostPolicy, region: Region) -> Choice:
+    """Make the function that finds the front of a call, and fills in what routing finds out on the way.
+
+    The region is the one the host name tells. A loopback address tells none: then it is this installation's region,
+    whatever region the client was configured with, so that clients of different services meet in one tenant.
+    """
+
+    def find(call: OperationRequest) -> Front:
+        host = call.host
+        call.scheme = scheme_of(call.http)
+        route = choose(call, loopback=is_loopback(host), owner=policy.front_of(host))
+        front = fronts.get(route.front)
+        if front is None:
+            raise NoSuchService(method=call.http.method, path=call.http.path)
+        call.region = Region(route.host.region) if route.host.region else region
+        call.host_account = AccountId(route.host.account) if route.host.account else None
+        return front
+
+    return find
+
+
+def name_request(front: Front, call: OperationRequest) -> None:
+    """Give the call its request id, in the form of its dialect."""
+    call.request_id = front.new_request_id(call)
+    begin(call.request_id)
+
+
+def limit_body(front: Front, call: OperationRequest) -> None:
+    """Refuse a body over the front's limit; the head alone did not always tell which front it is."""
+    if len(call.http.body) > front.max_body:
+        raise front.too_large(front.max_body)
+
+
+def authenticate(authenticator: Authenticator, own_account: AccountId) -> Stage:
+    """Make the stage that finds out who calls; unsigned requests pass only where the front allows it."""
+
+    def stage(front: Front, call: OperationRequest) -> None:
+        if front.allows_anonymous(call):
+            account = call.host_account or own_account
+            call.principal = Principal(account, "", f"acs:ram::{account}:anonymous")
+            return
+        try:
+            call.principal = authenticator.authenticate(
+                call.http, call.now, host_account=call.host_account, scheme=call.scheme
+            )
+        except AuthFailure as failure:
+            raise front.auth_error(failure, call) from failure
+
+    return stage
+
+
+class Authorizer(Protocol):
+    """Knows what callers may do."""
+
+    def allows(self, principal: Principal, demand: Demand, facts: Facts) -> bool:
+        """Whether a caller may do what *demand* says; *facts* is what conditions can be about."""
+        ...
+
+
+def authorize(authorizer: Authorizer) -> Stage:
+    """Make the stage that refuses callers without the rights the request needs; it comes after authentication.
+
+    Who needed no signature needs no right either, and the account itself has all of them.
+    """
+
+    def stage(front: Front, call: OperationRequest) -> None:
+        principal = call.principal
+        if principal is None or not principal.access_key_id or principal.arn.endswith(":root"):
+            return
+        if not isinstance(front, GuardedFront):
+            raise Unguarded(service=front.name)
+        facts = facts_of(call)
+        for demand in front.demands(call):
+            if not authorizer.allows(principal, demand, facts):
+                raise front.denied(demand, call)
+
+    return stage
+
+
+def dispatch(front: Front, call: OperationRequest) -> Answer:
+    """Let the front run the operation."""
+    return front.handle(call)
 
 
 class Pipeline:
@@ -57,7 +167,7 @@ class Pipeline:
         ids: Ids,
         account: AccountId,
         region: Region,
-        authorizer: stages.Authorizer | None = None,
+        authorizer: Authorizer | None = None,
         traffic: Traffic | None = None,
     ) -> None:
         self._traffic = traffic or Traffic()
@@ -65,15 +175,15 @@ class Pipeline:
         self._clock = clock
         self._ids = ids
         self._loaded = loaded
-        self._guard = stages.refuse_strangers(policy, self._open_to_web)
-        self._choose = stages.choose_front(fronts, policy, region)
-        self._stages: tuple[stages.Stage, ...] = (
+        self._guard = refuse_strangers(policy, self._open_to_web)
+        self._choose = choose_front(fronts, policy, region)
+        self._stages: tuple[Stage, ...] = (
             # before these: foreign Host names and web pages are refused, and the front is chosen
-            stages.name_request,  # from here on every answer carries a request id
-            stages.limit_body,  # before anything is computed over the body
-            stages.authenticate(authenticator, account),  # who calls, in whose account
-            *([stages.authorize(authorizer)] if authorizer is not None else []),  # with --enforce-ram: may they
-            stages.dispatch,  # the operation itself
+            name_request,  # from here on every answer carries a request id
+            limit_body,  # before anything is computed over the body
+            authenticate(authenticator, account),  # who calls, in whose account
+            *([authorize(authorizer)] if authorizer is not None else []),  # with --enforce-ram: may they
+            dispatch,  # the operation itself
         )
 
     # --- Application ---------------------------------------------------------------------------------------------
@@ -104,7 +214,7 @@ class Pipeline:
         try:
             self._guard(call)
             front = self._choose(call)
-            stages.name_request(front, call)
+            name_request(front, call)
             error = front.too_large(limit)
         except ServiceError:
             error = BodyTooLarge(limit=limit)

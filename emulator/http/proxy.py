@@ -25,7 +25,7 @@ from typing import Final
 
 from emulator.http.addresses import permitted_addresses
 from emulator.http.client_errors import AddressRefused, ConnectFailed
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import HttpLimits
 from emulator.http.message import Request
 from emulator.http.reader import Malformed, RequestReader
 from emulator.kernel.frozen import frozen

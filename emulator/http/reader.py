@@ -11,7 +11,7 @@ from typing import Final
 
 import httptools
 
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import HttpLimits
 from emulator.http.message import Headers, Pairs, Request
 
 _END: Final = b"\r\n\r\n"

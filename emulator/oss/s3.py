@@ -2,7 +2,7 @@
 
 This module imports moto, which takes half a second and forty megabytes: `emulator.oss.storage` imports it in a thread
 when the first call comes. moto keeps everything in memory and forgets it with the process, so here it holds the model
-and neither bytes nor the truth about them: content stays in files (`contents`), and every change is a row (`journal`)
+and neither bytes nor the truth about them: content stays in files (`contents`), and every change is a row (`store`)
 before it is made here. A start with earlier state builds the model anew from the rows.
 
 moto's registry of all bucket names belongs to the process; an emulator's buckets are its own, so they are taken out.
@@ -193,7 +193,7 @@ class S3Model:
         return self._owners[name].get_bucket(name)
 
     def load(self, objects: Iterable[tuple[str, StoredObject]]) -> None:
-        """Take in (bucket, object) from the journal."""
+        """Take in (bucket, object) from the store."""
         for bucket, stored in objects:
             self.put(bucket, stored)
 

@@ -10,24 +10,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from emulator.kernel.clock import Millis
-from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.oss import limits
 from emulator.oss.contents import Contents
-from emulator.oss.errors import (
-    AccessDenied,
-    BucketAlreadyExists,
-    BucketNotEmpty,
-    ExtraMissing,
-    NoSuchBucket,
-    TooManyBuckets,
-    WrongEndpoint,
-)
-from emulator.oss.journal import Journal
-from emulator.oss.model import Bucket, StoredObject, check_bucket_name
-from emulator.oss.ports import Change, Watcher
+from emulator.oss.errors import OssError
+from emulator.oss.model import Bucket, Caller, Change, StoredObject, Watcher, check_bucket_name
+from emulator.oss.store import ObjectStore
 from emulator.storage.database import Database
 
 if TYPE_CHECKING:
@@ -39,21 +28,6 @@ _SLICE = 500
 """Objects read from the rows in one go of the loop when the model is built."""
 
 
-@frozen
-class Caller:
-    """Who calls, and about what: every operation's first argument.
-
-    ``region`` is the one the host name tells, empty for a loopback address: that reaches every bucket of the account.
-    """
-
-    account: AccountId
-    region: str
-    principal: str
-    request_id: str
-    source_ip: str
-    now: Millis
-
-
 class ObjectStorage:
     """Buckets and what the operations on objects and uploads share. One object per emulator, on the loop's thread.
 
@@ -63,7 +37,7 @@ class ObjectStorage:
     def __init__(
         self, database: Database, contents: Contents, ids: Ids, watcher: Watcher | None = None, *, home: Region
     ) -> None:
-        self.journal = Journal(database)
+        self.rows = ObjectStore(database)
         self.contents = contents
         self.ids = ids
         self._database = database
@@ -96,7 +70,7 @@ class ObjectStorage:
 
     async def reset(self) -> None:
         """Forget every bucket and object."""
-        self.journal.clear()
+        self.rows.clear()
         self._forget()
         await self._database.committed()
         await self.contents.keep_only(())
@@ -143,13 +117,13 @@ class ObjectStorage:
         bucket = model.bucket(name)
         if bucket is None:
             if len(model.buckets(caller.account)) >= limits.BUCKETS:
-                raise TooManyBuckets(limit=limits.BUCKETS)
+                raise OssError("TooManyBuckets", limit=limits.BUCKETS)
             bucket = Bucket(
                 name=name, account=caller.account, region=place, created_at=caller.now, acl=acl or "private",
                 storage_class=storage_class,
             )  # fmt: skip
         elif bucket.account != caller.account or (place != bucket.region and (region or caller.region)):
-            raise BucketAlreadyExists(bucket=name)
+            raise OssError("BucketAlreadyExists", bucket=name)
         elif acl:
             bucket = replace(bucket, acl=acl)
         return await self._put_bucket(model, bucket)
@@ -170,11 +144,11 @@ class ObjectStorage:
         model = await self.model()
         bucket = model.bucket(name)
         if bucket is None:
-            raise NoSuchBucket(bucket=name)
+            raise OssError("NoSuchBucket", bucket=name)
         if bucket.account != caller.account:
-            raise AccessDenied("The bucket you access does not belong to you.")
+            raise OssError("AccessDenied", "The bucket you access does not belong to you.")
         if caller.region and caller.region != bucket.region:
-            raise WrongEndpoint(endpoint=f"oss-{bucket.region}.aliyuncs.com")
+            raise OssError("WrongEndpoint", endpoint=f"oss-{bucket.region}.aliyuncs.com")
         return model, bucket
 
     async def buckets(self, caller: Caller) -> list[Bucket]:
@@ -196,13 +170,13 @@ class ObjectStorage:
         """
         model, _ = await self.bucket(caller, name)
         if not model.is_empty(name):
-            raise BucketNotEmpty(bucket=name)
-        self.journal.remove_bucket(name)
+            raise OssError("BucketNotEmpty", bucket=name)
+        self.rows.remove_bucket(name)
         model.remove_bucket(name)
         await self.settle()
 
     async def _put_bucket(self, model: "S3Model", bucket: Bucket) -> Bucket:
-        self.journal.put_bucket(bucket)
+        self.rows.put_bucket(bucket)
         model.put_bucket(bucket)
         await self.settle()
         return bucket
@@ -212,16 +186,16 @@ class ObjectStorage:
     async def _load(self) -> None:
         try:
             model = await asyncio.to_thread(_new_model)
-            for bucket in self.journal.buckets():
+            for bucket in self.rows.buckets():
                 model.put_bucket(bucket)
-            for slice_ in self.journal.objects(_SLICE):
+            for slice_ in self.rows.objects(_SLICE):
                 await self.contents.in_thread(lambda some=slice_: model.load(some))  # type: ignore[misc]
-            for name, upload, parts in self.journal.uploads():
+            for name, upload, parts in self.rows.uploads():
                 model.put_upload(name, upload)
                 for part in parts:
                     model.put_part(name, upload.id, part)
             if not self._swept:  # later there is content on its way into the rows
-                await self.contents.keep_only(self.journal.contents())
+                await self.contents.keep_only(self.rows.contents())
                 self._swept = True
             self._model = model
         finally:
@@ -236,5 +210,5 @@ def _new_model() -> "S3Model":
         from emulator.oss.s3 import S3Model  # imports moto: slow, and only there with the extra "oss"
     except ImportError as error:
         _log.warning("object storage cannot be loaded: %s", error)
-        raise ExtraMissing from error
+        raise OssError("ExtraMissing") from error
     return S3Model()

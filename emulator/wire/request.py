@@ -24,12 +24,13 @@ class OperationRequest:
     case, no scheme, no port); ``host_account`` and ``region`` are what the gateway reads from it, the region with a
     default. ``scheme`` is the signature scheme the gateway has recognised, or None. ``principal`` is set by
     authentication, ``path`` (decoded path parameters) and ``operation`` (a name for log, metrics and faults) by the
-    front. ``about`` is for the log: what the call was about, such as the message it has sent.
+    front, as are the checked ``arguments`` of an admin operation. ``about`` is for the log: what the call was about,
+    such as the message it has sent.
     """
 
     __slots__ = (
-        "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "host", "host_account", "http",
-        "now", "operation", "path", "principal", "region", "request_id", "scheme",
+        "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "arguments", "host", "host_account",
+        "http", "now", "operation", "path", "principal", "region", "request_id", "scheme",
     )  # fmt: skip
 
     def __init__(self, http: Request, now: Millis) -> None:
@@ -42,6 +43,7 @@ class OperationRequest:
         self.request_id = ""
         self.operation = "-"
         self.path: Mapping[str, str] = {}
+        self.arguments: Mapping[str, Any] = {}
         self.about: Mapping[str, object] | None = None
         self.principal: Principal | None = None
         self._query: dict[str, str] | None = None
@@ -63,6 +65,11 @@ class OperationRequest:
         if self._query is None:
             self._query = dict(self.http.query_pairs)
         return self._query
+
+    @query.setter
+    def query(self, items: dict[str, str]) -> None:
+        """Set what a dialect reads from the query otherwise, such as the first of a repeated name."""
+        self._query = items
 
     @property
     def all_parameters(self) -> dict[str, str]:

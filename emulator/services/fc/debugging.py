@@ -13,9 +13,9 @@ from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.invoking import Call, Invoker, refusal
 from emulator.services.fc.ports import Instances
 from emulator.services.fc.resolving import Target
+from emulator.services.fc.runtime.agent import debugpy_folder
 from emulator.services.fc.runtime.debugger import DebugSession
-from emulator.services.fc.runtime.instance import RuntimeFailure
-from emulator.services.fc.runtime.launcher import debugpy_folder
+from emulator.services.fc.runtime.model import RuntimeFailure
 
 
 class Debugging:

@@ -62,8 +62,7 @@ def _parse(file: str, stamp: tuple[int, int]) -> YamlFile:
     try:
         content = read_yaml(Path(file).read_bytes())
     except UnreadableYaml as error:
-        place = f":{error.line}:{error.column}" if error.line is not None else ""
-        return YamlFile(stamp, {}, f"{file}{place}: {error.problem}")
+        return YamlFile(stamp, {}, f"{file}:{error.line}:{error.column}: {error.problem}")
     except OSError as error:
         if error.errno in _NOT_NOW:
             raise

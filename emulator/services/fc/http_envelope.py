@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from emulator.http.message import Pairs, decode_pairs
 from emulator.kernel.clock import Millis
 from emulator.services.fc.errors import BadResponse
-from emulator.services.fc.runtime.instance import HttpAnswer
+from emulator.services.fc.runtime.model import HttpAnswer
 from emulator.wire.dates import iso_seconds
 
 _TEXT_ENDINGS = ("json", "xml", "x-www-form-urlencoded", "javascript", "ecmascript", "yaml", "graphql")

@@ -24,7 +24,7 @@ from emulator.services.fc.http_envelope import Answered, Asked, read_result, ren
 from emulator.services.fc.http_routing import HttpTarget
 from emulator.services.fc.invoking import Call, Invoked, Invoker
 from emulator.services.fc.ports import Enqueue
-from emulator.services.fc.runtime.instance import HttpAnswer, HttpCall
+from emulator.services.fc.runtime.model import HttpAnswer, HttpCall
 from emulator.services.fc.tokens import claims_of, hand_over
 
 T = TypeVar("T")

@@ -26,7 +26,7 @@ from emulator.services.fc.errors import (
 from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, display_name
 from emulator.services.fc.ports import CredentialIssuer, Instances
 from emulator.services.fc.resolving import Resolver, Target
-from emulator.services.fc.runtime.instance import (
+from emulator.services.fc.runtime.model import (
     Credentials,
     HttpCall,
     InstancesExhausted,

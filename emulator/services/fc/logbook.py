@@ -19,7 +19,7 @@ from pathlib import Path
 
 from emulator.services.fc.logfiles import LogFiles
 from emulator.services.fc.model import display_name
-from emulator.services.fc.runtime.instance import FunctionImage
+from emulator.services.fc.runtime.model import FunctionImage
 
 _log = logging.getLogger(__name__)
 

@@ -6,14 +6,14 @@ from typing import Protocol
 from emulator.kernel.identity import AccountId, Tenant
 from emulator.services.fc.arns import FunctionName, MessageTarget
 from emulator.services.fc.runtime.debugger import DebugSession
-from emulator.services.fc.runtime.instance import (
+from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
     HttpCall,
     InstanceInfo,
     Invocation,
     InvocationResult,
-    ShellOrder,
+    ShellCommand,
 )
 
 
@@ -66,7 +66,11 @@ class Instances(Protocol):
         ...
 
     def shell(
-        self, instance_id: str, order: ShellOrder, on_output: Callable[[int, bytes], None], on_end: Callable[[], None]
+        self,
+        instance_id: str,
+        command: ShellCommand,
+        on_output: Callable[[int, bytes], None],
+        on_end: Callable[[], None],
     ) -> Shell:
         """Run a command beside an instance.
 

@@ -6,7 +6,7 @@ Source: Function Compute API references, customRuntimeConfig, customContainerCon
 import json
 
 from emulator.services.fc.model import FunctionConfig
-from emulator.services.fc.runtime.instance import Container, HealthCheck
+from emulator.services.fc.runtime.model import Container, HealthCheck
 
 
 def command_of(config: FunctionConfig) -> tuple[str, ...]:

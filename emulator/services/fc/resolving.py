@@ -30,7 +30,7 @@ from emulator.services.fc.model import (
     scope_of,
 )
 from emulator.services.fc.programs import command_of, container_of, health_check_of
-from emulator.services.fc.runtime.instance import FunctionImage
+from emulator.services.fc.runtime.model import FunctionImage
 from emulator.services.fc.store import Store
 from emulator.services.fc.versions import is_latest, is_version, pick
 

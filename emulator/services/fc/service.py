@@ -53,7 +53,7 @@ from emulator.services.fc.ports import (
 from emulator.services.fc.publishing import Publishing
 from emulator.services.fc.resolving import Resolver
 from emulator.services.fc.role_checks import RoleChecks
-from emulator.services.fc.runtime.instance import HttpCall, ShellOrder
+from emulator.services.fc.runtime.model import HttpCall, ShellCommand
 from emulator.services.fc.sqlite import SCHEMA, SqliteStore
 from emulator.services.fc.tagging import Tagging
 from emulator.services.fc.terminal import Start
@@ -296,7 +296,7 @@ class FunctionCompute:
         )
         return await self.invoker.invoke(tenant, call)
 
-    def shell(self, instance_id: str, order: ShellOrder) -> Start:
+    def shell(self, instance_id: str, order: ShellCommand) -> Start:
         """Return what starts a command beside an instance."""
         return partial(self._instances.shell, instance_id, order)
 

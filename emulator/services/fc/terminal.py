@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from emulator.http.websocket import WebSocket
 from emulator.services.fc.ports import Shell
-from emulator.services.fc.runtime.instance import RuntimeFailure
+from emulator.services.fc.runtime.model import RuntimeFailure
 
 _ERROR = 3
 _LAST_CHANNEL = 5

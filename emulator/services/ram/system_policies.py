@@ -1,4 +1,4 @@
-"""The policies that are there from the beginning: those of the services served here, and the general ones.
+"""The policies of the system: those of the services served here, and the general ones.
 
 Source: the vendor's pages on the policies of each service; where a page prints no document, the name says what it
 allows (assumed).
@@ -13,7 +13,7 @@ from emulator.kernel.frozen import frozen
 
 @frozen
 class SystemPolicy:
-    """A policy nobody can change; it has the one version 1."""
+    """A policy that cannot be changed; it has the one version 1."""
 
     name: str
     description: str

@@ -5,8 +5,7 @@ import atexit
 
 from emulator.gateway.hosts import HostPolicy, browser_trace, facts, normalise
 from emulator.http.client_hello import MAX_BYTES, NotClientHello, read_client_hello
-from emulator.http.connections import Connections
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import Connections, HttpLimits
 from emulator.http.message import Headers, Request, Response
 from emulator.http.protocol import HttpProtocol
 from emulator.http.reader import BodyTooLarge, Malformed, RequestReader

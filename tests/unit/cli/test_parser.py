@@ -50,7 +50,7 @@ def test_command_names_a_function_that_exists(name, parser):
     """Commands are imported on demand; none of the names is stale."""
     module, _, function = parser.get_default("run").partition(":")
 
-    assert callable(getattr(import_module(f"emulator.cli.{module}"), function)), name
+    assert callable(getattr(import_module(f"emulator.cli.commands.{module}"), function)), name
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from emulator.kernel.timers import VirtualTimers
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.logbook import LogBook
 from emulator.services.fc.ports import DestinationRefused
-from emulator.services.fc.runtime.instance import (
+from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
     InstanceInfo,

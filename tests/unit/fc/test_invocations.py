@@ -7,7 +7,7 @@ import pytest
 
 from emulator.services.fc import limits
 from emulator.services.fc.errors import FcError
-from emulator.services.fc.runtime.instance import (
+from emulator.services.fc.runtime.model import (
     InstancesExhausted,
     InstanceStartFailed,
     InvocationResult,

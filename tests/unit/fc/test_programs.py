@@ -4,7 +4,7 @@ import pytest
 
 from emulator.services.fc.model import FunctionConfig
 from emulator.services.fc.programs import command_of, container_of, health_check_of
-from emulator.services.fc.runtime.instance import Container, HealthCheck
+from emulator.services.fc.runtime.model import Container, HealthCheck
 
 
 def config(**fields):

@@ -10,7 +10,7 @@ import pytest
 from emulator.gateway import server as server_module
 from emulator.gateway.server import PortInUse, Server
 from emulator.http.certificates import CertificateAuthority
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import HttpLimits
 from emulator.http.message import Response
 from emulator.kernel.clock import SystemClock
 

@@ -9,7 +9,7 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
 from emulator.services.fc.model import LATEST
-from emulator.services.fc.runtime.instance import HttpCall
+from emulator.services.fc.runtime.model import HttpCall
 
 
 class Lane(NamedTuple):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.services.fc.runtime.instance import HttpCall
+from emulator.services.fc.runtime.model import HttpCall
 
 
 @frozen

@@ -19,7 +19,7 @@ from emulator.services.fc.asynchronous.model import (
     TaskEvent,
     TaskQuery,
 )
-from emulator.services.fc.runtime.instance import HttpCall
+from emulator.services.fc.runtime.model import HttpCall
 from emulator.storage.database import Database
 
 _ABOVE_ALL_NAMES = "\U0010ffff"

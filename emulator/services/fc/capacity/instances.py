@@ -5,7 +5,7 @@ from emulator.services.fc.effects import family
 from emulator.services.fc.model import LATEST, scope_of
 from emulator.services.fc.ports import Instances
 from emulator.services.fc.resolving import Resolver
-from emulator.services.fc.runtime.instance import InstanceInfo
+from emulator.services.fc.runtime.model import InstanceInfo
 from emulator.services.fc.store import Store
 
 _EVERY = 1_000_000

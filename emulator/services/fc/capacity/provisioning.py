@@ -21,7 +21,7 @@ from emulator.services.fc.invoking import Invoker
 from emulator.services.fc.model import scope_of
 from emulator.services.fc.ports import Instances
 from emulator.services.fc.resolving import Resolver, Target
-from emulator.services.fc.runtime.instance import RuntimeFailure
+from emulator.services.fc.runtime.model import RuntimeFailure
 from emulator.services.fc.store import Store
 from emulator.storage.database import CommitFailed, Database
 

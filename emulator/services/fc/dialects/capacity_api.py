@@ -20,7 +20,7 @@ from emulator.services.fc.dialects.exchange import Exchange, next_token, no_cont
 from emulator.services.fc.dialects.routing import Handler, Route
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import LATEST, function_arn
-from emulator.services.fc.runtime.instance import InstanceInfo
+from emulator.services.fc.runtime.model import InstanceInfo
 
 Render = Callable[[Exchange, Setting], dict[str, Any]]
 

@@ -9,7 +9,7 @@ from emulator.services.fc.dialects.bodies import truth
 from emulator.services.fc.dialects.exchange import Exchange
 from emulator.services.fc.dialects.routing import Route, valid_text
 from emulator.services.fc.errors import InstanceNotFound, InvalidArgument
-from emulator.services.fc.runtime.instance import ShellOrder
+from emulator.services.fc.runtime.model import ShellCommand
 from emulator.services.fc.terminal import Start, Terminal, command_line
 
 _DEFAULT_IDLE_S = 120
@@ -43,7 +43,7 @@ def _start(exchange: Exchange, instance: str) -> Start:
     if not command or any("\0" in word for word in command):
         raise InvalidArgument("command is required")
     flags = {name: truth(exchange.query(name) or default) for name, default in _FLAGS.items()}
-    return exchange.service.shell(instance, ShellOrder(command=tuple(command), **flags))
+    return exchange.service.shell(instance, ShellCommand(command=tuple(command), **flags))
 
 
 _FLAGS = {"stdin": "true", "stdout": "true", "stderr": "false", "tty": "true"}

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from emulator.services.fc.runtime.instance import ShellOrder
+from emulator.services.fc.runtime.model import ShellCommand
 
 STDOUT = 1
 STDERR = 2
@@ -33,7 +33,7 @@ class Shell:
 
     def __init__(
         self,
-        order: ShellOrder,
+        command: ShellCommand,
         folder: Path,
         environment: Mapping[str, str],
         on_output: OnOutput,
@@ -47,10 +47,10 @@ class Shell:
         self._over = False
         self._input = -1
         self._unsent = b""
-        if order.tty:
-            self._process = self._start_terminal(order, folder, environment)
+        if command.tty:
+            self._process = self._start_terminal(command, folder, environment)
         else:
-            self._process = self._start_pipes(order, folder, environment)
+            self._process = self._start_pipes(command, folder, environment)
 
     def write(self, data: bytes) -> None:
         """Give *data* to the command; nothing is read from a command without stdin."""
@@ -60,7 +60,7 @@ class Shell:
         self._flush()
 
     def resize(self, columns: int, rows: int) -> None:
-        """Tell a terminal its new size."""
+        """Give a terminal its new size."""
         if self._readers and self._input in self._readers:
             fcntl.ioctl(self._input, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
@@ -80,12 +80,12 @@ class Shell:
         self._finish()
 
     def _start_terminal(
-        self, order: ShellOrder, folder: Path, environment: Mapping[str, str]
+        self, command: ShellCommand, folder: Path, environment: Mapping[str, str]
     ) -> "subprocess.Popen[bytes]":
         ours, theirs = os.openpty()
         try:
             process = subprocess.Popen(  # noqa: S603 - the owner of the function runs what they like
-                list(order.command),
+                list(command.command),
                 cwd=folder,
                 env={"TERM": "xterm", **environment},
                 stdin=theirs,
@@ -99,19 +99,19 @@ class Shell:
         finally:
             os.close(theirs)
         self._watch(ours, STDOUT)
-        self._input = ours if order.stdin else -1
+        self._input = ours if command.stdin else -1
         return process
 
     def _start_pipes(
-        self, order: ShellOrder, folder: Path, environment: Mapping[str, str]
+        self, command: ShellCommand, folder: Path, environment: Mapping[str, str]
     ) -> "subprocess.Popen[bytes]":
         process = subprocess.Popen(  # noqa: S603 - as above
-            list(order.command),
+            list(command.command),
             cwd=folder,
             env=dict(environment),
-            stdin=subprocess.PIPE if order.stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE if order.stdout else subprocess.DEVNULL,
-            stderr=subprocess.PIPE if order.stderr else subprocess.DEVNULL,
+            stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if command.stdout else subprocess.DEVNULL,
+            stderr=subprocess.PIPE if command.stderr else subprocess.DEVNULL,
             start_new_session=True,
         )
         for stream, channel in ((process.stdout, STDOUT), (process.stderr, STDERR)):
@@ -120,7 +120,7 @@ class Shell:
         if process.stdin is not None:
             self._input = _own(process.stdin)
             os.set_blocking(self._input, False)
-        if not self._readers:  # nothing tells when it ends, and nobody is told anything
+        if not self._readers:  # no stream shows when it ends, and no caller listens
             self._loop.call_soon(self._finish)
         return process
 
@@ -135,7 +135,7 @@ class Shell:
         except BlockingIOError:
             return
         except OSError as error:
-            if error.errno != errno.EIO:  # how a terminal says that nobody holds its other end any more
+            if error.errno != errno.EIO:  # how a terminal reports that its other end is closed
                 raise
             data = b""
         if data:
@@ -179,7 +179,7 @@ class Shell:
 
 
 def _own(stream: object) -> int:
-    """Return a descriptor of our own for a pipe, which asyncio and nobody's buffer reads."""
+    """Return a descriptor of our own for a pipe, which asyncio reads, and no buffer."""
     fileno = os.dup(stream.fileno())  # type: ignore[attr-defined]  # a pipe of a Popen
     stream.close()  # type: ignore[attr-defined]  # as above
     return fileno

@@ -14,19 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from emulator.kernel.ids import Ids
-from emulator.services.fc.runtime.bootstrap.python import orders
-from emulator.services.fc.runtime.framing import Header, encode
-from emulator.services.fc.runtime.instance import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
+from emulator.services.fc.runtime.agent import AgentProcess, bootstrap_command, executable_for, interpreter_environment
+from emulator.services.fc.runtime.bootstrap.python import frames
+from emulator.services.fc.runtime.bootstrap.python.frames import Header, encode
+from emulator.services.fc.runtime.launcher import Program
 from emulator.services.fc.runtime.logs import PipeLog
-from emulator.services.fc.runtime.program import Forked, Program, ProgramControl
-from emulator.services.fc.runtime.python import (
-    LogSource,
-    PythonProcess,
-    bootstrap_command,
-    executable_for,
-    interpreter_environment,
-)
+from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.process import InstanceProcess, Listener, LogSource, ProcessControl
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)
@@ -36,7 +30,7 @@ _UNLIMITED_MB = 2**31
 
 
 class _ZygoteLost(InstanceStartFailed):
-    """The zygote died just now, through no fault of the function that was to start; another one can be asked."""
+    """The zygote died just now, through no fault of the function that was to start; another one can fork it."""
 
 
 class ZygoteLauncher:
@@ -63,17 +57,17 @@ class ZygoteLauncher:
             return await self._launch(image, instance_id, listener)
 
     async def execute(
-        self, program: Program, image: FunctionImage, instance_id: str, process: Forked, *, keep_channel: bool
-    ) -> tuple[ProgramControl, LogSource]:
+        self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
+    ) -> tuple[ProcessControl, LogSource]:
         """Fork and let the new process become *program*; see `Forker`."""
         zygote = await self._ready(image.runtime, executable_for("python3", {}))
-        return await self._fork(zygote, image, instance_id, process, program.order(keep_channel=keep_channel))
+        return await self._fork(zygote, image, instance_id, process, program.exec_frame(keep_channel=keep_channel))
 
     async def _launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
         zygote = await self._ready(image.runtime, executable_for(image.runtime, self._settings.interpreters))
-        process = PythonProcess(listener, self._settings, self._ids)
-        boot = process.boot(image, instance_id, mark=False)
-        await self._fork(zygote, image, instance_id, process, boot, process.take)
+        process = AgentProcess(listener, self._settings, self._ids)
+        boot = process.boot_frame(image, instance_id, mark=False)
+        await self._fork(zygote, image, instance_id, process, boot, process.attach)
         return process
 
     async def _ready(self, runtime: str, executable: str) -> "Zygote":
@@ -103,7 +97,7 @@ class ZygoteLauncher:
         zygote: "Zygote",
         image: FunctionImage,
         instance_id: str,
-        process: Forked,
+        process: InstanceProcess,
         first: Header,
         take: "Callable[[ZygoteControl, LogSource], None]" = lambda control, source: None,
     ) -> "tuple[ZygoteControl, LogSource]":
@@ -161,7 +155,7 @@ def _send(to: socket.socket, data: bytes) -> bytes:
 class ZygoteControl:
     """Reaches one forked process: through its zygote, or directly when that has died."""
 
-    def __init__(self, zygote: "Zygote", number: int, process: Forked) -> None:
+    def __init__(self, zygote: "Zygote", number: int, process: InstanceProcess) -> None:
         self._zygote = zygote
         self._number = number
         self._process = process
@@ -176,21 +170,21 @@ class ZygoteControl:
     def terminate(self) -> None:
         """Send SIGTERM to the process."""
         if self._zygote.alive:
-            self._zygote.order(orders.TERMINATE, self._number)
+            self._zygote.command(frames.TERMINATE, self._number)
         else:
             self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """Send SIGKILL to its session."""
         if self._zygote.alive:
-            self._zygote.order(orders.KILL, self._number)
+            self._zygote.command(frames.KILL, self._number)
         else:
             self._signal(signal.SIGKILL)
             asyncio.get_running_loop().call_soon(self._process.exited, 0)
 
     def watch(self, on: bool) -> None:
         """Have the zygote look at it."""
-        self._zygote.order(orders.WATCH if on else orders.UNWATCH, self._number)
+        self._zygote.command(frames.WATCH if on else frames.UNWATCH, self._number)
 
     def on_started(self, pid: int) -> None:
         """Take note of the process id."""
@@ -209,7 +203,7 @@ class ZygoteControl:
         self._process.exited(memory_kb)
 
     def on_zygote_lost(self) -> None:
-        """Take note that nobody reaps the process any more; one that runs goes on."""
+        """Take note that no zygote reaps the process any more; one that runs goes on."""
         if not self.started.done():
             self.started.set_exception(_ZygoteLost("the zygote ended"))
 
@@ -237,7 +231,7 @@ class Zygote:
         self._last_number = 0
         self._instances: dict[int, ZygoteControl] = {}
         self._unsent: list[bytes] = []
-        self._news = b""
+        self._events = b""
         self._control, theirs = socket.socketpair()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - an argument list of our own
@@ -264,9 +258,9 @@ class Zygote:
         channel: socket.socket,
         log: int,
         max_processes: int,
-        process: Forked,
+        process: InstanceProcess,
     ) -> ZygoteControl:
-        """Order an instance; `ZygoteControl.started` tells the outcome.
+        """Have an instance forked; `ZygoteControl.started` has the outcome.
 
         Raises: InstanceStartFailed.
         """
@@ -274,7 +268,7 @@ class Zygote:
         number = self._last_number
         name = instance_id.encode("ascii")
         memory_mb = _UNLIMITED_MB if image.debug else image.memory_mb
-        order = orders.ORDER.pack(orders.LAUNCH, number, memory_mb, max_processes, name)
+        order = frames.COMMAND.pack(frames.LAUNCH, number, memory_mb, max_processes, name)
         try:
             socket.send_fds(self._control, [order], [channel.fileno(), log])
         except BlockingIOError as error:
@@ -285,10 +279,10 @@ class Zygote:
         control = self._instances[number] = ZygoteControl(self, number, process)
         return control
 
-    def order(self, order: int, number: int) -> None:
-        """Send an order about a running instance."""
+    def command(self, command: int, number: int) -> None:
+        """Send a command about a running instance."""
         if self.alive and number in self._instances:
-            self._unsent.append(orders.ORDER.pack(order, number, 0, 0, b""))
+            self._unsent.append(frames.COMMAND.pack(command, number, 0, 0, b""))
             self._flush()
 
     async def close(self) -> None:
@@ -310,18 +304,18 @@ class Zygote:
         if not data:
             self._end()
             return
-        self._news += data
-        size = orders.NEWS.size
-        whole = len(self._news) // size * size
-        news, self._news = self._news[:whole], self._news[whole:]
-        for kind, number, value, memory_kb, reason in orders.NEWS.iter_unpack(news):
-            self._take(kind, number, value, memory_kb, orders.REASONS[reason])
+        self._events += data
+        size = frames.EVENT.size
+        whole = len(self._events) // size * size
+        events, self._events = self._events[:whole], self._events[whole:]
+        for kind, number, value, memory_kb, reason in frames.EVENT.iter_unpack(events):
+            self._take(kind, number, value, memory_kb, frames.REASONS[reason])
 
     def _take(self, kind: int, number: int, value: int, memory_kb: int, reason: str) -> None:
-        if kind == orders.READY:
+        if kind == frames.READY:
             if not self.ready.done():
                 self.ready.set_result(True)
-        elif kind == orders.STARTED:
+        elif kind == frames.STARTED:
             self._instances[number].on_started(value)
         else:
             self._instances.pop(number).on_ended(value, memory_kb, reason)
@@ -333,7 +327,7 @@ class Zygote:
             except BlockingIOError:
                 self._loop.add_writer(self._control, self._flush)
                 return
-            except OSError:  # it has died, and reading the socket tells so
+            except OSError:  # it has died, which reading the socket shows
                 self._unsent.clear()
                 return
             del self._unsent[0]

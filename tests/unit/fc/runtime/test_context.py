@@ -7,9 +7,8 @@ import sys
 
 import pytest
 
-from emulator.services.fc.runtime.environment import instance_environment
-from emulator.services.fc.runtime.instance import Credentials
-from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.model import Credentials
+from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment
 
 KEYS = Credentials(access_key_id="STS.id", access_key_secret="secret", security_token="token")
 

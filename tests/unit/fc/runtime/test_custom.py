@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.services.fc.runtime.instance import (
+from emulator.services.fc.runtime.model import (
     Credentials,
     HealthCheck,
     HttpAnswer,
@@ -19,7 +19,7 @@ from emulator.services.fc.runtime.instance import (
     ResponseTooLarge,
     RuntimeUnavailable,
 )
-from emulator.services.fc.runtime.listening import free_port
+from emulator.services.fc.runtime.program import free_port
 
 PROGRAM = Path(__file__).with_name("listening_program.py")
 METHODS = pytest.mark.parametrize("method", ["fork", "exec"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.services.fc.runtime.instance import InstanceStartFailed, ResponseTooLarge, RuntimeUnavailable
+from emulator.services.fc.runtime.model import InstanceStartFailed, ResponseTooLarge, RuntimeUnavailable
 
 EXITED = (
     r'\{"errorMessage":"Process exited unexpectedly before completing request '

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from emulator.kernel.clock import Millis, VirtualClock
-from emulator.services.fc.runtime.instance import Credentials, InstancesExhausted
+from emulator.services.fc.runtime.model import Credentials, InstancesExhausted
 
 SLOW = """
     import os, time

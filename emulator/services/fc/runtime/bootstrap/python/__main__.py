@@ -1,7 +1,7 @@
-"""Entry of the agent's process: ``python __main__.py zygote DESCRIPTOR [HOOK]`` or ``... standalone [HOOK]``.
+"""Entry of the agent's process: ``python __main__.py zygote DESCRIPTOR [HOOK]`` or ``... agent [HOOK]``.
 
 ``zygote`` forks instances on request over its control socket and gets past ``start`` in a forked process only;
-``standalone`` becomes the one instance described on standard input. User code runs below the last line of this file,
+``agent`` becomes the one instance described on standard input. User code runs below the last line of this file,
 so that ``sys.exit`` in a handler ends the process the way it ends any Python program.
 """
 
