@@ -51,8 +51,8 @@ from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
 from emulator.services.sts.front import StsFront
 from emulator.services.sts.service import TemporaryKeys
-from emulator.services.workflow.api import WorkflowFront
-from emulator.services.workflow.figures import workflow_figures
+from emulator.services.workflow.admin import workflow_figures
+from emulator.services.workflow.front import WorkflowFront
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 from emulator.wire.request import Front

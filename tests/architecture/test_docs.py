@@ -126,7 +126,7 @@ def test_fidelity_lists_every_operation_of_an_rpc_service(section):
     """What is listed as served exists, and everything that exists is listed."""
     from emulator.kernel.ids import CountingIds
     from emulator.services.sts.front import StsFront
-    from emulator.services.workflow.api import WorkflowFront
+    from emulator.services.workflow.front import WorkflowFront
 
     front = {"Serverless Workflow": WorkflowFront, "Security Token Service": StsFront}[section]
     existing = {operation.name for operation in front(None, CountingIds()).operations}

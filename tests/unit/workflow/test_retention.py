@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from emulator.kernel.clock import DAY
-from emulator.services.workflow.retention import FIRST_LOOK_MS, Retention, kept_ms
+from emulator.services.workflow.executions.retention import FIRST_LOOK_MS, Retention
 
 ONE_PASS = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n"
 WAIT = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 100000}\n"
@@ -17,7 +17,7 @@ def rows(bench, table):
 
 async def look(bench, days):
     """Keep executions for *days* from now on, and let the first look happen."""
-    retention = Retention(bench.service._store, bench.timers, bench.clock, kept_ms(days))
+    retention = Retention(bench.service._store, bench.timers, bench.clock, days)
     retention.start()
     await bench.advance(FIRST_LOOK_MS / 1000 + 5)
     retention.close()
@@ -67,7 +67,7 @@ def test_many_go_in_portions_between_which_others_are_served(workflow):
                     left.append(rows(bench, "workflow_executions"))
                     return more
 
-            retention = Retention(Counting(), bench.timers, bench.clock, kept_ms(1))
+            retention = Retention(Counting(), bench.timers, bench.clock, 1)
             retention.start()
             await bench.advance(FIRST_LOOK_MS / 1000 + 5)
             retention.close()

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from emulator.services.workflow.engine.tasks import TaskCaller
 from emulator.services.workflow.ports import FunctionReply, MessageReply, Refusal
-from emulator.services.workflow.tasks import TaskCaller
 
 
 def task(target: str, more: str = "") -> str:

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from emulator.kernel.clock import Millis
-from emulator.services.workflow.version_model import AliasRecord, Route
+from emulator.services.workflow.model import AliasRecord, Route
 
 ALIAS = {"FlowName": "f", "Name": "a"}
 
