@@ -36,7 +36,6 @@ from emulator.services.fc import admin as fc_admin
 from emulator.services.fc.admin import FunctionAdmin
 from emulator.services.fc.front import FcFront
 from emulator.services.fc.invoke.logbook import LogBook
-from emulator.services.fc.model import display_name
 from emulator.services.fc.ports import Ports
 from emulator.services.fc.runtime.model import FunctionImage
 from emulator.services.fc.runtime.pool import InstancePool
@@ -102,7 +101,7 @@ class Composition:
 
         def on_log(image: FunctionImage, request_id: str, text: bytes) -> None:
             logbook.on_log(image, request_id, text)
-            journal.output(display_name(image.service or "", image.function), request_id, text)
+            journal.output(image.label, request_id, text)
 
         settings = RuntimeSettings(
             interpreters={name: str(path) for name, path in config.runtimes.items()},

@@ -17,13 +17,9 @@ class CapacityStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._generation = 0
-        database.on_rollback(self._changed)
-
-    @property
-    def generation(self) -> int:
+        self.generation = 0
         """A number that grows with every change."""
-        return self._generation
+        database.on_rollback(self._changed)
 
     def get(self, kind: Kind, place: Place) -> Setting | None:
         """Return the configuration of exactly this place."""
@@ -68,7 +64,7 @@ class CapacityStore:
         self._database.write("DELETE FROM fc_capacity")
 
     def _changed(self) -> None:
-        self._generation += 1
+        self.generation += 1
 
 
 def _key(kind: Kind, place: Place) -> tuple[str, ...]:

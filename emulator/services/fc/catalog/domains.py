@@ -31,13 +31,9 @@ class DomainStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._generation = 0
-        database.on_rollback(self._changed)
-
-    @property
-    def generation(self) -> int:
+        self.generation = 0
         """A number that grows with every change."""
-        return self._generation
+        database.on_rollback(self._changed)
 
     def get(self, name: str) -> Domain | None:
         """Return a domain of whatever account."""
@@ -81,7 +77,7 @@ class DomainStore:
         self._database.write("DELETE FROM fc_domains")
 
     def _changed(self) -> None:
-        self._generation += 1
+        self.generation += 1
 
 
 def _domain(row: Any) -> Domain:

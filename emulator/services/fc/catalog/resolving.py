@@ -21,6 +21,7 @@ from emulator.services.fc.model import (
     Scope,
     ServiceConfig,
     Version,
+    display_name,
     family,
     hook_of,
     initializer_of,
@@ -193,6 +194,7 @@ class Resolver:
         kin = family(tenant, service, name, number)
         image = FunctionImage(
             key=f"{kin}#{state}",
+            label=display_name(service, name),
             family=kin,
             generation="2.0" if service else "3.0",
             account=tenant.account,

@@ -117,14 +117,10 @@ class CatalogStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._generation = 0
+        self.generation = 0
+        """A number that grows with every change."""
         self._watchers: list[Callable[[], None]] = []
         database.on_rollback(self._changed)
-
-    @property
-    def generation(self) -> int:
-        """A number that grows with every change."""
-        return self._generation
 
     def watch(self, changed: Callable[[], None]) -> None:
         """Call *changed* after every write from now on, still within the transaction."""
@@ -349,7 +345,7 @@ class CatalogStore:
         self._tell_watchers()
 
     def _changed(self) -> None:
-        self._generation += 1
+        self.generation += 1
 
     def _tell_watchers(self) -> None:
         for changed in self._watchers:

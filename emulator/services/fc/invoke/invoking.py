@@ -17,7 +17,7 @@ from emulator.services.fc import limits
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.catalog.resolving import Resolver, Target
 from emulator.services.fc.errors import EntityTooLarge, FcError
-from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, display_name
+from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST
 from emulator.services.fc.ports import CredentialIssuer, Instances
 from emulator.services.fc.runtime.model import (
     Credentials,
@@ -154,7 +154,7 @@ class Invoker:
             result = await self._instances.invoke(target.image, invocation)
             stream = result.stream
         except RuntimeFailure as failure:
-            self._note_end(call, "refused", "", 0.0)
+            self._note_end(call.request_id, target.image.label, "refused", "", 0.0)
             raise refusal(failure) from failure
         except CancelledError:
             aborted = admission.aborted(call.function, ticket)
@@ -168,7 +168,13 @@ class Invoker:
             else:
                 stream.at_end(lambda _: leave())
         started = "cold" if result.cold else "provisioned" if result.provisioned else "warm"
-        self._note_end(call, "failed" if result.error_type else "succeeded", started, result.duration_ms)
+        self._note_end(
+            call.request_id,
+            target.image.label,
+            "failed" if result.error_type else "succeeded",
+            started,
+            result.duration_ms,
+        )
         return Invoked(result=result, version=target.version, checksum=checksum)
 
     def invocation(self, tenant: Tenant, call: FunctionCall, target: Target) -> Invocation:
@@ -184,13 +190,13 @@ class Invoker:
             stream=call.stream,
         )
 
-    def _note_end(self, call: FunctionCall, result: str, started: str, spent_ms: float) -> None:
+    def _note_end(self, request_id: str, label: str, result: str, started: str, spent_ms: float) -> None:
         """Count a call and tell the log of it."""
         self.ended[result, started] = self.ended.get((result, started), 0) + 1
         _log.info(
             "call %(request)s of function %(function)s %(result)s %(start)s %(ms).1fms",
             {
-                "request": call.request_id, "function": display_name(call.service, call.function), "result": result,
+                "request": request_id, "function": label, "result": result,
                 "start": started or "-", "ms": spent_ms,
             },
         )  # fmt: skip

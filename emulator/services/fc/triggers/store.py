@@ -21,13 +21,9 @@ class TriggerStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._generation = 0
-        database.on_rollback(self._changed)
-
-    @property
-    def generation(self) -> int:
+        self.generation = 0
         """A number that grows with every change."""
-        return self._generation
+        database.on_rollback(self._changed)
 
     def get(self, tenant: Tenant, service: str, function: str, name: str) -> Trigger | None:
         """Return a trigger."""
@@ -91,7 +87,7 @@ class TriggerStore:
         self._database.write("DELETE FROM fc_triggers")
 
     def _changed(self) -> None:
-        self._generation += 1
+        self.generation += 1
 
 
 def _tenant(row: Any) -> Tenant:
