@@ -13,9 +13,10 @@ from typing import Any
 
 from emulator.kernel.clock import AdjustableClock, Millis
 from emulator.kernel.frozen import frozen
+from emulator.kernel.observing import Busy, Observed, Upcoming
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.errors import LabError
-from emulator.lab.observing import Busy, Observed, Upcoming
+from emulator.lab.shown import shown_event
 from emulator.storage.database import Database
 from emulator.wire.dates import iso_millis
 
@@ -99,7 +100,7 @@ class TimeControl:
             "now_ms": now,
             "offset_ms": now - self._clock.system() if self._clock.is_adjusted else 0,
             "frozen": self._clock.frozen_at is not None,
-            "next": [each.as_json(now) for each in self.upcoming(NEXT_LISTED)],
+            "next": [shown_event(each, now) for each in self.upcoming(NEXT_LISTED)],
         }
 
     def upcoming(self, limit: int) -> list[Upcoming]:

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from emulator.kernel.clock import AdjustableClock, Millis
+from emulator.kernel.observing import Busy, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.clock import ChangeSignal, TimeControl
 from emulator.lab.errors import LabError
-from emulator.lab.observing import Busy, Upcoming, Waiting
 from emulator.lab.skip import SkipEnded, Skipper
 from emulator.storage.database import Database
 from emulator.storage.migrations import Schema, migrate

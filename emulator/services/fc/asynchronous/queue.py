@@ -122,6 +122,10 @@ class AsyncQueue:
         """Return how many calls have not ended, by status."""
         return self._store.open_numbers()
 
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
+        """Return the next *limit* attempts due after *now*: service, function, failures so far, time."""
+        return self._store.upcoming(now, limit)
+
     @property
     def under_way(self) -> int:
         """How many attempts are being made."""
