@@ -269,13 +269,14 @@ class Emulator:
         return self._services
 
     def health(self) -> dict[str, Any]:
-        """Return status, version, services, account and region."""
+        """Return status, version, services, account, region and the id of the installation."""
         return {
             "status": "ok",
             "version": __version__,
             "services": dict.fromkeys(SERVICES, "available"),
             "account": self.tenant.account,
             "region": self.tenant.region,
+            "installation": self.keys.installation,
         }
 
     def status(self) -> dict[str, Any]:

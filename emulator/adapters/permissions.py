@@ -8,7 +8,7 @@ from emulator.auth.permissions.conditions import facts_at
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Demand, Tenant
 from emulator.services.fc import rights as function_rights
-from emulator.services.fc.arns import FunctionName, MessageTarget
+from emulator.services.fc.model import FunctionName, MessageTarget
 from emulator.services.mns import front as message_rights
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.errors import access_denied as message_denied

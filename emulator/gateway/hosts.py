@@ -188,7 +188,7 @@ _FRONT = "fc"
 class FunctionNames:
     """Has names answered, and certified where HTTPS is wanted (the port `HostNames` of Function Compute).
 
-    *renew* is called when the authority has to be renewed, because a name lies outside of what it may sign for.
+    *renew* is called when certificates have to be made.
     """
 
     def __init__(self, policy: HostPolicy, authority: CertificateAuthority, renew: Callable[[], None]) -> None:
@@ -199,13 +199,14 @@ class FunctionNames:
     def allow(self, host: str, *, https: bool) -> None:
         """Answer *host* from now on, with *https* over TLS as well."""
         self._policy.allow(host, _FRONT)
-        if https and self._authority.permit(host):
+        if https and self._authority.register(host):
             self._renew()
 
     def emulates(self, host: str) -> bool:
-        """Tell whether *host* (normalised) is answered here, now, and is no name of this machine."""
+        """Whether *host* (normalised) is answered here, now, and is no name of this machine."""
         return self._policy.emulates(host)
 
     def forget(self, host: str) -> None:
         """Answer *host* no longer; the authority goes on permitting it until the next start."""
         self._policy.forget(host)
+        self._authority.unregister(host)

@@ -90,11 +90,9 @@ class RequestReader:
     _length: int | None
     _keep_alive: bool | None
 
-    def __init__(
-        self, limits: HttpLimits, *, scheme: str = "http", remote: str = "", server_name: str | None = None
-    ) -> None:
+    def __init__(self, limits: HttpLimits, *, scheme: str = "http", remote: str = "") -> None:
         self._limits = limits
-        self._peer = (scheme, remote, server_name)
+        self._peer = (scheme, remote)
         self._parser: httptools.HttpRequestParser | None = None
         self._buffer = b""
         self._start = 0  # of what is held; the bytes before it have been used
@@ -286,7 +284,7 @@ class RequestReader:
 
     def _request(self, method: str) -> Request:
         target, authority = _split_target(method, self._target.decode("utf-8", "surrogateescape"))
-        scheme, remote, server_name = self._peer
+        scheme, remote = self._peer
         return Request(
             method,
             target,
@@ -294,7 +292,6 @@ class RequestReader:
             scheme=scheme,
             remote=remote,
             authority=authority,
-            server_name=server_name,
         )
 
     def _read_on(self, request: Request) -> None:

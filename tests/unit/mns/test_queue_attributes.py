@@ -256,7 +256,7 @@ def test_dead_letter_policies_that_are_refused(mns, policy):
     """A queue may not be its own dead-letter queue."""
     from emulator.services.mns.errors import MnsError
 
-    with pytest.raises(MnsError, match="^InvalidArgument:"):
+    with pytest.raises(MnsError, match=r"^InvalidArgument:"):
         mns.service.queues.create(mns.tenant, "q", {"dead_letter": policy})
 
 

@@ -55,7 +55,7 @@ def test_every_form_is_read(text, expected):
 )  # fmt: skip
 def test_anything_else_is_refused(text):
     """EndpointInvalid."""
-    with pytest.raises(MnsError, match="^EndpointInvalid:"):
+    with pytest.raises(MnsError, match=r"^EndpointInvalid:"):
         read_endpoint(text)
 
 

@@ -215,7 +215,7 @@ def test_attributes_that_are_no_object_are_refused(run, attributes):
 
     async def scenario(site):
         site.topic()
-        with pytest.raises(MnsError, match="^InvalidArgument:"):
+        with pytest.raises(MnsError, match=r"^InvalidArgument:"):
             site.publish(attributes=attributes)
 
     run(scenario)
