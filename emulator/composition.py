@@ -50,7 +50,7 @@ from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
 from emulator.services.sts.front import StsFront
 from emulator.services.sts.service import TemporaryKeys
-from emulator.services.workflow.admin import workflow_figures
+from emulator.services.workflow import admin as workflow_admin
 from emulator.services.workflow.front import WorkflowFront
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
@@ -227,4 +227,4 @@ class Composition:
         """Yield the services' figures for those who watch."""
         yield from mns_admin.metrics(self._messages, self._clock.now())
         yield from self._function_admin.metrics()
-        yield from workflow_figures(self._workflow)
+        yield from workflow_admin.metrics(self._workflow)
