@@ -65,7 +65,7 @@ class Composition:
     """All services of one emulator.
 
     *work* is the folder for code and logs; *address* the emulator's own ``http://127.0.0.1:PORT``; *authority* the file
-    of its private certificate authority; *names* is told which host names lead to functions, *journal* what functions
+    of its private certificate authority; *names* gets the host names that lead to functions, *journal* what functions
     write to their logs; *environment* is what
     function instances find in theirs.
     """
@@ -234,7 +234,7 @@ class Composition:
         return {"functions": sorted(names), "counts": self._functions.counts()}
 
     def figures(self) -> Iterator[Family]:
-        """Yield the services' figures for those who watch."""
+        """Yield the services' metrics."""
         yield from mns_figures(self._queues, self._topics, self._clock.now())
         yield from fc_figures(self._functions, self._pool)
         yield from workflow_figures(self._workflow)
