@@ -50,7 +50,7 @@ from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
 from emulator.services.sts.front import StsFront
 from emulator.services.sts.service import TemporaryKeys
-from emulator.services.workflow.admin import workflow_figures
+from emulator.services.workflow import admin as workflow_admin
 from emulator.services.workflow.front import WorkflowFront
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
@@ -63,7 +63,7 @@ class Composition:
     """All services of one emulator.
 
     *work* is the folder for code and logs; *address* the emulator's own ``http://127.0.0.1:PORT``; *authority* the file
-    of its private certificate authority; *names* is told which host names lead to functions, *journal* what functions
+    of its private certificate authority; *names* gets the host names that lead to functions, *journal* what functions
     write to their logs; *environment* is what
     function instances find in theirs.
     """
@@ -224,7 +224,7 @@ class Composition:
         return {"functions": self._function_admin.names(), "counts": self._function_admin.counts()}
 
     def figures(self) -> Iterator[Family]:
-        """Yield the services' figures for those who watch."""
+        """Yield the services' metrics."""
         yield from mns_admin.metrics(self._messages, self._clock.now())
         yield from self._function_admin.metrics()
-        yield from workflow_figures(self._workflow)
+        yield from workflow_admin.metrics(self._workflow)

@@ -33,7 +33,7 @@ _NETWORKS = ("-internal-vpc", "-internal", "-vpc", "-control")
 
 @frozen(kw_only=False)
 class HostFacts:
-    """What a host name tells. ``service`` is a front's name or ""; empty texts mean "not told"."""
+    """What a host name says. ``service`` is a front's name or ""; empty texts mean that it does not say."""
 
     service: str = ""
     account: str = ""
@@ -61,7 +61,7 @@ def host_of(request: Request) -> str:
 
 
 def facts(host: str) -> HostFacts:
-    """Read service, account and region out of an emulated host name; any other tells nothing."""
+    """Read service, account and region out of an emulated host name; any other says nothing."""
     if not host.endswith(EMULATED_SUFFIXES):
         return HostFacts()
     if match := re.fullmatch(_MNS, host):
@@ -106,7 +106,7 @@ class HostPolicy:
         return self._owned.get(host, "")
 
     def allows(self, host: str) -> bool:
-        """Tell whether *host* (normalised) may be asked for."""
+        """Whether *host* (normalised) may be asked for."""
         known = host in self._owned or self._known.get(host)
         if known is None:
             known = self._judge(host)
@@ -115,7 +115,7 @@ class HostPolicy:
         return known
 
     def emulates(self, host: str) -> bool:
-        """Tell whether the emulator stands in for *host* (normalised): a name, and not one of this machine."""
+        """Whether the emulator stands in for *host* (normalised): a name, and not one of this machine."""
         return self.allows(host) and not is_loopback(host) and not _is_address(host)
 
     def _judge(self, host: str) -> bool:
@@ -126,7 +126,7 @@ class HostPolicy:
 
 @lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
-    """Tell whether *host* (normalised) names this machine's loopback."""
+    """Whether *host* (normalised) names this machine's loopback."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -110,7 +110,7 @@ def leaf_facts(folder: Path, name: str) -> Facts | None:
 
 
 def is_good_authority(facts: Facts, now: Millis, domains: Iterable[str]) -> bool:
-    """Tell whether the authority need not be renewed yet and permits *domains*."""
+    """Whether the authority need not be renewed yet and permits *domains*."""
     return facts.not_after - AUTHORITY_RENEWAL_DAYS * DAY > now and {*PERMITTED_DOMAINS, *domains} <= {*facts.names}
 
 
@@ -126,12 +126,12 @@ def leaf_of(name: str) -> str:
 
 
 def is_host_name(text: str) -> bool:
-    """Tell whether *text* is a host name in lower case that a certificate can be made for."""
+    """Whether *text* is a host name in lower case that a certificate can be made for."""
     return 0 < len(text) <= _LONGEST_NAME and all(_LABEL.fullmatch(label) for label in text.split("."))
 
 
 def is_permitted(name: str, domains: Iterable[str]) -> bool:
-    """Tell whether the authority may sign for *name*: one of its domains, or below one."""
+    """Whether the authority may sign for *name*: one of its domains, or below one."""
     return any(name == domain or name.endswith(f".{domain}") for domain in (*PERMITTED_DOMAINS, *domains))
 
 

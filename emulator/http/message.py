@@ -172,7 +172,7 @@ class Application(Protocol):
     """What the server asks for each request, always on the loop's thread."""
 
     def admit(self, request: Request) -> Response | int:
-        """Judge a request by its head, before its body is read: refuse it, or tell the largest body in bytes."""
+        """Judge a request by its head, before its body is read: return a refusal, or the largest body in bytes."""
         ...
 
     def too_large(self, request: Request, limit: int) -> Response:
@@ -182,7 +182,7 @@ class Application(Protocol):
     def malformed(self, status: int, reason: str) -> Response:
         """Return the answer for input that is no HTTP request (400, 408, 414, 417, 431, 501, 505).
 
-        Status 500 comes after a failure of the application itself, with a reason that tells the client nothing of it.
+        Status 500 comes after a failure of the application itself, with a reason that does not describe it.
         """
         ...
 

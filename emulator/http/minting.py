@@ -2,7 +2,7 @@
 
 ``python -m emulator.http.minting [--permit DOMAIN]... FOLDER NOW_MS [NAME]...`` sees to it that FOLDER has a
 certificate authority that permits the domains, and a leaf for each name. Every file that is made begins with a line of
-facts, so that the server can tell from the text alone whether it is still good; programs that read PEM skip that line.
+facts, so that the server can see from the text alone whether it is still good; programs that read PEM skip that line.
 
 The authority is bound by its name constraints to the emulated clouds' suffixes, to ``localhost`` and to loopback
 addresses: whoever gets hold of its key cannot use it to pose as anything else. Source: RFC 5280 section 4.2.1.10.
@@ -84,7 +84,7 @@ def _self_signed(key: ec.EllipticCurvePrivateKey, domains: list[str], now: Milli
     permitted += [x509.IPAddress(ipaddress.ip_network(network)) for network in _LOOPBACK_NETWORKS]
     subject = _subject(f"localyun local CA {_key_id(key)[:8]}")
     return (
-        _builder(subject, subject, key.public_key(), now, _instant(now + AUTHORITY_DAYS * DAY))
+        _builder(subject, subject, key.public_key(), now, _datetime(now + AUTHORITY_DAYS * DAY))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs_certificates=True), critical=True)
         .add_extension(x509.NameConstraints(permitted_subtrees=permitted, excluded_subtrees=None), critical=True)
@@ -97,7 +97,7 @@ def _mint_leaf(
     folder: Path, name: str, now: Millis, signer: ec.EllipticCurvePrivateKey, issuer: x509.Certificate
 ) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    end = min(_instant(now + LEAF_DAYS * DAY), issuer.not_valid_after_utc)
+    end = min(_datetime(now + LEAF_DAYS * DAY), issuer.not_valid_after_utc)
     certificate = (
         _builder(_subject(name), issuer.subject, key.public_key(), now, end)
         .add_extension(x509.SubjectAlternativeName(_alternatives(name)), critical=False)
@@ -131,7 +131,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(_instant(now - DAY))  # clients in containers and virtual machines may be behind
+        .not_valid_before(_datetime(now - DAY))  # clients in containers and virtual machines may be behind
         .not_valid_after(end)
     )
 
@@ -157,7 +157,7 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
     )
 
 
-def _instant(millis: int) -> datetime.datetime:
+def _datetime(millis: int) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(millis // 1000, datetime.UTC)
 
 

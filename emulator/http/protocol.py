@@ -146,7 +146,7 @@ class HttpProtocol(asyncio.Protocol):
         self._dropped = 0
         self.deadline = NEVER
 
-    # What asyncio tells.
+    # asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait for a request."""

@@ -298,7 +298,7 @@ class RequestReader:
         """Go on after a head in which the parser saw the end of HTTP: CONNECT, or ``Connection: Upgrade``.
 
         No upgrade is offered, and a client that merely asks (Java's asks for h2c with every request) sends its body
-        all the same. The parser would take that body for the next request, so a fresh one is told where it ends.
+        all the same. The parser would take that body for the next request, so a fresh one gets its length.
         """
         self._parser = None
         if request.method == "CONNECT":
@@ -366,6 +366,6 @@ def _split_target(method: str, target: str) -> tuple[str, str | None]:
 
 
 def _is_authority(text: str) -> bool:
-    """Tell whether *text* is ``host`` or ``host:port``; user names have no place in a request target."""
+    """Whether *text* is ``host`` or ``host:port``; user names have no place in a request target."""
     match = _AUTHORITY.fullmatch(text)
     return match is not None and int(match[1] or 0) <= 65535

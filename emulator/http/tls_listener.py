@@ -53,7 +53,7 @@ _INTERNAL_ERROR: Final = b"\x15\x03\x01\x00\x02\x02\x50"
 class TlsListener:
     """Accepts connections on listening sockets and serves them over TLS. The sockets become its own.
 
-    With a *proxy* the port is one too, for clients that tell its secret.
+    With a *proxy* the port is one too, for clients that know its secret.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class TlsListener:
         )
 
     async def _hand_over_plain(self, sock: socket.socket) -> None:
-        """Serve a connection that begins with plain HTTP: a proxy's client, or somebody at the wrong port."""
+        """Serve a connection that begins with plain HTTP: a proxy's client, or one at the wrong port."""
         if self._proxy is None:
             await self._refuse(sock, _PLAIN_HTTP)
             return

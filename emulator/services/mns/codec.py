@@ -36,12 +36,10 @@ def read_query(query: str | None) -> Query:
     for item in (query or "").split("&"):
         if item:
             name, _, value = item.partition("=")
-            items.setdefault(_decoded(name).lower(), _decoded(value))
+            if "%" in item:
+                name, value = unquote(name, errors="surrogateescape"), unquote(value, errors="surrogateescape")
+            items.setdefault(name.lower(), value)
     return items
-
-
-def _decoded(text: str) -> str:
-    return unquote(text, errors="surrogateescape") if "%" in text else text
 
 
 def read_document(body: bytes, *roots: str) -> Element:

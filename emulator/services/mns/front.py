@@ -68,9 +68,9 @@ def find_operation(call: OperationRequest) -> Operation:
     request = call.http
     path = request.path
     if request.query:
-        call.query = read_query(request.query)
+        call.query = items = read_query(request.query)
         # of the items that choose an operation, the values are words in any case
-        found = ROUTES.find(request.method, path, {name: value.lower() for name, value in call.query.items()})
+        found = ROUTES.find(request.method, path, {name: value.lower() for name, value in items.items()})
     else:
         found = ROUTES.find(request.method, path, {})
     if found is None or "//" in path:

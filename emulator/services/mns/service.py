@@ -74,6 +74,8 @@ class MessageService:
         self._clock = clock
         self._store = QueueStore(database)
         self._registry = QueueRegistry(database, self._store, clock)
+        self.find = self._registry.find
+        """Returns a queue for the methods of `messages`; raises QueueNotExist."""
         self._waiters = LongPolls(database, timers, clock)
         self._ready = ReadyIndex(self._registry, database, self._store, self._waiters, timers, clock)
         self._dead_letters = DeadLetters(self._registry, self._store, self._ready, timers, clock, ids)
@@ -179,7 +181,7 @@ class MessageService:
         """
         until = self._clock.now()
         deleted = 0
-        while portion := self._ready.retention.remove_sent(self._registry.find(tenant, queue), until, until):
+        while portion := self._ready.retention.remove_sent(self.find(tenant, queue), until, until):
             deleted += portion
             await self._database.committed()
         return deleted
@@ -251,13 +253,6 @@ class MessageService:
 
     # --- for other services ----------------------------------------------------------------------------------------
 
-    def find(self, tenant: Tenant, queue: str) -> LiveQueue:
-        """Return a queue for the methods of `messages`.
-
-        Raises: QueueNotExist.
-        """
-        return self._registry.find(tenant, queue)
-
     def send(
         self,
         tenant: Tenant,
@@ -273,7 +268,7 @@ class MessageService:
         """
         text = body if isinstance(body, str) else body.decode("utf-8", "replace")
         draft = Draft(body=text, delay_s=delay_s, priority=priority, group_id=group_id)
-        receipt = self.messages.send(self._registry.find(tenant, queue), draft)
+        receipt = self.messages.send(self.find(tenant, queue), draft)
         fields = {"message_id": receipt.message_id, "queue": queue}
         _log.info("message %(message_id)s is sent to queue %(queue)s", fields)
         return receipt
@@ -284,7 +279,7 @@ class MessageService:
         Raises: QueueNotExist, InvalidArgument.
         """
         try:
-            messages = self.messages.receive(self._registry.find(tenant, queue), count, wait_s, tuple)
+            messages = self.messages.receive(self.find(tenant, queue), count, wait_s, tuple)
             return messages if isinstance(messages, tuple) else await messages
         except MessageNotExist:
             return ()
@@ -295,7 +290,7 @@ class MessageService:
         Raises: QueueNotExist, MessageNotExist.
         """
         handle = write_handle(message.message_id, message.queue_id, message.seq, message.revision, message.visible_from)
-        self.messages.delete(self._registry.find(tenant, queue), handle)
+        self.messages.delete(self.find(tenant, queue), handle)
 
     def publish_draft(self, tenant: Tenant, topic: str, draft: PublishDraft) -> MessageReceipt:
         """Publish a message.

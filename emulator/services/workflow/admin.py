@@ -6,8 +6,8 @@ from emulator.kernel.metrics import Family, counter, gauge, labelled
 from emulator.services.workflow.service import Workflow
 
 
-def workflow_figures(workflow: Workflow) -> Iterator[Family]:
-    """Yield executions that run, and how many have started and ended since the emulator did."""
+def metrics(workflow: Workflow) -> Iterator[Family]:
+    """Yield how many executions are open, and how many have started and ended since the emulator did."""
     yield gauge("localyun_executions_open", "Executions that have not ended.", workflow.open_executions)
     yield counter("localyun_executions_started_total", "Executions started.", workflow.executions.started)
     text = "Executions that have ended, by status."

@@ -102,18 +102,19 @@ def read_drafts(body: bytes) -> Draft | list[Draft]:
 
 
 def _draft(element: Element) -> Draft:
-    found = {child.name: child for child in reversed(element.children)}
-    body = found.get("MessageBody")
+    parts = {child.name: child for child in reversed(element.children)}
+    body = parts.get("MessageBody")
     if body is None or body.children:
         raise SchemaViolation(name="MessageBody")
-    delay, priority, group = found.get("DelaySeconds"), found.get("Priority"), found.get("MessageGroupId")
+    delay, priority, group = parts.get("DelaySeconds"), parts.get("Priority"), parts.get("MessageGroupId")
+    user, system = parts.get("UserProperties"), parts.get("SystemProperties")
     return Draft(
         body=body.text,
         delay_s=None if delay is None else read_int(delay.text, "DelaySeconds"),
         priority=None if priority is None else read_int(priority.text, "Priority"),
         group_id=None if group is None else group.text,
-        user_properties=read_properties(found.get("UserProperties"), "PropertyValue"),
-        system_properties=read_properties(found.get("SystemProperties"), "SystemPropertyValue"),
+        user_properties=() if user is None else read_properties(user, "PropertyValue"),
+        system_properties=() if system is None else read_properties(system, "SystemPropertyValue"),
     )
 
 

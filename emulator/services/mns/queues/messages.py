@@ -27,7 +27,7 @@ from emulator.services.mns.queues.model import (
 )
 from emulator.services.mns.queues.ready_index import ReadyIndex
 from emulator.services.mns.queues.store import NotStored, QueueStore, Trace
-from emulator.services.mns.queues.validation import check_batch, check_draft, check_range, priority_of
+from emulator.services.mns.queues.validation import check_batch, check_draft, check_range
 from emulator.services.mns.queues.visibility import (
     HELD,
     due_at,
@@ -101,10 +101,11 @@ class Messages:
         due = due_at(queue.settings, draft.delay_s, now)
         message_id = self._ids.hex(32).upper()
         body_md5 = md5(draft.body.encode(), usedforsecurity=False).hexdigest().upper()
+        user, system = draft.user_properties, draft.system_properties
         message = Message(
-            self._ready.next_seq(), queue.queue_id, priority_of(draft), due, 0, 0, now, 0, message_id, body_md5,
-            draft.group_id or None, stored(draft.user_properties),
-            stored(known_system_properties(draft.system_properties)), draft.body, trace(),
+            self._ready.next_seq(), queue.queue_id, draft.priority or limits.PRIORITY.default, due, 0, 0, now, 0,
+            message_id, body_md5, draft.group_id or None, stored(user) if user else None,
+            stored(known_system_properties(system)) if system else None, draft.body, trace(),
         )  # fmt: skip
         self._ready.add(live, message, now)
         handle = write_handle(message_id, queue.queue_id, message.seq, 0, due) if due > now else None

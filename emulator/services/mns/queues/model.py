@@ -218,9 +218,10 @@ class Draft:
 class Message(NamedTuple):
     """A stored message, fields named as the table's columns.
 
-    A named tuple, because rows become messages on every receive and this costs a fifth of a dataclass. Instants are
+    A named tuple, because rows become messages on every receive and this costs a fifth of a dataclass. Timestamps are
     milliseconds; ``visible_from`` is explained in `visibility`. ``first_dequeued_at`` is 0 before the first receive.
-    ``revision`` grows with every change, which makes earlier receipt handles stale. ``trace`` is its request's id.
+    ``revision`` grows with every change and makes earlier receipt handles stale. ``trace`` is the request it comes
+    from.
     """
 
     seq: int

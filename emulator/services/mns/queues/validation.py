@@ -112,11 +112,6 @@ def check_batch(drafts: Sequence[Draft], settings: QueueSettings, profile: limit
         raise MnsError("InvalidArgument", name="Messages", low=1, high=limits.BATCH_BYTES, unit=" bytes")
 
 
-def priority_of(draft: Draft) -> int:
-    """Return the priority a message gets."""
-    return draft.priority or limits.PRIORITY.default
-
-
 # --- properties --------------------------------------------------------------------------------------------------
 
 _TYPES = frozenset(kind.value for kind in PropertyType)

@@ -22,26 +22,14 @@ _log = logging.getLogger(__name__)
 class Run:
     """An execution's fixed facts and its state.
 
-    ``deadline`` is when it times out. ``has_rows``: wake-ups or calls may be stored for it,
-    ``has_deadline``: the one for the deadline is. ``snapshot_at`` is the id of the event its stored snapshot was
-    made after (0: none), ``snapshot_chars`` how long that is, ``chars_since`` how long the details of all later events.
+    ``deadline`` is when it times out. ``has_rows``: wake-ups or calls may be stored for it, ``has_deadline``: so is
+    the one for the deadline. ``snapshot_at`` is the id of the event its stored snapshot was made after (0: none),
+    ``snapshot_chars`` how long that is, ``chars_since`` how long the details of all later events.
     """
 
     __slots__ = (
-        "callback_token",
-        "chars_since",
-        "deadline",
-        "facts",
-        "has_deadline",
-        "has_rows",
-        "id",
-        "snapshot_at",
-        "snapshot_chars",
-        "started_at",
-        "state",
-        "tenant",
-        "trace",
-        "world_id",
+        "callback_token", "chars_since", "deadline", "facts", "has_deadline", "has_rows", "id", "snapshot_at",
+        "snapshot_chars", "started_at", "state", "tenant", "trace", "world_id",
     )  # fmt: skip
 
     def __init__(self, live: LiveExecution, facts: Facts, state: ExecutionState, snapshot_at: int) -> None:

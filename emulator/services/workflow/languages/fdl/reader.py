@@ -89,7 +89,7 @@ Arguments = dict[str, Any]
 
 
 @frozen(kw_only=False)
-class Around:
+class Reading:
     """What reading a step adds to: the outline of the flow, and the jumps out of the steps of this list."""
 
     outline: Outline
@@ -101,14 +101,14 @@ def read_steps(part: Part, outline: Outline) -> StepList:
 
     Raises: DefinitionError.
     """
-    around = Around(outline, [])
-    steps = tuple(_read_step(item, around) for item in part.items(least=1))
+    reading = Reading(outline, [])
+    steps = tuple(_read_step(item, reading) for item in part.items(least=1))
     step_list = StepList(steps=steps, index={step.name: position for position, step in enumerate(steps)})
-    check_jumps(around.jumps, step_list)
+    check_jumps(reading.jumps, step_list)
     return step_list
 
 
-def _read_step(part: Part, around: Around) -> Step:
+def _read_step(part: Part, reading: Reading) -> Step:
     anything = Fields(part)
     kind = anything.need("type")
     if kind.text() not in _KINDS:
@@ -116,27 +116,27 @@ def _read_step(part: Part, around: Around) -> Step:
     node, own_fields, read = _KINDS[kind.text()]
     fields = Fields(part, _EVERY_STEP | own_fields)
     name = fields.need("name")
-    around.outline.enter(name.name(), name)
+    reading.outline.enter(name.name(), name)
     return node(
         name=name.text(),
         input_mappings=read_mappings(fields.find("inputMappings")),
         output_mappings=read_mappings(fields.find("outputMappings")),
         end=fields.flag("end"),
-        **read(fields, around),
+        **read(fields, reading),
     )
 
 
-def _nothing(_fields: Fields, _around: Around) -> Arguments:
+def _nothing(_fields: Fields, _reading: Reading) -> Arguments:
     return {}
 
 
-def _task(fields: Fields, around: Around) -> Arguments:
-    arguments, jumps = read_task(fields, around.outline)
-    around.jumps.extend(jumps)
+def _task(fields: Fields, reading: Reading) -> Arguments:
+    arguments, jumps = read_task(fields, reading.outline)
+    reading.jumps.extend(jumps)
     return arguments
 
 
-def _wait(fields: Fields, _around: Around) -> Arguments:
+def _wait(fields: Fields, _reading: Reading) -> Arguments:
     duration, timestamp = fields.find("duration"), fields.find("timestamp")
     if (duration is None) == (timestamp is None):
         raise fields.part.failure("a wait has exactly one of duration and timestamp")
@@ -153,48 +153,48 @@ def _wait(fields: Fields, _around: Around) -> Arguments:
         raise timestamp.failure("must be an RFC 3339 time such as 2024-05-01T08:00:00Z, or a path") from error
 
 
-def _fail(fields: Fields, _around: Around) -> Arguments:
+def _fail(fields: Fields, _reading: Reading) -> Arguments:
     return {"error": fields.text("error") or "", "cause": fields.text("cause") or ""}
 
 
-def _choice(fields: Fields, around: Around) -> Arguments:
+def _choice(fields: Fields, reading: Reading) -> Arguments:
     default = fields.find("default")
     return {
-        "options": tuple(_option(item, around) for item in fields.need("choices").items(least=1)),
-        "default": _way_out(Fields(default, _DEFAULT), around, None) if default else None,
+        "options": tuple(_option(item, reading) for item in fields.need("choices").items(least=1)),
+        "default": _way_out(Fields(default, _DEFAULT), reading, None) if default else None,
     }
 
 
-def _option(part: Part, around: Around) -> Option:
+def _option(part: Part, reading: Reading) -> Option:
     fields = Fields(part, _OPTION)
     condition = fields.need("condition")
     try:
         compiled = Condition.parse(condition.text())
     except ExpressionError as error:
         raise condition.failure(str(error)) from error
-    return _way_out(fields, around, compiled)
+    return _way_out(fields, reading, compiled)
 
 
-def _way_out(fields: Fields, around: Around, condition: Condition | None) -> Option:
+def _way_out(fields: Fields, reading: Reading, condition: Condition | None) -> Option:
     steps, goto = fields.find("steps"), fields.find("goto")
     if goto:
-        around.jumps.append(goto)
+        reading.jumps.append(goto)
     return Option(
         condition=condition,
-        steps=read_steps(steps, around.outline) if steps else None,
+        steps=read_steps(steps, reading.outline) if steps else None,
         goto=goto.text() if goto else None,
     )
 
 
-def _parallel(fields: Fields, around: Around) -> Arguments:
+def _parallel(fields: Fields, reading: Reading) -> Arguments:
     part = fields.need("branches")
     branches = part.items(least=BRANCHES.low)
     if len(branches) > BRANCHES.high:
         raise part.failure(f"a parallel has at most {BRANCHES.high} branches")
-    return {"branches": tuple(read_steps(Fields(item, _BRANCH).need("steps"), around.outline) for item in branches)}
+    return {"branches": tuple(read_steps(Fields(item, _BRANCH).need("steps"), reading.outline) for item in branches)}
 
 
-def _foreach(fields: Fields, around: Around) -> Arguments:
+def _foreach(fields: Fields, reading: Reading) -> Arguments:
     iteration = Fields(fields.need("iterationMapping"), _ITERATION)
     item, index = iteration.need("item"), iteration.find("index")
     for part in (item, index):
@@ -206,7 +206,7 @@ def _foreach(fields: Fields, around: Around) -> Arguments:
         "collection": _path(iteration.need("collection")),
         "item": item.text(),
         "index_name": index.text() if index else None,
-        "steps": read_steps(fields.need("steps"), around.outline),
+        "steps": read_steps(fields.need("steps"), reading.outline),
     }
 
 
@@ -217,7 +217,7 @@ def _path(part: Part) -> Path:
         raise part.failure(str(error)) from error
 
 
-_KINDS: Final[dict[str, tuple[type[Step], frozenset[str], Callable[[Fields, Around], Arguments]]]] = {
+_KINDS: Final[dict[str, tuple[type[Step], frozenset[str], Callable[[Fields, Reading], Arguments]]]] = {
     "task": (TaskStep, TASK_FIELDS | {"end"}, _task),
     "pass": (PassStep, frozenset({"end"}), _nothing),
     "wait": (WaitStep, frozenset({"duration", "timestamp", "end"}), _wait),
