@@ -1,4 +1,4 @@
-"""What the services are at, what comes and what waits: the lab's view of each (`emulator.kernel.observing.Observed`)."""
+"""What the services are at, what comes and what waits (`emulator.kernel.observing.Observed`), for the lab."""
 
 from collections.abc import Callable, Iterator
 

@@ -58,6 +58,13 @@ class ChangeSignal:
                 await waiter
 
 
+def load_clock(database: Database, clock: AdjustableClock) -> None:
+    """Take up the time an earlier run has left; a state that has lived in the future does not fall back."""
+    row = database.read("SELECT offset_ms, frozen_at FROM lab_clock").fetchone()
+    if row is not None:
+        clock.restore(row[0], row[1])
+
+
 @frozen
 class Moved:
     """What a change of the clock has set off: how many timers ran, and what still works (empty: settled)."""
@@ -142,7 +149,11 @@ class TimeControl:
                 self._timers.run_due()
                 await asyncio.sleep(0)
             else:
-                await self._changed.wait(left_s)
+                self._database.on_commit(self._changed.notify)
+                try:
+                    await self._changed.wait(left_s)
+                finally:
+                    self._database.on_commit(None)
 
     # --- moving --------------------------------------------------------------------------------------------------
 
@@ -217,27 +228,19 @@ class TimeControl:
 
     # --- keeping -------------------------------------------------------------------------------------------------
 
-    def load(self) -> None:
-        """Take up the time an earlier run has left; a state that has lived in the future does not fall back."""
-        row = self._database.read("SELECT offset_ms, frozen_at FROM lab_clock").fetchone()
-        if row is not None:
-            self._clock.restore(row[0], row[1])
-            self._after_change(keep=False)
-
     def reset(self) -> None:
         """Go back to the system's time."""
         self._clock.restore(0, None)
         self._after_change()
 
-    def _after_change(self, *, keep: bool = True) -> None:
-        if keep:
-            if self._clock.is_adjusted:
-                self._database.write(
-                    "INSERT INTO lab_clock (id, offset_ms, frozen_at) VALUES (1, ?, ?) "
-                    "ON CONFLICT (id) DO UPDATE SET offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at",
-                    (self._clock.offset_ms, self._clock.frozen_at),
-                )
-            else:
-                self._database.write("DELETE FROM lab_clock")
+    def _after_change(self) -> None:
+        if self._clock.is_adjusted:
+            self._database.write(
+                "INSERT INTO lab_clock (id, offset_ms, frozen_at) VALUES (1, ?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at",
+                (self._clock.offset_ms, self._clock.frozen_at),
+            )
+        else:
+            self._database.write("DELETE FROM lab_clock")
         self._timers.clock_moved()
         self._moved()

@@ -21,6 +21,9 @@ from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import LATEST, FunctionConfig
 
+LONG_AGO = Millis(0)
+"""When a call began whose beginning is of no interest."""
+
 _Function = tuple[Tenant, str, str]
 
 
@@ -72,7 +75,7 @@ class Admission:
         config: FunctionConfig,
         *,
         request_id: str = "",
-        since: Millis = Millis(0),
+        since: Millis = LONG_AGO,
     ) -> Ticket:
         """Count a call in; its id and beginning are for those who look at what runs.
 
