@@ -21,7 +21,7 @@ from emulator.services.fc.asynchronous.model import (
     TaskQuery,
 )
 from emulator.services.fc.asynchronous.records import config_fields
-from emulator.services.fc.catalog.fields import read
+from emulator.services.fc.attributes import read
 from emulator.services.fc.codec import (
     V2023,
     WITH_SERVICES,

@@ -11,11 +11,10 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.paging import Page, cut
-from emulator.services.fc import checks, limits
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import RUNTIMES, Field, Items, OneOf, Text, check_name, check_version_id, read
 from emulator.services.fc.catalog.effects import Effects
-from emulator.services.fc.catalog.fields import Field, read
 from emulator.services.fc.catalog.store import Slice
-from emulator.services.fc.checks import items, one_of, text
 from emulator.services.fc.code.packages import Packages
 from emulator.services.fc.code.store import CodeSource, CodeStore
 from emulator.services.fc.errors import FcError, InvalidArgument
@@ -165,9 +164,9 @@ def _version(row: Any) -> LayerVersion:
 _log = logging.getLogger(__name__)
 
 _BODY = (
-    Field("description", "description", text(limits.DESCRIPTION_LENGTH)),
-    Field("license", "license", text(limits.LICENSE_LENGTH)),
-    Field("compatibleRuntime", "runtimes", items(one_of(checks.RUNTIMES), limits.COMPATIBLE_RUNTIMES)),
+    Field("description", "description", Text(limits.DESCRIPTION_LENGTH)),
+    Field("license", "license", Text(limits.LICENSE_LENGTH)),
+    Field("compatibleRuntime", "runtimes", Items(OneOf(RUNTIMES), limits.COMPATIBLE_RUNTIMES)),
 )
 
 
@@ -190,7 +189,7 @@ class Layers:
 
         Raises: InvalidArgument.
         """
-        checks.name(name, "layerName", limits.LAYER_NAME_LENGTH)
+        check_name(name, "layerName", limits.LAYER_NAME_LENGTH)
         values = read(_BODY, body)
         if not values.get("runtimes"):
             raise InvalidArgument("compatibleRuntime is required")
@@ -215,7 +214,7 @@ class Layers:
 
         Raises: LayerNotFound, LayerVersionNotFound, InvalidArgument.
         """
-        version = self._store.version(tenant, name, int(checks.version_id(number, "version")))
+        version = self._store.version(tenant, name, int(check_version_id(number, "version")))
         if version is None or version.deleted:
             if not self._store.versions(tenant, name, 0, 1):
                 raise FcError("LayerNotFound", layer=name)

@@ -8,7 +8,8 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
-from emulator.services.fc import checks, limits
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import check_name
 from emulator.services.fc.catalog.effects import Effects
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.catalog.store import CatalogStore, Slice
@@ -34,7 +35,7 @@ class Services:
 
         Raises: InvalidArgument, ServiceAlreadyExists.
         """
-        name = checks.name(name, "serviceName")
+        name = check_name(name, "serviceName")
         if self._store.service(tenant, name) is not None:
             raise FcError("ServiceAlreadyExists", service=name)
         service = Service(
@@ -179,7 +180,7 @@ class Tagging:
 
 
 def check_tags(tags: object) -> Mapping[str, str]:
-    """Check a map of tags: 1 to 20 a call, texts.
+    """Kind a map of tags: 1 to 20 a call, texts.
 
     Raises: InvalidArgument.
     Source: the classic SDK's comments; lengths are the cloud-wide ones.

@@ -8,7 +8,7 @@ from typing import Any
 from zlib import crc32
 
 from emulator.http.message import Request
-from emulator.services.fc import checks
+from emulator.services.fc.attributes import check_version_id
 from emulator.services.fc.catalog.store import config_json
 from emulator.services.fc.codec import value_at
 from emulator.services.fc.errors import FcError, InvalidArgument
@@ -89,7 +89,7 @@ def pick(alias: Alias, draw: float, request: Request | None = None) -> str:
 
 
 def check_weights(value: Any, field: str) -> dict[str, float]:
-    """Check an alias's additional versions: at most one, weight 0..1.
+    """Kind an alias's additional versions: at most one, weight 0..1.
 
     Raises: InvalidArgument.
     Source: API reference; the limit of one is from the console.
@@ -102,7 +102,7 @@ def check_weights(value: Any, field: str) -> dict[str, float]:
     for version_id, weight in value.items():
         if not isinstance(weight, (int, float)) or isinstance(weight, bool) or not 0 <= weight <= 1:
             raise InvalidArgument(f"{field}.{version_id} must be a number from 0 to 1")
-        weights[checks.version_id(version_id, field)] = float(weight)
+        weights[check_version_id(version_id, field)] = float(weight)
     return weights
 
 

@@ -9,11 +9,11 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
-from emulator.services.fc import checks, limits
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import TEXT, Text, check_name
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.catalog.versions import check_if_match
-from emulator.services.fc.checks import text
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import LATEST, Function, Struct
 from emulator.services.fc.triggers.model import Trigger, bucket_of, check_source, config_of, host_label, kind_of
@@ -228,7 +228,7 @@ class Triggers:
         return Trigger(
             service=service,
             function=function,
-            name=checks.name(values.get("triggername"), "triggerName", limits.TRIGGER_NAME_LENGTH),
+            name=check_name(values.get("triggername"), "triggerName", limits.TRIGGER_NAME_LENGTH),
             trigger_id=trigger_id,
             kind=kind,
             config=config_of(kind, values.get("triggerconfig")),
@@ -284,10 +284,10 @@ def _given(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _TEXTS = {
-    "source_arn": ("sourceArn", text()),
-    "role": ("invocationRole", text(limits.ROLE_LENGTH)),
-    "qualifier": ("qualifier", text(limits.ALIAS_NAME_LENGTH)),
-    "description": ("description", text(limits.DESCRIPTION_LENGTH)),
+    "source_arn": ("sourceArn", TEXT),
+    "role": ("invocationRole", Text(limits.ROLE_LENGTH)),
+    "qualifier": ("qualifier", Text(limits.ALIAS_NAME_LENGTH)),
+    "description": ("description", Text(limits.DESCRIPTION_LENGTH)),
 }
 
 
