@@ -39,7 +39,7 @@ NEWEST_PYTHON = {"2.0": "python3.10", "3.0": "python3.12"}
 
 
 def is_custom(runtime: str) -> bool:
-    """Tell whether the code brings its own server, so that the handler means nothing."""
+    """Whether the code brings its own server, so that the handler means nothing."""
     return runtime.startswith("custom")
 
 

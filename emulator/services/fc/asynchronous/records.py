@@ -1,4 +1,4 @@
-"""Configurations of asynchronous calls, one per function and qualifier."""
+"""What the API shows of asynchronous calls: configurations, one per function and qualifier, and records of tasks."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ _SIDE = Shape(destination=_destination)
 _DESTINATIONS: Check = Shape(onSuccess=_SIDE, onFailure=_SIDE)
 
 
-def config_fields(task_mode: str) -> tuple[Field, ...]:
+def _config_fields(task_mode: str) -> tuple[Field, ...]:
     """Return the fields of a configuration; *task_mode* is the dialect's name for that switch."""
     return (
         Field("destinationConfig", "destinations", _DESTINATIONS),
@@ -49,6 +49,10 @@ def config_fields(task_mode: str) -> tuple[Field, ...]:
         Field("maxAsyncRetryAttempts", "max_retries", Whole(limits.ASYNC_RETRIES)),
         Field(task_mode, "task_mode", FLAG),
     )
+
+
+CONFIG_2, CONFIG_3 = _config_fields("statefulInvocation"), _config_fields("asyncTask")
+"""A configuration of asynchronous calls, of a function in a service and of one without."""
 
 
 class AsyncConfigs:

@@ -1,4 +1,4 @@
-"""What can be configured about the instances of a function."""
+"""What can be configured about the instances of a function, and the bodies of these configurations."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -134,18 +134,18 @@ def _distinct(rows: list[Any], field: str) -> None:
         raise InvalidArgument(f"{field} must not have two items of the same name")
 
 
-_check_on_demand = Shape(maximumInstanceCount=_TARGET)
-_check_concurrency = Shape(reservedConcurrency=Whole(limits.RESERVED_CONCURRENCY))
-_check_provision = Shape(
+ON_DEMAND = Shape(maximumInstanceCount=_TARGET)
+CONCURRENCY = Shape(reservedConcurrency=Whole(limits.RESERVED_CONCURRENCY))
+PROVISION = Shape(
     target=_TARGET, defaultTarget=_TARGET, alwaysAllocateCPU=FLAG, alwaysAllocateGPU=FLAG, scheduledActions=_actions,
     targetTrackingPolicies=_policies(_TRACKING, "minCapacity", "maxCapacity"),
 )  # fmt: skip
-_check_scaling = Shape(
+SCALING = Shape(
     minInstances=_TARGET, residentPoolId=TEXT, enableOnDemandScaling=FLAG, enableMixMode=FLAG,
     requestDispatchPolicy=TEXT, scheduledPolicies=_actions,
     horizontalScalingPolicies=_policies(_HORIZONTAL, "minInstances", "maxInstances"),
 )  # fmt: skip
-_check_switch = Shape(reason=Text(1024), abortOngoingRequest=FLAG)
+SWITCH = Shape(reason=Text(1024), abortOngoingRequest=FLAG)
 
 
 def on_demand(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def on_demand(body: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises: InvalidArgument.
     """
-    return _with("maximumInstanceCount", _check_on_demand(body, "body"))
+    return _with("maximumInstanceCount", ON_DEMAND(body, "body"))
 
 
 def concurrency(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def concurrency(body: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises: InvalidArgument.
     """
-    return _with("reservedConcurrency", _check_concurrency(body, "body"))
+    return _with("reservedConcurrency", CONCURRENCY(body, "body"))
 
 
 def provision(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def provision(body: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises: InvalidArgument.
     """
-    checked: dict[str, Any] = _check_provision(body, "body")
+    checked: dict[str, Any] = PROVISION(body, "body")
     default = checked.pop("defaultTarget", None)
     if default is not None:
         checked["target"] = default
@@ -181,7 +181,7 @@ def scaling(body: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises: InvalidArgument.
     """
-    checked: dict[str, Any] = _check_scaling(body, "body")
+    checked: dict[str, Any] = SCALING(body, "body")
     return checked
 
 
@@ -190,7 +190,7 @@ def switch(body: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises: InvalidArgument.
     """
-    checked: dict[str, Any] = _check_switch(body, "body")
+    checked: dict[str, Any] = SWITCH(body, "body")
     return checked
 
 

@@ -1,4 +1,4 @@
-"""Custom domains as resources: create, get, update, delete, list."""
+"""Custom domains: their table, and create, get, update, delete, list."""
 
 import ipaddress
 import json
@@ -107,7 +107,7 @@ class Domains:
             self._allow(domain)
 
     def create(self, tenant: Tenant, body: Mapping[str, Any], api: str, now: Millis) -> Domain:
-        """Make a domain from a request body of API version *api*.
+        """Create a domain from a request body of API version *api*.
 
         Raises: InvalidArgument, DomainNameAlreadyExists.
         """
@@ -256,7 +256,7 @@ def _rules(kind: str) -> Check:
 
 
 _REWRITE = Shape(equalRules=_rules("equal"), wildcardRules=_rules("wildcard"), regexRules=_rules("regex"))
-_ROUTE = Shape(
+ROUTE = Shape(
     path=_path,
     serviceName=Text(limits.SERVICE_NAME_LENGTH),
     functionName=Text(limits.FUNCTION_NAME_LENGTH, 1),
@@ -264,9 +264,9 @@ _ROUTE = Shape(
     methods=Items(_method),
     rewriteConfig=_REWRITE,
 )
-_DOMAIN = Shape(
+DOMAIN = Shape(
     protocol=OneOf(frozenset({"HTTP", "HTTPS", "HTTP,HTTPS"})),
-    routeConfig=Shape(routes=Items(_ROUTE, limits.ROUTES)),
+    routeConfig=Shape(routes=Items(ROUTE, limits.ROUTES)),
     certConfig=Shape(certName=TEXT, certificate=TEXT, privateKey=TEXT),
     tlsConfig=Shape(minVersion=TEXT, maxVersion=TEXT, cipherSuites=TEXTS),
     wafConfig=Shape(enableWAF=FLAG),
@@ -279,7 +279,7 @@ _DOMAIN = Shape(
 
 
 def _read(body: Mapping[str, Any], api: str) -> dict[str, Any]:
-    config: dict[str, Any] = _DOMAIN(dict(body), "body")
+    config: dict[str, Any] = DOMAIN(dict(body), "body")
     auth = config.get("authConfig") or {}
     if auth.get("authType") == "jwt":
         read_rules(auth.get("authInfo"), "authConfig.authInfo")

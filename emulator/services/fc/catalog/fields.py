@@ -1,4 +1,4 @@
-"""Which fields a service and a function have on the wire, what each is called inside and what it takes.
+"""The attribute tables of services, functions and aliases: wire name, attribute, kind.
 
 One row per field: wire name, attribute, rule. The same rows read a request, a ``service.yml`` or ``function.yml`` and
 write an answer.
@@ -171,7 +171,7 @@ SHOWN_2: Mapping[str, Any] = {
     "instanceType": "e1",
     "initializationTimeout": limits.INITIALIZATION_TIMEOUT_S.default,
 }
-"""What answers show of a function for fields that nobody has set. Source: the defaults of the parameter tables."""
+"""What answers show of a function for fields that have not been set. Source: the defaults of the parameter tables."""
 
 
 def check_together(config: FunctionConfig) -> None:

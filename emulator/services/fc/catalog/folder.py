@@ -141,7 +141,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def is_function(path: str) -> bool:
-    """Tell whether a folder is a function: it has a function.yml, or code and no service.yml."""
+    """Whether a folder is a function: it has a function.yml, or code and no service.yml."""
     names = {entry.name for entry in entries(path) if not _is_folder(entry)}
     if names & {"function.yml", "function.yaml"}:
         return True
@@ -355,7 +355,7 @@ class FolderReader:
         return True
 
     def _warn_unknown(self, content: Mapping[str, Any], known: tuple[Field, ...], more: set[str], place: str) -> None:
-        """Say which names mean nothing here: a typing mistake would otherwise pass in silence."""
+        """Warn of unknown names: a typing mistake would otherwise go unnoticed."""
         names = {field.wire.lower() for field in known} | more
         for name in content:
             if name.lower() not in names:

@@ -59,7 +59,7 @@ class Functions:
         now: Millis,
         tags: Mapping[str, str] | None = None,
     ) -> Function:
-        """Make a function from checked attribute *values* and its code.
+        """Create a function from checked attribute *values* and its code.
 
         Raises: InvalidArgument, ServiceNotFound, FunctionAlreadyExists.
         """

@@ -1,4 +1,4 @@
-"""Layers as resources: publish, get, list, delete, share; and the folders a function's layers are in."""
+"""Layers: packages that several functions share, in numbered versions that never change."""
 
 import json
 import logging
@@ -133,7 +133,7 @@ class LayerStore:
         self._database.write(sql, (public, tenant.account, tenant.region, name))
 
     def remove(self, tenant: Tenant, version: LayerVersion, *, keep_code: bool) -> None:
-        """Remove a version; with *keep_code* it stays for those who use it and is seen by nobody else."""
+        """Remove a version; with *keep_code* it stays for the functions that use it and is shown no more."""
         where = (tenant.account, tenant.region, version.name, version.number)
         own = "WHERE account = ? AND region = ? AND name = ? AND version = ?"
         if keep_code:
@@ -142,7 +142,7 @@ class LayerStore:
             self._database.write(f"DELETE FROM fc_layer_versions {own}", where)  # noqa: S608 - constants
 
     def is_used(self, arn: str) -> bool:
-        """Tell whether some function or published version names the layer version in its configuration."""
+        """Whether some function or published version names the layer version in its configuration."""
         sql = "SELECT 1 FROM fc_functions WHERE instr(config, ?) LIMIT 1"
         return self._database.read(sql, (json.dumps(arn),)).fetchone() is not None
 
@@ -163,7 +163,7 @@ def _version(row: Any) -> LayerVersion:
 
 _log = logging.getLogger(__name__)
 
-_BODY = (
+LAYER = (
     Field("description", "description", Text(limits.DESCRIPTION_LENGTH)),
     Field("license", "license", Text(limits.LICENSE_LENGTH)),
     Field("compatibleRuntime", "runtimes", Items(OneOf(RUNTIMES), limits.COMPATIBLE_RUNTIMES)),
@@ -190,7 +190,7 @@ class Layers:
         Raises: InvalidArgument.
         """
         check_name(name, "layerName", limits.LAYER_NAME_LENGTH)
-        values = read(_BODY, body)
+        values = read(LAYER, body)
         if not values.get("runtimes"):
             raise InvalidArgument("compatibleRuntime is required")
         if source is None:

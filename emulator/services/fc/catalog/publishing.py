@@ -150,7 +150,7 @@ class Publishing:
     # --- aliases -------------------------------------------------------------------------------------------------
 
     def create_alias(self, tenant: Tenant, scope: Scope, name: object, values: Mapping[str, Any], now: Millis) -> Alias:
-        """Make an alias from checked attribute *values* (``version_id``, ``weights``, ``description`` ...).
+        """Create an alias from checked attribute *values* (``version_id``, ``weights``, ``description`` ...).
 
         Raises: InvalidArgument, ServiceNotFound, FunctionNotFound, VersionNotFound, AliasAlreadyExists.
         """

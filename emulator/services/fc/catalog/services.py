@@ -1,4 +1,4 @@
-"""Services of 2.0: create, get, update, delete, list."""
+"""Services of 2.0: create, get, update, delete, list; and tags, of services and of functions without one."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,7 +31,7 @@ class Services:
         self._resolver = resolver
 
     def create(self, tenant: Tenant, name: object, values: Mapping[str, Any], now: Millis) -> Service:
-        """Make a service from checked attribute *values*.
+        """Create a service from checked attribute *values*.
 
         Raises: InvalidArgument, ServiceAlreadyExists.
         """

@@ -1,4 +1,4 @@
-"""Which version a call goes to, and when there is something new to publish. Pure: the random draw is an argument."""
+"""Which version a call goes to: qualifiers, weights, routing by content; and what a publish would freeze. Pure."""
 
 import json
 import operator
@@ -40,7 +40,7 @@ _OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
 
 
 def is_diverted(policy: Mapping[str, Any] | None, request: Request) -> bool:
-    """Tell whether *policy* sends *request* to the additional version; a policy without rules sends none."""
+    """Whether *policy* sends *request* to the additional version; a policy without rules sends none."""
     items = (policy or {}).get("policyItems") or []
     held = (_holds(item, request) for item in items)
     return bool(items) and (any(held) if (policy or {}).get("condition") == "OR" else all(held))
@@ -56,18 +56,18 @@ def _holds(item: Mapping[str, str], request: Request) -> bool:
 
 
 def _is_among(have: str, percent: str) -> bool:
-    """Tell whether *have* belongs to the chosen *percent* of all values; a value always does or never."""
+    """Whether *have* belongs to the chosen *percent* of all values; a value always does or never."""
     share = int(percent) if percent.isascii() and percent.isdigit() and len(percent) <= 3 else 0
     return crc32(have.encode("utf-8", "surrogateescape")) % 100 < share
 
 
 def is_latest(qualifier: str | None) -> bool:
-    """Tell whether *qualifier* means the changeable head: nothing, or ``LATEST``."""
+    """Whether *qualifier* means the changeable head: nothing, or ``LATEST``."""
     return not qualifier or qualifier == LATEST
 
 
 def is_version(qualifier: str) -> bool:
-    """Tell whether *qualifier* is a version id; everything else is an alias, which never starts with a digit."""
+    """Whether *qualifier* is a version id; everything else is an alias, which never starts with a digit."""
     return qualifier.isascii() and qualifier.isdigit()
 
 

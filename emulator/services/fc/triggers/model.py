@@ -1,4 +1,4 @@
-"""Triggers: what calls a function besides InvokeFunction, and the names an HTTP trigger is reached by."""
+"""Triggers: what calls a function besides InvokeFunction, their configurations, and the names of an HTTP trigger."""
 
 import json
 import re
@@ -105,7 +105,7 @@ def config_of(kind: TriggerKind, given: object) -> Struct:
     Raises: InvalidArgument.
     """
     config = _opened(given)
-    known: dict[str, Any] = _CHECKS[kind](config, "triggerConfig")
+    known: dict[str, Any] = TRIGGER_CONFIGS[kind](config, "triggerConfig")
     match kind:
         case "http":
             return _http(known)
@@ -221,7 +221,7 @@ def _kept(value: Any, field: str) -> dict[str, Any]:
     return kept
 
 
-_CHECKS: Mapping[TriggerKind, Check] = {
+TRIGGER_CONFIGS: Mapping[TriggerKind, Check] = {
     "http": Shape(
         authType=_lower(frozenset({"anonymous", "function", "jwt"})),
         methods=Items(_method),

@@ -26,7 +26,7 @@ _ALL = Slice(limit=1_000_000)
 
 
 class TriggerWatcher(Protocol):
-    """Somebody who acts on triggers: arms timers, subscribes to topics."""
+    """What acts on triggers: arms timers, subscribes to topics."""
 
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in making or changing *trigger*, within the same transaction.
@@ -40,11 +40,11 @@ class TriggerWatcher(Protocol):
         ...
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Take note of a trigger that is new or has changed; called after the commit."""
+        """React to a trigger that is new or has changed; called after the commit."""
         ...
 
     def removed(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Take note of a trigger that is gone; called after the commit."""
+        """React to a trigger that has been removed; called after the commit."""
         ...
 
 
@@ -62,7 +62,7 @@ class Triggers:
     # --- the operations ------------------------------------------------------------------------------------------
 
     def create(self, tenant: Tenant, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
-        """Make a trigger from a request body.
+        """Create a trigger from a request body.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument,
         TriggerAlreadyExists, LimitExceeded for a bucket that has enough triggers.
@@ -283,7 +283,7 @@ def _given(body: Mapping[str, Any]) -> dict[str, Any]:
     return {key.lower(): value for key, value in body.items() if value is not None}
 
 
-_TEXTS = {
+TRIGGER = {
     "source_arn": ("sourceArn", TEXT),
     "role": ("invocationRole", Text(limits.ROLE_LENGTH)),
     "qualifier": ("qualifier", Text(limits.ALIAS_NAME_LENGTH)),
@@ -293,8 +293,8 @@ _TEXTS = {
 
 def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
-        if name in _TEXTS:
-            wire, check = _TEXTS[name]
+        if name in TRIGGER:
+            wire, check = TRIGGER[name]
             check(value, wire)
     return dict(values)
 
