@@ -136,7 +136,10 @@ class Routes:
         segments = path.strip("/").split("/")
         for template in self._by_shape.get((method, len(segments)), ()):
             if template.fits(segments, query):
-                return template.operation, template.parameters(segments)
+                return template.operation, {
+                    name: unquote(segments[at], errors="surrogateescape") if "%" in segments[at] else segments[at]
+                    for at, name in template.names
+                }
         return None
 
     def __iter__(self) -> Iterator[Operation]:
@@ -166,10 +169,3 @@ class _Template(NamedTuple):
             if want is not None and want != have:
                 return False
         return not self.item or (self.item in query and self.value in {"", query[self.item]})
-
-    def parameters(self, segments: list[str]) -> dict[str, str]:
-        return {name: _decoded(segments[at]) for at, name in self.names}
-
-
-def _decoded(segment: str) -> str:
-    return unquote(segment, errors="surrogateescape") if "%" in segment else segment

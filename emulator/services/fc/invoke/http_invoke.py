@@ -168,7 +168,6 @@ async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tup
             scheme=request.scheme,
             remote=request.remote,
             authority=request.authority,
-            server_name=request.server_name,
         )
     return request, target
 
