@@ -1,4 +1,4 @@
-"""The tables of services, functions, versions, aliases and tags. Each operation is a probe or a short range of a key."""
+"""The tables of services, functions, versions, aliases and tags. Each operation is one probe or a short range."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
