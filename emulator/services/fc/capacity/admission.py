@@ -28,7 +28,7 @@ _Function = tuple[Tenant, str, str]
 
 
 class Ticket:
-    """A call that runs, and the task it runs in. ``aborted`` is the reason somebody else has ended it for."""
+    """A call that runs, and the task it runs in. ``aborted`` is the reason another call has ended it for."""
 
     __slots__ = ("aborted", "qualifier", "request_id", "since", "task")
 

@@ -39,7 +39,7 @@ KEYS_SHARED_MS = 15 * MINUTE
 
 @frozen
 class FunctionCall:
-    """A call somebody wants made.
+    """A call to make.
 
     ``service`` is empty for a 3.0 function; ``tracing``, ``http`` and ``stream`` as in `Invocation`. ``request`` is the
     one it comes with, for aliases that route by content.
@@ -206,7 +206,7 @@ class Invoker:
         )
 
     def _note_end(self, request_id: str, label: str, result: str, started: str, spent_ms: float) -> None:
-        """Count a call and tell the log of it."""
+        """Count a call and log it."""
         self.ended[result, started] = self.ended.get((result, started), 0) + 1
         self._made[label] = self._made.get(label, 0) + 1
         _log.info(
