@@ -69,15 +69,16 @@ def _shown(name: str, value: Any) -> str:
 def env(arguments: Namespace, settings: Settings) -> int:
     """Print the variables that point SDKs, samples and this command at the emulator."""
     client = connect(settings)
+    keys = client.keys
     try:
         health = client.health()
         client.use_working_keys()
+        keys = client.keys
     except NoEmulator:
         if not settings.config.state.is_dir():
             raise
         health = {}
         complain(_("no emulator answers at the moment; these are the address and the keys of the next start"))
-    keys = client.keys
     account = str(health.get("account") or keys.account_id)
     region = str(health.get("region") or keys.region or DEFAULT_REGION)
     pairs = variables(client.endpoint.http, keys, account, region)
