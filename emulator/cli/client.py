@@ -318,6 +318,20 @@ class Client:
         complete["Authorization"] = mns.authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
         return self._send(method, target, complete, body, timeout_s)
 
+    def objects(
+        self, method: str, target: str, body: bytes, headers: Mapping[str, str], timeout_s: float = CALL_TIMEOUT_S
+    ) -> Reply:
+        """Call an operation of the object store and return its answer, errors too; *target* is ``/bucket/key?query``.
+
+        Raises: NoEmulator.
+        """
+        from emulator.auth import oss  # for files with buckets only
+
+        complete = {"Date": http_date(self._clock.now()), "Host": self._host, **headers}
+        request = Request(method, target, Headers(complete.items()), body)
+        complete["Authorization"] = oss.authorization(request, self.keys.access_key_id, self.keys.access_key_secret)
+        return self._send(method, target, complete, body, timeout_s)
+
     # --- the wire ------------------------------------------------------------------------------------------------
 
     def _send(

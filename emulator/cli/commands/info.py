@@ -54,9 +54,9 @@ def _shown(name: str, value: Any) -> str:
     if value is None and name == "host":
         return "127.0.0.1, ::1"
     if value is None and name in {"access_key_id", "access_key_secret", "account_id", "region"}:
-        return "(generated, in keys.json)"
+        return _("(generated, in keys.json)")
     if value is None or value == [] or value == {}:
-        return "(none)"
+        return _("(none)")
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):

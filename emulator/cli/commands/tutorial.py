@@ -199,11 +199,12 @@ def _environment(client: Client) -> Mapping[str, str]:
 def _say_what_next(tutorial: Tutorial, client: Client, settings: Settings, *, keeps: bool) -> None:
     name = command()
     say(_("The emulator goes on serving at {address}.", address=client.endpoint.http))
-    say(f"  keys     {settings.config.state / KEY_FILE}")
-    say("           " + _('eval "$({command} env)" sets them, and the address, in this shell', command=name))
+    rows = [("keys", str(settings.config.state / KEY_FILE))]
+    rows.append(("", _('eval "$({command} env)" sets them, and the address, in this shell', command=name)))
     if tutorial.functions:
-        say(f"  logs     {name} logs {tutorial.service}/{tutorial.functions[-1]}")
+        rows.append(("logs", f"{name} logs {tutorial.service}/{tutorial.functions[-1]}"))
     if keeps:
-        say(f"  history  {name} flow history {tutorial.flow}")
-    say(f"  again    {name} tutorial run {tutorial.short_name} --sdk tea")
-    say(f"  stop     {name} stop")
+        rows.append(("history", f"{name} flow history {tutorial.flow}"))
+    rows += [("again", f"{name} tutorial run {tutorial.short_name} --sdk tea"), ("stop", f"{name} stop")]
+    for label, text in rows:
+        say(f"  {label:<7}  {text}")
