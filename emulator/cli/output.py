@@ -20,7 +20,7 @@ _IN_MILLISECONDS = frozenset(
     {"EnqueueTime", "FirstDequeueTime", "NextVisibleTime", "PublishTime", "NextTime", "EndTime", "RecordTime"}
 )
 
-_CELL_WIDTH = 100
+_CELL_WIDTH = 60
 
 
 def wants_json(arguments: Namespace) -> bool:
@@ -122,6 +122,8 @@ def readable(name: str, value: object) -> object:
         return iso_seconds(Millis(value * SECOND))
     if isinstance(value, int) and name in _IN_MILLISECONDS:
         return iso_seconds(Millis(value)) if value else "-"
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
         return ", ".join(f"{item['Name']}={item['Value']}" for item in value)
     return value

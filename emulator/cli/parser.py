@@ -147,6 +147,12 @@ def _add_server_commands(commands: "_Commands[ArgumentParser]") -> None:
     _command(commands, "config", "info:config", "print every setting and where its value comes from")
     reset = _command(commands, "reset", "server:reset", "delete everything but functions of the folder and the keys")
     reset.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    scope = reset.add_mutually_exclusive_group()
+    scope.add_argument("--service", choices=("fc", "fnf", "mns", "oss", "ram"), help="only what this service keeps")
+    scope.add_argument("--queue", metavar="QUEUE", help="only the messages of a queue")
+    scope.add_argument("--topic", metavar="TOPIC", help="only the deliveries of a topic")
+    scope.add_argument("--flow", metavar="FLOW", help="only the executions of a flow")
+    scope.add_argument("--function", metavar="SERVICE/FUNCTION", help="only the calls and instances of a function")
     summary = "print a script that completes commands, options and names in your shell"
     completion = _command(commands, "completion", "completion:run", summary, prints_data=False)
     completion.add_argument("shell", choices=("bash", "zsh", "fish", "words"), metavar="bash|zsh|fish")
@@ -320,6 +326,7 @@ def _add_topic(commands: "_Commands[ArgumentParser]") -> None:
     subscribe.add_argument(
         "--format", choices=("XML", "JSON", "SIMPLIFIED"), help="what is pushed (default: XML); SIMPLIFIED is the body"
     )
+    deliveries.add_argument("--full", action="store_true", help="all of each delivery: body, URL, headers")
     for shown in (deliveries, outbox):
         shown.add_argument("-n", "--number", type=int, default=100, help="at most so many (default: 100)")
 

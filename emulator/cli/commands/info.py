@@ -20,7 +20,7 @@ def version(arguments: Namespace, settings: Settings) -> int:
     if wants_json(arguments):
         say_json({"version": __version__})
     else:
-        say(f"localyun {__version__}")
+        say(_("localyun {version}", version=__version__))
     return 0
 
 

@@ -8,10 +8,11 @@ from emulator.cli.client import Client, connect, until
 from emulator.cli.endpoint import Endpoint, Running, is_alive, running
 from emulator.cli.failures import DONE, CommandFailed, NoEmulator
 from emulator.cli.messages import _
-from emulator.cli.output import say, say_json, say_pairs, say_table, tell, wants_json
+from emulator.cli.output import say_json, say_pairs, say_table, tell, wants_json
 from emulator.config import Settings
 
 STOP_TIMEOUT_S = 30.0
+_SCOPES = ("service", "queue", "topic", "flow", "function")
 _LISTED = ("http", "https", "pid", "account", "state", "version", "installation")
 
 
@@ -95,16 +96,14 @@ def _readable(value: Any) -> str:
 
 
 def reset(arguments: Namespace, settings: Settings) -> int:
-    """Delete every resource the services keep."""
+    """Delete every resource the services keep, or what the one option names."""
     client = connect(settings)
     client.health()
-    if not arguments.yes and sys.stdin.isatty():
-        answer = input(f"Delete everything in {client.endpoint.http} (functions of the folder stay)? [y/N] ")
-        if answer.strip().lower() not in {"y", "yes"}:
-            raise CommandFailed("nothing has been deleted")
-    done = client.admin("POST", "reset")
-    if wants_json(arguments):
-        say_json(done)
-    else:
-        say("reset")
-    return 0
+    scope = {name: value for name in _SCOPES if (value := getattr(arguments, name))}
+    if not arguments.yes and not scope and sys.stdin.isatty():
+        question = _("Delete everything in {address} (functions of the folder stay)? [y/N]")
+        if input(question.format(address=client.endpoint.http) + " ").strip().lower() not in {"y", "yes"}:
+            raise CommandFailed(_("nothing has been deleted"))
+    done = client.admin("POST", "reset", scope)
+    name = " ".join(scope.values())
+    return tell(arguments, _("reset {name}", name=name) if scope else _("everything has been reset"), done)

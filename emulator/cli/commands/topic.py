@@ -5,7 +5,7 @@ from argparse import Namespace
 from emulator.cli.client import Client, connect
 from emulator.cli.messages import _
 from emulator.cli.mns import Mns, element, fields, path_of, read_body
-from emulator.cli.output import show_table, tell
+from emulator.cli.output import show, show_table, tell
 from emulator.config import Settings
 
 _QUEUE = "queue:"
@@ -22,8 +22,11 @@ _DELIVERIES = {
     "message": "MessageId",
     "state": "State",
     "attempts": "Attempts",
+    "tag": "MessageTag",
     "next": "NextTime",
     "last result": "LastResult",
+    "URL": "Endpoint",
+    "body": "MessageBody",
 }
 _OUTBOX = {
     "recorded": "RecordTime",
@@ -121,7 +124,8 @@ def deliveries(arguments: Namespace, settings: Settings) -> int:
         subscription=arguments.subscription,
         limit=str(arguments.number),
     )
-    return show_table(arguments, _DELIVERIES, answer["deliveries"])
+    rows = answer["deliveries"]
+    return show(arguments, rows) if arguments.full else show_table(arguments, _DELIVERIES, rows)
 
 
 def outbox(arguments: Namespace, settings: Settings) -> int:
