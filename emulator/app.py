@@ -336,9 +336,9 @@ class Emulator:
         """Return the recent lines of the log that came about through a request, in JSON's terms."""
         return self._journal.find(request)
 
-    async def reset(self) -> None:
-        """Forget everything the services know; functions of the folder stay."""
-        await self.services.reset()
+    async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
+        """Forget everything the services know, or what *scope* names; functions of the folder stay."""
+        return await self.services.reset(scope)
 
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""

@@ -186,6 +186,14 @@ class MessageService:
             await self._database.committed()
         return deleted
 
+    def reset_topic(self, tenant: Tenant, name: str) -> None:
+        """Drop what is on its way to the subscribers of a topic, and what is remembered of earlier deliveries.
+
+        Raises: TopicNotExist.
+        """
+        for subscription in self.topic_store.subscriptions(self.topics.view(tenant, name).topic):
+            self._unsubscribed(subscription.subscription_id)
+
     async def certificate(self) -> bytes:
         """Return the certificate receivers verify pushes with, as PEM.
 

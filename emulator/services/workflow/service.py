@@ -1,6 +1,7 @@
 """The workflow service as one object: flows, executions and the engine that runs them, built and joined."""
 
 from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.services.workflow.engine.driver import Driver
@@ -24,6 +25,9 @@ from emulator.services.workflow.schedules.schedules import Schedules
 from emulator.services.workflow.schedules.store import ScheduleStore
 from emulator.services.workflow.tenants import SCHEMA, Tenants
 from emulator.storage.database import Database
+
+_RESET_PORTION = 100
+"""Executions removed between two commits."""
 
 __all__ = ["SCHEMA", "Workflow"]
 
@@ -143,6 +147,21 @@ class Workflow:
         self.executions.forget()
         self._engine.forget()
         self._waiters.wake_all()
+
+    async def reset_flow(self, tenant: Tenant, name: str) -> int:
+        """Stop and delete the executions of a flow; return how many there were. Its schedules stay.
+
+        Raises: FlowNotExists, CommitFailed.
+        """
+        flow = self.flows.get(tenant, name)
+        deleted = 0
+        while execution := self._store.newest_open(flow.id):
+            self.executions.stop(tenant, name, execution, "Reset", "")
+            await self._database.committed()
+        while portion := self._store.clear_ended_of(flow.id, _RESET_PORTION):
+            deleted += portion
+            await self._database.committed()
+        return deleted
 
     def _flow_deleted(self, flow: FlowRecord) -> None:
         self._schedule_store.remove_of(flow.id)

@@ -243,6 +243,13 @@ class AsyncQueue:
 
         self._database.after_commit(cancel)
 
+    def stop_all(self, tenant: Tenant, service: str, function: str) -> int:
+        """End every call of a function that has not ended; return how many there were."""
+        calls = self._store.open_calls(tenant, service, function)
+        for call in calls:
+            self.stop(call)
+        return len(calls)
+
     def stop_key(self, tenant: Tenant, key: str) -> None:
         """End the call that was queued with *key*, if there is one and it has not ended."""
         call = self._store.by_key(tenant, key)

@@ -42,7 +42,7 @@ _SETTLE = (
     "DELETE FROM mns_publications WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM mns_deliveries WHERE publication = ?1)"
 )
 _PENDING = (
-    "SELECT p.message_id, p.published_at, d.attempts, d.last_result, d.due_at "
+    "SELECT d.id, p.message_id, p.body, p.tag, p.published_at, d.attempts, d.last_result, d.due_at "
     "FROM mns_deliveries AS d JOIN mns_publications AS p ON p.id = d.publication "
     "WHERE d.subscription = ? ORDER BY d.due_at, d.id LIMIT ?"
 )
@@ -261,14 +261,17 @@ class TopicStore:
         """Return pending deliveries, the next one first."""
         return [
             DeliveryReport(
+                delivery_id=DeliveryId(number),
                 message_id=message_id,
+                body=body,
+                tag=tag,
                 published_at=Millis(published_at),
                 state="pending",
                 attempts=attempts,
                 last_result=last_result,
                 next_at=Millis(due_at),
             )
-            for message_id, published_at, attempts, last_result, due_at in self._database.read(
+            for number, message_id, body, tag, published_at, attempts, last_result, due_at in self._database.read(
                 _PENDING, (subscription_id, limit)
             )
         ]
