@@ -7,20 +7,21 @@ is for; the others have it.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from emulator.auth.authenticator import Authenticator, scheme_of
 from emulator.auth.permissions.conditions import Facts, facts_of
-from emulator.gateway.errors import BodyTooLarge, ForbiddenHost, ForbiddenOrigin, GatewayError, NoSuchService, Unguarded
+from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopback
 from emulator.gateway.metrics import Traffic
 from emulator.gateway.router import HEALTH, choose
 from emulator.http.message import Request, Respond, Response
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import AccountId, Demand, Principal, Region
 from emulator.kernel.ids import Ids
+from emulator.kernel.observing import Busy, Upcoming, Waiting
 from emulator.kernel.tracing import begin
 from emulator.storage.database import CommitFailed, Database
 from emulator.wire.request import Answer, Front, GuardedFront, OperationRequest, WebFront
@@ -32,6 +33,9 @@ LARGEST_BODY = 140 * 1024 * 1024
 """Bytes read before the front is known; the front's own limit is checked again after. The largest is a code package."""
 
 SMALL_BODY = 16 * 1024
+
+_OWN_FRONTS = frozenset({"admin", "console", "deployments"})
+"""Fronts whose calls are no work of the emulator's: they wait for it to be quiet themselves."""
 
 _ACCESS_LINE = "%(request)s %(service)s %(operation)s %(status)d %(ms).1fms"
 
@@ -57,9 +61,9 @@ def refuse_strangers(
     def check(call: OperationRequest) -> None:
         call.host = host_of(call.http)
         if not policy.allows(call.host):
-            raise ForbiddenHost(host=call.host)
+            raise GatewayError("ForbiddenHost", host=call.host)
         if (trace := browser_trace(call.http)) is not None and not open_to_web(call):
-            raise ForbiddenOrigin(header=trace)
+            raise GatewayError("ForbiddenOrigin", header=trace)
 
     return check
 
@@ -67,7 +71,7 @@ def refuse_strangers(
 def choose_front(fronts: Mapping[str, Front], policy: HostPolicy, region: Region) -> Choice:
     """Make the function that finds the front of a call, and fills in what routing finds out on the way.
 
-    The region is the one the host name tells. A loopback address tells none: then it is this installation's region,
+    The region is the one in the host name. A loopback address has none: then it is this installation's region,
     whatever region the client was configured with, so that clients of different services meet in one tenant.
     """
 
@@ -77,7 +81,7 @@ def choose_front(fronts: Mapping[str, Front], policy: HostPolicy, region: Region
         route = choose(call, loopback=is_loopback(host), owner=policy.front_of(host))
         front = fronts.get(route.front)
         if front is None:
-            raise NoSuchService(method=call.http.method, path=call.http.path)
+            raise GatewayError("NoSuchService", method=call.http.method, path=call.http.path)
         call.region = Region(route.host.region) if route.host.region else region
         call.host_account = AccountId(route.host.account) if route.host.account else None
         return front
@@ -92,12 +96,12 @@ def name_request(front: Front, call: OperationRequest) -> None:
 
 
 def limit_body(front: Front, call: OperationRequest) -> None:
-    """Refuse a body over the front's limit; the head alone did not always tell which front it is."""
+    """Refuse a body over the front's limit; the head alone does not always name the front."""
     if len(call.http.body) > front.max_body:
         raise front.too_large(front.max_body)
 
 
-def authenticate(authenticator: Authenticator, own_account: AccountId) -> Stage:
+def authenticate(authenticator: Authenticator, own_account: AccountId, clock: Clock) -> Stage:
     """Make the stage that finds out who calls; unsigned requests pass only where the front allows it."""
 
     def stage(front: Front, call: OperationRequest) -> None:
@@ -107,7 +111,7 @@ def authenticate(authenticator: Authenticator, own_account: AccountId) -> Stage:
             return
         try:
             call.principal = authenticator.authenticate(
-                call.http, call.now, host_account=call.host_account, scheme=call.scheme
+                call.http, call.now, host_account=call.host_account, scheme=call.scheme, system=clock.system()
             )
         except AuthFailure as failure:
             raise front.auth_error(failure, call) from failure
@@ -134,7 +138,7 @@ def authorize(authorizer: Authorizer) -> Stage:
         if principal is None or not principal.access_key_id or principal.arn.endswith(":root"):
             return
         if not isinstance(front, GuardedFront):
-            raise Unguarded(service=front.name)
+            raise GatewayError("Unguarded", service=front.name)
         facts = facts_of(call)
         for demand in front.demands(call):
             if not authorizer.allows(principal, demand, facts):
@@ -169,7 +173,10 @@ class Pipeline:
         region: Region,
         authorizer: Authorizer | None = None,
         traffic: Traffic | None = None,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
+        self._changed = changed
+        self._in_work: dict[OperationRequest, Front | None] = {}
         self._traffic = traffic or Traffic()
         self._database = database
         self._clock = clock
@@ -181,7 +188,7 @@ class Pipeline:
             # before these: foreign Host names and web pages are refused, and the front is chosen
             name_request,  # from here on every answer carries a request id
             limit_body,  # before anything is computed over the body
-            authenticate(authenticator, account),  # who calls, in whose account
+            authenticate(authenticator, account, clock),  # who calls, in whose account
             *([authorize(authorizer)] if authorizer is not None else []),  # with --enforce-ram: may they
             dispatch,  # the operation itself
         )
@@ -217,7 +224,7 @@ class Pipeline:
             name_request(front, call)
             error = front.too_large(limit)
         except ServiceError:
-            error = BodyTooLarge(limit=limit)
+            error = GatewayError("BodyTooLarge", limit=limit)
         response = self._render(error, front, call)
         self._log_line(front, call, response)
         return response
@@ -265,7 +272,8 @@ class Pipeline:
     async def _answer_later(
         self, answer: Awaitable[Response], front: Front | None, call: OperationRequest, started: float, respond: Respond
     ) -> None:
-        """Give the answer once it is there, or the one that tells of a failure."""
+        """Give the answer once it is there, or an error."""
+        self._in_work[call] = front
         try:
             response = await answer
         except asyncio.CancelledError:
@@ -273,7 +281,29 @@ class Pipeline:
             raise
         except Exception as error:
             response = self._failed(error, front, call)
+        finally:
+            del self._in_work[call]
+            self._changed()
         self._finish(front, call, started, response, respond)
+
+    # --- kernel.observing.Observed -------------------------------------------------------------------------------
+
+    def busy(self, now: Millis) -> Iterator[Busy]:
+        """Yield the requests in work; parked long polls and calls of the emulator's own API are not among them."""
+        del now
+        for call, front in self._in_work.items():
+            if not call.parked and front is not None and front.name not in _OWN_FRONTS:
+                resource = f"{front.name} {call.operation}"
+                yield Busy(kind="request", resource=resource, since=call.now, detail=f"request {call.request_id}")
+
+    def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
+        """Requests come when clients send them."""
+        del now, limit
+        yield from ()
+
+    def waiting(self) -> Iterator[Waiting]:
+        """Requests wait for nothing that the services do not name."""
+        yield from ()
 
     def _open_to_web(self, call: OperationRequest) -> bool:
         """Whether a web page may send this request; before the services are loaded that is left open.
@@ -300,7 +330,7 @@ class Pipeline:
 
     def _failed(self, error: Exception, front: Front | None, call: OperationRequest) -> Response:
         if not isinstance(error, ServiceError):
-            # not the caller's doing: tell the log everything and the caller nothing
+            # not the caller's doing: the log gets everything and the caller nothing
             trace = None if isinstance(error, CommitFailed) else error
             _log.error(
                 "request %s (%s) failed inside: %s", call.request_id or "-", call.operation, error, exc_info=trace

@@ -15,7 +15,7 @@ from emulator.kernel.timers import VirtualTimers
 from emulator.oss.front import OssFront
 from emulator.oss.service import SCHEMA as OSS_SCHEMA
 from emulator.oss.service import LazyStorage
-from emulator.services.mns.api import MnsFront
+from emulator.services.mns.front import MnsFront
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
