@@ -15,8 +15,7 @@ from emulator.kernel.ids import RandomIds
 from emulator.oss import front as oss_rights
 from emulator.services import ram
 from emulator.services.fc import rights as fc_rights
-from emulator.services.fc.dialects import v2016, v2021, v2023
-from emulator.services.fc.dialects.routing import Routes
+from emulator.services.fc.front import ROUTES
 from emulator.services.mns.front import MnsFront
 from emulator.services.ram import front as ram_rights
 from emulator.services.ram.authorizer import Authorizer
@@ -29,7 +28,7 @@ from emulator.wire.request import OperationRequest
 
 ACCOUNT = AccountId("123")
 WORLD = Tenant(ACCOUNT, Region("r"))
-TABLES = {"2016": Routes(v2016.ROUTES), "2021": Routes(v2021.ROUTES), "2023": Routes(v2023.ROUTES)}
+TABLES = {"2016": ROUTES["2016-08-15"], "2021": ROUTES["2021-04-06"], "2023": ROUTES["2023-03-30"]}
 
 
 def context(method, target, body=b"", **headers):
@@ -51,7 +50,8 @@ def _mns():
 
 def of_fc(version, method, target, **body):
     made = context(method, target, json.dumps(body).encode())
-    return list(fc_rights.demands(*TABLES[version].find(method, made.http.path, made.http.path), made))
+    operation, made.path = TABLES[version].find(method, made.http.path, {})
+    return list(fc_rights.demands(operation, made))
 
 
 @pytest.mark.parametrize(
