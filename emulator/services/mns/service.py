@@ -35,7 +35,7 @@ from emulator.storage.migrations import Schema
 SCHEMA = Schema("mns", Path(__file__).with_name("schema"))
 
 CERTIFICATE_PAGE = "mns/signing-cert.pem"
-"""The page below ``/_localyun/`` that serves the signing certificate, to anybody."""
+"""The page below ``/_localyun/`` that serves the signing certificate, without the admin token."""
 
 _log = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*", re.ASCII)
 
 
 class Topics:
-    """The topics of every tenant. *unsubscribed* is told of each subscription that goes with its topic."""
+    """The topics of every tenant. *unsubscribed* is called for each subscription that goes with its topic."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Topics:
         return Page([self._view(self._registry.find(tenant, item.name)) for item in part.items], part.next_marker)
 
     def create(self, tenant: Tenant, name: str, change: Change) -> bool:
-        """Create a topic; tell whether it is new (False: it existed with the same attributes).
+        """Create a topic; return whether it is new (False: it existed with the same attributes).
 
         The attributes of the XML API are compared with their defaults filled in, the others when they are named.
 
@@ -97,7 +97,7 @@ class Topics:
     def delete(self, tenant: Tenant, name: str) -> None:
         """Delete a topic, its subscriptions, and its messages on their way.
 
-        A topic that is not there is as good as deleted. Source: assumed; no client knows an error.
+        Deleting a missing topic succeeds. Source: assumed; no client knows an error.
         """
         try:
             live = self._registry.find(tenant, name)
@@ -121,7 +121,7 @@ class Topics:
 
 
 class Subscriptions:
-    """The subscriptions of every tenant. *changed* is told of a new one, *unsubscribed* of each that has ended."""
+    """The subscriptions of every tenant. *changed* is called for a new one, *unsubscribed* for each that has ended."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class Subscriptions:
         return cut(found[: wanted + 1], wanted, lambda item: item.name)
 
     def create(self, tenant: Tenant, topic: str, name: str, settings: SubscriptionSettings) -> bool:
-        """Subscribe; tell whether the subscription is new (False: it existed with the same attributes).
+        """Subscribe; return whether the subscription is new (False: it existed with the same attributes).
 
         A queue that does not exist can be subscribed; deliveries to it fail until it does. Source: assumed.
 
@@ -208,7 +208,7 @@ class Subscriptions:
     def delete(self, tenant: Tenant, topic: str, name: str) -> None:
         """Unsubscribe; what is on its way to the subscriber is dropped.
 
-        What is not there is as good as deleted. Source: assumed; no client knows an error.
+        Ending a missing subscription succeeds. Source: assumed; no client knows an error.
         """
         try:
             live = self._registry.find(tenant, topic)

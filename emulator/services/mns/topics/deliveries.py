@@ -1,8 +1,8 @@
 """Deliveries on their way: each subscription has a lane of its own, with a timer for its next attempt.
 
 A delivery is a row, written in the transaction of the publish; an attempt changes it only when it has ended. So a crash
-at any moment repeats an attempt at most, and after a restart every row is tried at the instant it names. Lanes share
-nothing but a bound on open connections, of which each may always have one: a subscriber that hangs delays nobody else.
+at any moment repeats an attempt at most, and after a restart every row is tried at the time it names. Lanes share
+nothing but a bound on open connections, of which each may always have one: a subscriber that hangs delays no other.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ class Courier:
     # --- life ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Take up what is pending: overdue attempts are made now, the others at their instants."""
+        """Take up what is pending: overdue attempts are made now, the others at their times."""
         self._closed = False
         for subscription_id in self._store.subscriptions_with_deliveries():
             self._pump(subscription_id)
@@ -243,7 +243,7 @@ class Courier:
         del task
         self._under_way -= 1
         lane.under_way.pop(delivery_id, None)
-        while self._starved and self._under_way < PUSHES:  # those who have waited come first
+        while self._starved and self._under_way < PUSHES:  # the subscriptions that have waited come first
             waiting = next(iter(self._starved))
             del self._starved[waiting]
             if waiting in self._lanes:

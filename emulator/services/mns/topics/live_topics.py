@@ -13,7 +13,7 @@ from emulator.storage.database import Database
 class LiveTopic:
     """A topic in use: its stored form, its subscriptions by name, and how many of its messages are on their way.
 
-    That number is None until somebody asks for it.
+    That number is None until it is first needed.
     """
 
     __slots__ = ("message_count", "subscriptions", "topic")
@@ -68,7 +68,7 @@ class TopicRegistry:
         return self._store.subscription_by_id(subscription_id)
 
     def counted(self, topic_id: TopicId, change: int) -> None:
-        """Take note that a topic has more or fewer messages on their way."""
+        """Note that a topic has more or fewer messages on their way."""
         live = self._by_id.get(topic_id)
         if live is not None and live.message_count is not None:
             live.message_count += change
@@ -80,7 +80,7 @@ class TopicRegistry:
         return live.message_count
 
     def recount(self) -> None:
-        """Take note that messages have gone that nobody has told `counted` of."""
+        """Forget the numbers: messages have gone without `counted`."""
         for live in self._by_id.values():
             live.message_count = None
 

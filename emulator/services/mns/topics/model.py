@@ -246,7 +246,7 @@ DeliveryState = Literal["pending", "delivered", "dropped", "dead-lettered"]
 
 @frozen
 class DeliveryReport:
-    """One delivery for people who look. ``next_at`` is set while it is pending, ``ended_at`` afterwards."""
+    """One delivery as the admin API shows it. ``next_at`` is set while it is pending, ``ended_at`` afterwards."""
 
     message_id: str
     published_at: Millis

@@ -1,4 +1,4 @@
-"""Publishing: a message is checked, named, and handed to those who subscribe to it."""
+"""Publishing: a message is checked, named, and handed to its subscribers."""
 
 from hashlib import md5
 
@@ -30,9 +30,9 @@ class Publishing:
         self._profile = profile
 
     def publish(self, tenant: Tenant, topic: str, draft: PublishDraft) -> MessageReceipt:
-        """Publish a message; without anybody who subscribes to it, it is accepted and gone.
+        """Publish a message; without subscribers it is accepted and gone.
 
-        Queues have it when the answer is out, everybody else soon after.
+        Queues have it when the answer is sent, other subscribers soon after.
 
         Raises: TopicNotExist, InvalidArgument, SchemaViolation, FifoMissingMessageGroupId.
         """
