@@ -67,7 +67,7 @@ async def signing_certificate(service: MessageService, call: OperationRequest) -
 
 
 def delivery_object(report: DeliveryReport) -> dict[str, Any]:
-    """Return a delivery; ``NextTime`` is there while it is pending, ``EndTime`` afterwards. Timestamps are milliseconds.
+    """Return a delivery; ``NextTime`` is there while it is pending, ``EndTime`` afterwards. Times in milliseconds.
 
     ``State`` is ``pending``, ``delivered``, ``dropped`` or ``dead-lettered``.
     """

@@ -116,7 +116,8 @@ class LongPolls:
     def visible_at(self, queue_id: QueueId, at: int, now: Millis) -> None:
         """Note that a message is, or will be, visible from *at* on.
 
-        A message that is visible already wakes the room once it is committed: what was never acknowledged to its sender.
+        A message that is visible already wakes the room once it is committed: a receiver must not get
+        what was never acknowledged to its sender.
         """
         room = self._rooms.get(queue_id)
         if room is None:

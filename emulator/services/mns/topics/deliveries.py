@@ -18,8 +18,8 @@ from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import begin
 from emulator.services.mns.limits import HISTORY, PURGE_PAUSE_MS, PURGE_ROWS, PUSHES, PUSHES_PER_SUBSCRIPTION
 from emulator.services.mns.topics.carrier import Carrier
+from emulator.services.mns.topics.catalog import TopicRegistry
 from emulator.services.mns.topics.endpoints import kind_of
-from emulator.services.mns.topics.live_topics import TopicRegistry
 from emulator.services.mns.topics.model import (
     Delivery,
     DeliveryId,
@@ -31,7 +31,7 @@ from emulator.services.mns.topics.model import (
     SubscriptionId,
     Topic,
 )
-from emulator.services.mns.topics.routing import next_attempt
+from emulator.services.mns.topics.publishing import next_attempt
 from emulator.services.mns.topics.store import TopicStore
 from emulator.storage.database import CommitFailed, Database
 
