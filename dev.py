@@ -97,7 +97,7 @@ def fuzz(arguments: list[str]) -> int:
 
 
 def crash(arguments: list[str]) -> int:
-    """Kill the emulator at random instants under load and compare it with what it has acknowledged."""
+    """Kill the emulator at random times under load and compare it with what it has acknowledged."""
     return prepare("dev") or run("-m", "benchmarks.crash", *arguments)
 
 
@@ -139,7 +139,7 @@ def prepare(extra: str) -> int:
     options = ["--disable-pip-version-check", *quiet, "--constraint", str(ROOT / "constraints.txt")]
     code = run("-m", "pip", "install", *options, "--editable", f"{ROOT}[{extra}]", stdout_to_stderr=True)
     if code:
-        return fail("the packages could not be installed; pip's own messages above tell why")
+        return fail("the packages could not be installed; pip's own messages above say why")
     STAMP.write_text(f"{extra} {wanted}\n", encoding="ascii")
     return 0
 
@@ -164,7 +164,7 @@ def make_environment() -> int:
 
 
 def python_works() -> bool:
-    """Tell whether .venv has a Python that starts, is new enough and has pip."""
+    """Whether .venv has a Python that starts, is new enough and has pip."""
     probe = f"import sys, importlib.util as u; sys.exit(sys.version_info < {MINIMUM} or u.find_spec('pip') is None)"
     try:
         return subprocess.run([environment_python(), "-c", probe], check=False, capture_output=True).returncode == 0

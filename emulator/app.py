@@ -68,7 +68,7 @@ class Emulator:
     """One running emulator.
 
     ``await start()`` returns when every service is up; `stop` ends everything it started. `stopped` is set when
-    somebody asked for the end through the admin API.
+    its end was asked for through the admin API.
     """
 
     def __init__(self, config: Config, *, ids: Ids | None = None) -> None:
@@ -140,7 +140,7 @@ class Emulator:
         renew()
 
     def _watch(self) -> None:
-        """Begin to note what happens, for those who look from outside."""
+        """Start the lag meter and the journal of the log."""
         self._lag.start()
         self._closing.callback(self._lag.close)
         self._journal.open()
@@ -269,13 +269,14 @@ class Emulator:
         return self._services
 
     def health(self) -> dict[str, Any]:
-        """Return status, version, services, account and region."""
+        """Return status, version, services, account, region and the id of the installation."""
         return {
             "status": "ok",
             "version": __version__,
             "services": dict.fromkeys(SERVICES, "available"),
             "account": self.tenant.account,
             "region": self.tenant.region,
+            "installation": self.keys.installation,
         }
 
     def status(self) -> dict[str, Any]:
@@ -333,7 +334,7 @@ class _LateAuthorizer:
         self._emulator = emulator
 
     def allows(self, principal: Principal, demand: Demand, facts: Facts) -> bool:
-        """Tell whether a caller may do what *demand* says."""
+        """Whether a caller may do what *demand* says."""
         return self._emulator.services.authorizer.allows(principal, demand, facts)
 
 

@@ -33,10 +33,10 @@ from emulator.oss.service import LazyStorage
 from emulator.redirect import node_hook, python_hook
 from emulator.redirect.environment import with_hooks
 from emulator.services.fc import admin as fc_admin
-from emulator.services.fc.figures import fc_figures
+from emulator.services.fc.admin import FunctionAdmin
 from emulator.services.fc.front import FcFront
-from emulator.services.fc.logbook import LogBook
-from emulator.services.fc.model import display_name
+from emulator.services.fc.invoke.logbook import LogBook
+from emulator.services.fc.ports import Ports
 from emulator.services.fc.runtime.model import FunctionImage
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
@@ -49,8 +49,8 @@ from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
 from emulator.services.sts.front import StsFront
 from emulator.services.sts.service import TemporaryKeys
-from emulator.services.workflow.api import WorkflowFront
-from emulator.services.workflow.figures import workflow_figures
+from emulator.services.workflow import admin as workflow_admin
+from emulator.services.workflow.front import WorkflowFront
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 from emulator.wire.request import Front
@@ -62,7 +62,7 @@ class Composition:
     """All services of one emulator.
 
     *work* is the folder for code and logs; *address* the emulator's own ``http://127.0.0.1:PORT``; *authority* the file
-    of its private certificate authority; *names* is told which host names lead to functions, *journal* what functions
+    of its private certificate authority; *names* gets the host names that lead to functions, *journal* what functions
     write to their logs; *environment* is what
     function instances find in theirs.
     """
@@ -100,7 +100,7 @@ class Composition:
 
         def on_log(image: FunctionImage, request_id: str, text: bytes) -> None:
             logbook.on_log(image, request_id, text)
-            journal.output(display_name(image.service or "", image.function), request_id, text)
+            journal.output(image.label, request_id, text)
 
         settings = RuntimeSettings(
             interpreters={name: str(path) for name, path in config.runtimes.items()},
@@ -142,14 +142,17 @@ class Composition:
             account=tenant.account,
             region=tenant.region,
             endpoint=lambda: address,
-            credentials=RoleKeys(self._temporary, clock),
-            guard=FunctionRights(rights) if config.enforce_ram else None,
-            objects=CodeObjects(self._objects, clock, ids),
-            host_names=names,
-            topics=TriggerSubscriptions(self._messages),
-            queue_destinations=(results := ResultMessages(self._messages)),
-            topic_destinations=results,
+            ports=Ports(
+                credentials=RoleKeys(self._temporary, clock),
+                guard=FunctionRights(rights) if config.enforce_ram else None,
+                objects=CodeObjects(self._objects, clock, ids),
+                host_names=names,
+                topics=TriggerSubscriptions(self._messages),
+                queue_destinations=(results := ResultMessages(self._messages)),
+                topic_destinations=results,
+            ),
         )
+        self._function_admin = FunctionAdmin(self._functions, clock, ids, self._pool)
         self._workflow = Workflow(
             database=database,
             clock=clock,
@@ -213,20 +216,14 @@ class Composition:
 
     def admin(self) -> list[Part]:
         """Return the services that have admin operations, each with the module that declares them."""
-        return [(self._functions, fc_admin), (self._messages, mns_admin)]
+        return [(self._function_admin, fc_admin), (self._messages, mns_admin)]
 
     def status(self) -> dict[str, Any]:
         """Return the functions' names and how many resources there are."""
-        functions = self._functions.store.keys()
-        names = [
-            f"{service}/{function}" if service else function
-            for tenant, service, function, version in functions
-            if tenant == self._tenant and not version
-        ]
-        return {"functions": sorted(names), "counts": self._functions.counts()}
+        return {"functions": self._function_admin.names(), "counts": self._function_admin.counts()}
 
     def figures(self) -> Iterator[Family]:
-        """Yield the services' figures for those who watch."""
+        """Yield the services' metrics."""
         yield from mns_admin.metrics(self._messages, self._clock.now())
-        yield from fc_figures(self._functions, self._pool)
-        yield from workflow_figures(self._workflow)
+        yield from self._function_admin.metrics()
+        yield from workflow_admin.metrics(self._workflow)

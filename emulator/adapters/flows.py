@@ -11,8 +11,7 @@ from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.queues.model import MessageReceipt
 from emulator.services.mns.service import MessageService
-from emulator.services.workflow.definition.nodes import FunctionResource
-from emulator.services.workflow.ports import FunctionReply, MessageReply, Refusal, Submission
+from emulator.services.workflow.ports import FunctionReply, FunctionResource, MessageReply, Refusal, Submission
 
 
 class FunctionCalls:

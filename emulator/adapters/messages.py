@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
-from emulator.services.fc.arns import parse_function_arn
 from emulator.services.fc.errors import FcError
+from emulator.services.fc.model import parse_function_arn
 from emulator.services.fc.ports import DestinationRefused, TopicMissing
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.errors import TopicNotExist

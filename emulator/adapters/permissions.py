@@ -8,15 +8,21 @@ from emulator.auth.permissions.conditions import facts_at
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Demand, Tenant
 from emulator.services.fc import rights as function_rights
-from emulator.services.fc.arns import FunctionName, MessageTarget
+from emulator.services.fc.model import FunctionName, MessageTarget
 from emulator.services.mns import front as message_rights
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.errors import access_denied as message_denied
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.workflow import rights as flow_rights
-from emulator.services.workflow.definition.nodes import FlowResource, FunctionResource, QueueResource, TopicResource
-from emulator.services.workflow.errors import AccessDenied
-from emulator.services.workflow.ports import Refusal, TaskTarget
+from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.ports import (
+    FlowResource,
+    FunctionResource,
+    QueueResource,
+    Refusal,
+    TaskTarget,
+    TopicResource,
+)
 
 
 class RoleRights:
@@ -44,9 +50,9 @@ class FlowRights:
         if lacking is None:
             return None
         if isinstance(target, QueueResource | TopicResource):
-            denied: MnsError | AccessDenied = message_denied(lacking)
+            denied: MnsError | WorkflowError = message_denied(lacking)
         else:
-            denied = AccessDenied(action=lacking.action, resource=lacking.resource)
+            denied = WorkflowError("AccessDenied", action=lacking.action, resource=lacking.resource)
         return Refusal(denied.http_status, denied.code, denied.message)
 
 

@@ -86,7 +86,7 @@ class Authenticator:
 
     With *lenient* any well-formed request passes: of a known key as that key's identity, of any other as the
     installation's account; signature, date, token and nonce are not looked at. Ids that look like a real cloud key
-    (``LTAI...``) and were not issued here are refused all the same: somebody points a real script at the emulator.
+    (``LTAI...``) and were not issued here are refused all the same: a real script was pointed at the emulator.
     """
 
     def __init__(self, keys: Keyring, *, lenient: bool, nonces: NonceMemory) -> None:

@@ -280,8 +280,10 @@ def _claim_v4(request: Request, authorization: str) -> SignedRequest:
     fields = fields_of(authorization, "=", NAME_V4)
     key_id, scope = _credential(fields.get("Credential", ""))
     headers = request.headers
-    date_text = headers.get("x-oss-date")
-    date = read_utc(date_text, NAME_V4, basic=True) if date_text else read_http_date(headers.get("date"), NAME_V4)
+    # aliyun-oss-go-sdk sends and signs Date alone
+    date_text = headers.get("x-oss-date") or headers.get("date")
+    is_basic = "x-oss-date" in headers
+    date = read_utc(date_text, NAME_V4, basic=True) if is_basic else read_http_date(date_text, NAME_V4)
     return SignedRequest(
         scheme=NAME_V4,
         key_id=key_id,

@@ -83,7 +83,8 @@ def _add_start(commands: "_Commands[ArgumentParser]") -> None:
 
 def _add_server_commands(commands: "_Commands[ArgumentParser]") -> None:
     _command(commands, "stop", "server:stop", "stop the emulator", prints_data=False)
-    _command(commands, "status", "server:status", "tell what is running and what it serves")
+    _command(commands, "status", "server:status", "print what is running and what it serves")
+    _command(commands, "list", "server:show_list", "list the emulators of this user")
     env = _command(commands, "env", "info:env", "print the variables that point programs at the emulator")
     env.add_argument(
         "--shell",
@@ -303,7 +304,7 @@ def _add_tutorial(commands: "_Commands[ArgumentParser]") -> None:
 
 _GROUPS = (
     ({"start"}, _add_start),
-    ({"stop", "status", "env", "config", "reset", "version"}, _add_server_commands),
+    ({"stop", "status", "list", "env", "config", "reset", "version"}, _add_server_commands),
     ({"logs", "invoke"}, _add_function_commands),
     ({"trigger"}, _add_trigger),
     ({"flow"}, _add_flow),

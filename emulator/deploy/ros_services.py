@@ -24,6 +24,7 @@ from emulator.deploy.shapes import (
     text,
     texts,
 )
+from emulator.services.mns.queues.model import QUEUE as QUEUE_TABLE
 
 _REQUEST_ID = Field("requestId", noted("it names a request; each here has its own"))
 
@@ -80,12 +81,9 @@ def schedule(build: Build, part: Part, kind: str) -> None:
 # --- messages --------------------------------------------------------------------------------------------------------
 
 QUEUE: Mapping[str, tuple[Reader, Any]] = {
-    "DelaySeconds": (number, 0),
-    "MaximumMessageSize": (number, 65536),
-    "MessageRetentionPeriod": (number, 345600),
-    "VisibilityTimeout": (number, 30),
-    "PollingWaitSeconds": (number, 0),
-    "LoggingEnabled": (switch, False),
+    each.name: (number if each.kind is int else switch, QUEUE_TABLE.default_of(each))
+    for each in QUEUE_TABLE.of_form("file")
+    if each.kind in {int, bool} and not each.words
 }
 """The attributes of a queue, how each is read and what it is by default."""
 
@@ -160,6 +158,35 @@ def subscription_properties(build: Build, values: Mapping[str, Any]) -> dict[str
         "NotifyStrategy": values.get("notifyStrategy") or "BACKOFF_RETRY",
         "NotifyContentFormat": values.get("notifyContentFormat") or "XML",
     }
+
+
+# --- buckets ---------------------------------------------------------------------------------------------------------
+
+_NO_BUCKET_SETTING = noted("kept by no setting of buckets here; without effect")
+_BUCKET_SETTINGS = (
+    "corsConfiguration", "lifecycleConfiguration", "loggingConfiguration", "refererConfiguration",
+    "serverSideEncryptionConfiguration", "tags", "websiteConfiguration", "websiteConfigurationV2", "policy",
+    "versioningConfiguration", "enableOssHdfsService", "resourceGroupId", "transferAcceleration", "worm",
+    "replicationConfiguration", "redundancyType", "blockPublicAccess",
+)  # fmt: skip
+
+
+def bucket(build: Build, part: Part, kind: str) -> None:
+    """Add a bucket."""
+    table = (
+        Field("bucketName", text, required=True),
+        Field("accessControl", text),
+        Field("storageClass", text),
+        Field("deletionForce", switch),
+        *(Field(name, _NO_BUCKET_SETTING) for name in _BUCKET_SETTINGS),
+    )
+    values = members(build.properties(part), table, capital=True)
+    properties = {
+        "AccessControl": values.get("accessControl") or "private",
+        "StorageClass": values.get("storageClass") or "Standard",
+        "DeletionForce": values.get("deletionForce", False),
+    }
+    build.add(part, "oss.bucket", (values.get("bucketName", ""),), properties, type_name=kind)
 
 
 # --- roles -----------------------------------------------------------------------------------------------------------
@@ -237,6 +264,7 @@ SERVICE_TYPES: Mapping[str, Builder] = {
     "ALIYUN::MNS::Queue": queue,
     "ALIYUN::MNS::Topic": topic,
     "ALIYUN::MNS::Subscription": subscription,
+    "ALIYUN::OSS::Bucket": bucket,
     "ALIYUN::RAM::Role": role,
     "ALIYUN::RAM::ManagedPolicy": policy,
     "ALIYUN::RAM::AttachPolicyToRole": attachment,

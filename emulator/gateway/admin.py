@@ -22,7 +22,7 @@ from inspect import isawaitable
 from types import ModuleType
 from typing import Any, Protocol
 
-from emulator.gateway.errors import AdminBadRequest, AdminForbidden, AdminNotFound, BodyTooLarge
+from emulator.gateway.errors import GatewayError
 from emulator.gateway.router import ADMIN_PREFIX
 from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
@@ -75,11 +75,11 @@ class AdminFront:
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
         """Return the refusal of a signature; not used, because nothing here is signed."""
         del failure, call
-        return AdminForbidden()
+        return GatewayError("Forbidden")
 
     def too_large(self, limit: int) -> ServiceError:
         """Return the refusal of an oversized body."""
-        return BodyTooLarge(limit=limit)
+        return GatewayError("BodyTooLarge", limit=limit)
 
     def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
         """Write an error as JSON."""
@@ -88,13 +88,13 @@ class AdminFront:
     def handle(self, call: OperationRequest) -> Answer:
         """Perform one operation.
 
-        Raises: AdminNotFound, AdminForbidden, AdminBadRequest.
+        Raises: NotFound, Forbidden, InvalidArgument.
         """
         http = call.http
         method = "GET" if http.method == "HEAD" else http.method
         route = self._routes.find(method, http.path.removeprefix(ADMIN_PREFIX), call.query)
         if route is None:
-            raise AdminNotFound(method=http.method, path=http.path)
+            raise GatewayError("NotFound", method=http.method, path=http.path)
         found, call.path = route
         call.operation = f"{method} {found.name}"
         if found.right != ANYONE and not (found.right == ANYONE_LOCAL and self._is_local):
@@ -106,7 +106,7 @@ class AdminFront:
     def _check_token(self, call: OperationRequest) -> None:
         token = call.header("x-localyun-token") or call.header("authorization").removeprefix("Bearer ")
         if not hmac.compare_digest(token.encode("utf-8", "replace"), self._token):
-            raise AdminForbidden
+            raise GatewayError("Forbidden")
 
 
 Result = Response | dict[str, Any] | None
@@ -114,7 +114,7 @@ Result = Response | dict[str, Any] | None
 
 def _answer(result: Result, call: OperationRequest) -> Response:
     if result is None:
-        raise AdminNotFound(method=call.http.method, path=call.http.path)
+        raise GatewayError("NotFound", method=call.http.method, path=call.http.path)
     return result if isinstance(result, Response) else _json(result)
 
 
@@ -132,23 +132,23 @@ def _json(body: Mapping[str, Any], status: int = 200) -> Response:
 def _document(call: OperationRequest) -> dict[str, Any]:
     """Decode the JSON body of a POST.
 
-    Raises: AdminBadRequest.
+    Raises: InvalidArgument.
     """
     if not call.header("content-type").lower().startswith("application/json"):
-        raise AdminBadRequest("the Content-Type must be application/json")
+        raise GatewayError("InvalidArgument", "the Content-Type must be application/json")
     try:
         document = json.loads(call.http.body or b"{}")
     except (ValueError, RecursionError):
-        raise AdminBadRequest("the body is not JSON") from None
+        raise GatewayError("InvalidArgument", "the body is not JSON") from None
     if not isinstance(document, dict):
-        raise AdminBadRequest("the body must be a JSON object")
+        raise GatewayError("InvalidArgument", "the body must be a JSON object")
     return document
 
 
 def _arguments(parameters: Iterable[Parameter], call: OperationRequest, document: Mapping[str, Any]) -> dict[str, Any]:
     """Read the parameters of an operation from the JSON body, else from the query.
 
-    Raises: AdminBadRequest.
+    Raises: InvalidArgument.
     """
     arguments = {}
     for parameter in parameters:
@@ -161,14 +161,16 @@ def _arguments(parameters: Iterable[Parameter], call: OperationRequest, document
         elif parameter.default is not ...:
             arguments[name] = parameter.default
         else:
-            raise AdminBadRequest(f"{name} is missing")
+            raise GatewayError("InvalidArgument", f"{name} is missing")
     return arguments
 
 
 def _from_text(parameter: Parameter, text: str) -> Any:
     if parameter.type is int:
         if not (text.isascii() and text.isdigit() and len(text) <= 18 and int(text) <= parameter.most):
-            raise AdminBadRequest(f"{parameter.name} must be a number up to {parameter.most}, not {text!r}")
+            raise GatewayError(
+                "InvalidArgument", f"{parameter.name} must be a number up to {parameter.most}, not {text!r}"
+            )
         return int(text)
     if parameter.type is bool:
         return text.lower() == "true"
@@ -186,11 +188,11 @@ def _checked(parameter: Parameter, value: Any) -> Any:
         try:
             return a2b_base64(value, strict_mode=True)
         except ValueError:
-            raise AdminBadRequest(f"{name} is not valid base64") from None
+            raise GatewayError("InvalidArgument", f"{name} is not valid base64") from None
     if type(value) is not expected:
-        raise AdminBadRequest(f"{name} must be {_WORDS[expected]}")
+        raise GatewayError("InvalidArgument", f"{name} must be {_WORDS[expected]}")
     if isinstance(value, int) and not 0 <= value <= parameter.most:
-        raise AdminBadRequest(f"{name} must be a number up to {parameter.most}")
+        raise GatewayError("InvalidArgument", f"{name} must be a number up to {parameter.most}")
     return value
 
 

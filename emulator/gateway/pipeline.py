@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from emulator.auth.authenticator import Authenticator, scheme_of
 from emulator.auth.permissions.conditions import Facts, facts_of
-from emulator.gateway.errors import BodyTooLarge, ForbiddenHost, ForbiddenOrigin, GatewayError, NoSuchService, Unguarded
+from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopback
 from emulator.gateway.metrics import Traffic
 from emulator.gateway.router import HEALTH, choose
@@ -57,9 +57,9 @@ def refuse_strangers(
     def check(call: OperationRequest) -> None:
         call.host = host_of(call.http)
         if not policy.allows(call.host):
-            raise ForbiddenHost(host=call.host)
+            raise GatewayError("ForbiddenHost", host=call.host)
         if (trace := browser_trace(call.http)) is not None and not open_to_web(call):
-            raise ForbiddenOrigin(header=trace)
+            raise GatewayError("ForbiddenOrigin", header=trace)
 
     return check
 
@@ -67,7 +67,7 @@ def refuse_strangers(
 def choose_front(fronts: Mapping[str, Front], policy: HostPolicy, region: Region) -> Choice:
     """Make the function that finds the front of a call, and fills in what routing finds out on the way.
 
-    The region is the one the host name tells. A loopback address tells none: then it is this installation's region,
+    The region is the one in the host name. A loopback address has none: then it is this installation's region,
     whatever region the client was configured with, so that clients of different services meet in one tenant.
     """
 
@@ -77,7 +77,7 @@ def choose_front(fronts: Mapping[str, Front], policy: HostPolicy, region: Region
         route = choose(call, loopback=is_loopback(host), owner=policy.front_of(host))
         front = fronts.get(route.front)
         if front is None:
-            raise NoSuchService(method=call.http.method, path=call.http.path)
+            raise GatewayError("NoSuchService", method=call.http.method, path=call.http.path)
         call.region = Region(route.host.region) if route.host.region else region
         call.host_account = AccountId(route.host.account) if route.host.account else None
         return front
@@ -92,7 +92,7 @@ def name_request(front: Front, call: OperationRequest) -> None:
 
 
 def limit_body(front: Front, call: OperationRequest) -> None:
-    """Refuse a body over the front's limit; the head alone did not always tell which front it is."""
+    """Refuse a body over the front's limit; the head alone does not always name the front."""
     if len(call.http.body) > front.max_body:
         raise front.too_large(front.max_body)
 
@@ -134,7 +134,7 @@ def authorize(authorizer: Authorizer) -> Stage:
         if principal is None or not principal.access_key_id or principal.arn.endswith(":root"):
             return
         if not isinstance(front, GuardedFront):
-            raise Unguarded(service=front.name)
+            raise GatewayError("Unguarded", service=front.name)
         facts = facts_of(call)
         for demand in front.demands(call):
             if not authorizer.allows(principal, demand, facts):
@@ -217,7 +217,7 @@ class Pipeline:
             name_request(front, call)
             error = front.too_large(limit)
         except ServiceError:
-            error = BodyTooLarge(limit=limit)
+            error = GatewayError("BodyTooLarge", limit=limit)
         response = self._render(error, front, call)
         self._log_line(front, call, response)
         return response
@@ -265,7 +265,7 @@ class Pipeline:
     async def _answer_later(
         self, answer: Awaitable[Response], front: Front | None, call: OperationRequest, started: float, respond: Respond
     ) -> None:
-        """Give the answer once it is there, or the one that tells of a failure."""
+        """Give the answer once it is there, or an error."""
         try:
             response = await answer
         except asyncio.CancelledError:
@@ -300,7 +300,7 @@ class Pipeline:
 
     def _failed(self, error: Exception, front: Front | None, call: OperationRequest) -> Response:
         if not isinstance(error, ServiceError):
-            # not the caller's doing: tell the log everything and the caller nothing
+            # not the caller's doing: the log gets everything and the caller nothing
             trace = None if isinstance(error, CommitFailed) else error
             _log.error(
                 "request %s (%s) failed inside: %s", call.request_id or "-", call.operation, error, exc_info=trace

@@ -63,8 +63,8 @@ class Sending(Protocol):
 class Framing:
     """How one answer is laid on the wire; made by `frame`.
 
-    ``head`` is the rendered status line and header fields with the final empty line. ``chunked`` tells that the pieces
-    of the body are framed, ``bodiless`` that none may follow, ``close`` that the connection ends after it. ``length``
+    ``head`` is the rendered status line and header fields with the final empty line. ``chunked``: the pieces
+    of the body are framed; ``bodiless``: none may follow; ``close``: the connection ends after it. ``length``
     is the promised number of bytes, None when the body ends with its last chunk or with the connection.
     """
 
@@ -231,12 +231,12 @@ class Sender:
             self._drained.set_result(None)
 
     def stalled(self) -> bool:
-        """Tell whether the client has taken nothing since this was last asked."""
+        """Whether the client has taken nothing since this was last asked."""
         before, self._unsent = self._unsent, self._transport.get_write_buffer_size()
         return self._unsent >= before
 
     def close(self) -> None:
-        """Let what is unsent leave, then close. `stalled` tells whether it does leave."""
+        """Let what is unsent leave, then close. `stalled` says whether it does leave."""
         self._unsent = self._transport.get_write_buffer_size()
         self._transport.close()
 

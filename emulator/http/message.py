@@ -53,7 +53,7 @@ class Request:
 
     ``target`` is the request target in origin form (path and query, undecoded; an absolute-form target has been
     reduced to it, its authority is in ``authority``). ``path`` and ``query`` are its two halves, undecoded; ``query``
-    is None when there is no ``?``. ``scheme`` is ``http`` or ``https``; ``server_name`` the TLS SNI name, if any.
+    is None when there is no ``?``. ``scheme`` is ``http`` or ``https``.
     """
 
     __slots__ = (
@@ -67,7 +67,6 @@ class Request:
         "query",
         "remote",
         "scheme",
-        "server_name",
         "target",
     )
 
@@ -81,7 +80,6 @@ class Request:
         scheme: str = "http",
         remote: str = "127.0.0.1",
         authority: str | None = None,
-        server_name: str | None = None,
     ) -> None:
         self.method = method
         self.target = target
@@ -90,7 +88,6 @@ class Request:
         self.scheme = scheme
         self.remote = remote
         self.authority = authority
-        self.server_name = server_name
         path, mark, query = target.partition("?")
         self.path = path
         self.query = query if mark else None
@@ -175,7 +172,7 @@ class Application(Protocol):
     """What the server asks for each request, always on the loop's thread."""
 
     def admit(self, request: Request) -> Response | int:
-        """Judge a request by its head, before its body is read: refuse it, or tell the largest body in bytes."""
+        """Judge a request by its head, before its body is read: return a refusal, or the largest body in bytes."""
         ...
 
     def too_large(self, request: Request, limit: int) -> Response:
@@ -185,7 +182,7 @@ class Application(Protocol):
     def malformed(self, status: int, reason: str) -> Response:
         """Return the answer for input that is no HTTP request (400, 408, 414, 417, 431, 501, 505).
 
-        Status 500 comes after a failure of the application itself, with a reason that tells the client nothing of it.
+        Status 500 comes after a failure of the application itself, with a reason that does not describe it.
         """
         ...
 

@@ -105,13 +105,13 @@ class HttpProtocol(asyncio.Protocol):
         "_incoming",
         "_limit",
         "_loop",
-        "_origin",
         "_paused",
         "_phase",
         "_proxied",
         "_reader",
         "_refusal",
         "_scheduled",
+        "_scheme",
         "_sender",
         "_transaction",
         "_transport",
@@ -128,12 +128,11 @@ class HttpProtocol(asyncio.Protocol):
         connections: Connections,
         *,
         scheme: str = "http",
-        server_name: str | None = None,
         refusal: tuple[int, str] | None = None,
         proxied: bool = False,
     ) -> None:
         self._connections = connections
-        self._origin = (scheme, server_name)
+        self._scheme = scheme
         self._refusal = refusal
         self._proxied = proxied
         self._phase = Phase.IDLE
@@ -147,7 +146,7 @@ class HttpProtocol(asyncio.Protocol):
         self._dropped = 0
         self.deadline = NEVER
 
-    # What asyncio tells.
+    # asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait for a request."""
@@ -156,12 +155,10 @@ class HttpProtocol(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._sender = Sender(connections, self._transport, self._answered)
         peer = transport.get_extra_info("peername")
-        scheme, server_name = self._origin
         self._reader = RequestReader(
             connections.limits,
-            scheme=scheme,
+            scheme=self._scheme,
             remote=str(peer[0]) if isinstance(peer, tuple) else "",
-            server_name=server_name,
         )
         self.deadline = connections.tick + connections.idle_ticks
         connections.add(self)
@@ -187,7 +184,7 @@ class HttpProtocol(asyncio.Protocol):
         A client that closes and one that only stops sending look alike. One with an unanswered request and nothing
         else on its way is taken to be gone: a receiver of messages that was killed must not be handed another.
         """
-        if self._is_busy() and self._reader.held and self._origin[0] == "http":
+        if self._is_busy() and self._reader.held and self._scheme == "http":
             self._half_closed = True
             return True
         return False

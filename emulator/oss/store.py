@@ -132,7 +132,7 @@ class ObjectStore:
         return self._drop(part.piece.content for part in parts)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         for table in ("oss_parts", "oss_uploads", "oss_objects", "oss_buckets", "oss_contents"):
             self._database.write(f"DELETE FROM {table}")  # noqa: S608 - a name from the line above
 

@@ -225,7 +225,7 @@ class Database:
     # --- the file ------------------------------------------------------------------------------------------------
 
     def checkpoint_elsewhere(self, on_commit: Callable[[], None] | None) -> None:
-        """Leave checkpoints to somebody who is told of each commit; with None, to SQLite again."""
+        """Leave checkpoints to a callback that runs after each commit; with None, to SQLite again."""
         self._on_commit = on_commit
         self._connection.execute(f"PRAGMA wal_autocheckpoint={0 if on_commit else 1000}")
 

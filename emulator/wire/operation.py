@@ -72,15 +72,19 @@ def operation(
     name: str,
     route: str = "",
     *parameters: Parameter,
-    api: str = "",
+    api: str | tuple[str, ...] = "",
     right: str = "",
     source: str = "",
 ) -> Callable[[_Performer], _Performer]:
-    """Declare that the decorated function performs the operation *name*; may be stacked for several routes or APIs."""
+    """Declare that the decorated function performs the operation *name*; may be stacked for several routes.
+
+    *api* is the version of the API, or several that have the same route.
+    """
 
     def declare(perform: _Performer) -> _Performer:
         declared = vars(perform).setdefault(_ATTRIBUTE, [])
-        declared.insert(0, Operation(name, perform, route, api, right, source, parameters))
+        for version in reversed((api,) if isinstance(api, str) else api):
+            declared.insert(0, Operation(name, perform, route, version, right, source, parameters))
         return perform
 
     return declare

@@ -28,6 +28,8 @@ from emulator.deploy.planner import (
     removal,
 )
 from emulator.deploy.shapes import Findings, whole
+from emulator.deploy.value_functions import Misuse
+from emulator.kernel.clock import SystemClock
 
 USUAL_FILES = ("template.yml", "template.yaml", "s.yaml", "s.yml")
 """What is deployed when no file is named, first match wins."""
@@ -60,7 +62,12 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
         root = whole(_text(path), findings)
         name = _name(arguments, path, project_name(root))
         target = Target(
-            account=client.keys.account_id, region=client.keys.region, endpoint=client.endpoint.http, name=name
+            account=client.keys.account_id,
+            region=client.keys.region,
+            endpoint=client.endpoint.http,
+            name=name,
+            now=SystemClock().now(),
+            outputs_of=lambda other: record.outputs if (record := api.record(other)) is not None else None,
         )
         blueprint = read(root, target, path.parent, _parameters(arguments.parameter), os.environ)
     except FileProblems as error:
@@ -108,8 +115,14 @@ def _apply(api: DeployClient, steps: Plan, record: Record, path: Path) -> tuple[
 
 def _outputs(blueprint: Blueprint, entries: Sequence[Entry]) -> dict[str, Any]:
     known = {entry.logical: entry.attributes for entry in entries}
-    found: dict[str, Any] = filled(dict(blueprint.outputs), lambda logical, name: known.get(logical, {}).get(name))
-    return {name: None if has_token(value) else value for name, value in found.items()}
+    outputs: dict[str, Any] = {}
+    for name, value in blueprint.outputs.items():
+        try:
+            value = filled(value, lambda logical, attribute: known.get(logical, {}).get(attribute))
+        except Misuse:
+            value = None
+        outputs[name] = None if has_token(value) else value
+    return outputs
 
 
 def _checked(record: Record, arguments: Namespace, path: Path) -> Record:

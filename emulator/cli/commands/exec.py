@@ -79,6 +79,7 @@ def _started(settings: Settings) -> Iterator[tuple[Client, Path]]:
 def _environment(client: Client, state: Path, keep_proxy: bool) -> Mapping[str, str]:
     """Return the command's environment, and tell the user what of their own is not in it."""
     health = client.health()
+    client.use_working_keys()
     keys = client.keys
     account, region = str(health.get("account", "")), str(health.get("region", ""))
     environ, real = without_real_keys(os.environ)

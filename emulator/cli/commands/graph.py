@@ -59,8 +59,8 @@ def picture(definition: str, title: str, execution: Execution | None, form: str)
     from emulator.cli.render.graph.layout import draw
     from emulator.cli.render.graph.model import build, steps_of
     from emulator.cli.render.graph.states import states, taken
-    from emulator.services.workflow.definition.errors import DefinitionError
-    from emulator.services.workflow.definition.parse import parse_flow
+    from emulator.services.workflow.engine.language import DefinitionError
+    from emulator.services.workflow.languages.fdl.reader import parse_flow
 
     try:
         flow = parse_flow(definition)

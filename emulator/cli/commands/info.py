@@ -8,6 +8,7 @@ from typing import Any
 from emulator import __version__
 from emulator.cli.client import connect
 from emulator.cli.failures import NoEmulator
+from emulator.cli.messages import _
 from emulator.cli.output import complain, say, say_json, say_table, wants_json
 from emulator.config import DEFAULT_REGION, OPTIONS, Settings
 from emulator.keyfile import InstallationKeys
@@ -68,17 +69,20 @@ def _shown(name: str, value: Any) -> str:
 def env(arguments: Namespace, settings: Settings) -> int:
     """Print the variables that point SDKs, samples and this command at the emulator."""
     client = connect(settings)
-    keys = client.keys
     try:
         health = client.health()
+        client.use_working_keys()
     except NoEmulator:
         if not settings.config.state.is_dir():
             raise
         health = {}
-        complain("no emulator answers at the moment; these are the address and the keys of the next start")
+        complain(_("no emulator answers at the moment; these are the address and the keys of the next start"))
+    keys = client.keys
     account = str(health.get("account") or keys.account_id)
     region = str(health.get("region") or keys.region or DEFAULT_REGION)
     pairs = variables(client.endpoint.http, keys, account, region)
+    if keys.admin_token:  # the keys of a state folder: commands that need its admin token work from anywhere
+        pairs["LOCALYUN_STATE"] = str(settings.config.state.absolute())
     if health and (proxy := client.proxy("served")) is not None:
         pairs["LOCALYUN_PROXY_URL"] = proxy
     if wants_json(arguments):

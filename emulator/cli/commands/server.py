@@ -1,16 +1,17 @@
-"""``stop``, ``status`` and ``reset``: one running emulator as a whole."""
+"""``stop``, ``status`` and ``reset``: one running emulator as a whole; ``list``: all of this user."""
 
-import os
 import sys
 from argparse import Namespace
 from typing import Any
 
 from emulator.cli.client import Client, connect, until
-from emulator.cli.failures import CommandFailed, NoEmulator
-from emulator.cli.output import say, say_json, say_pairs, wants_json
+from emulator.cli.endpoint import Endpoint, Running, is_alive, running
+from emulator.cli.failures import DONE, CommandFailed, NoEmulator
+from emulator.cli.output import say, say_json, say_pairs, say_table, wants_json
 from emulator.config import Settings
 
 STOP_TIMEOUT_S = 30.0
+_LISTED = ("http", "https", "pid", "account", "state", "version", "installation")
 
 
 def stop(arguments: Namespace, settings: Settings) -> int:
@@ -36,31 +37,39 @@ def end(client: Client) -> None:
 def _has_ended(client: Client) -> bool:
     pid = client.endpoint.pid
     if pid is not None:
-        return not _is_alive(pid)
+        return not is_alive(pid)
     try:
-        client.health(timeout_s=1.0)
+        client.ping()
     except NoEmulator:
         return True
     return False
 
 
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return not _is_zombie(pid)
+def show_list(arguments: Namespace, settings: Settings) -> int:
+    """List the emulators of this user that answer; the one of this folder's settings is marked."""
+    rows = [each for each in running() if _answers(each)]
+    if wants_json(arguments):
+        say_json([{name: getattr(each, name) for name in _LISTED} for each in rows])
+        return DONE
+    own = str(settings.config.state.absolute())
+    marks = ["*" if each.state == own else "" for each in rows]
+    say_table(
+        ("", "http", "https", "process", "account", "state folder"),
+        [
+            (mark, each.http, each.https, each.pid, each.account, each.state)
+            for mark, each in zip(marks, rows, strict=True)
+        ],
+    )
+    return DONE
 
 
-def _is_zombie(pid: int) -> bool:
-    """Whether the process has ended and only waits for its parent to notice (in containers nobody may)."""
+def _answers(entry: Running) -> bool:
+    """Whether the emulator of an entry is there; its process's number may be another program's by now."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:  # noqa: PTH123 - not a real file
-            return stat.read().rpartition(")")[2].split()[0] == "Z"
-    except (OSError, IndexError):
+        health = Client(Endpoint(http=entry.http, source=entry.state), None, entry.state).ping()
+    except CommandFailed:
         return False
+    return health.get("installation") == entry.installation
 
 
 def status(arguments: Namespace, settings: Settings) -> int:

@@ -1,4 +1,4 @@
-"""What topics need from outside, named after the need. The composition root connects them."""
+"""What topics need from outside, named after the need; the composition fills them."""
 
 from typing import Protocol
 

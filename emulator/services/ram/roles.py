@@ -1,4 +1,4 @@
-"""Roles and who may assume them: the operations on roles. Source: RAM API reference, one page for each operation."""
+"""Roles and their trust policies. Source: RAM API reference, one page for each operation."""
 
 from dataclasses import replace
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from emulator.services.fc import checks, fields
+from emulator.services.fc import checks
+from emulator.services.fc.catalog import fields
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import FunctionConfig, hook_of, initializer_of, listen_port
 

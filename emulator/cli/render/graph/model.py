@@ -8,28 +8,29 @@ from collections.abc import Iterator
 from typing import Final, Literal
 
 from emulator.kernel.frozen import frozen
-from emulator.services.workflow.definition.nodes import (
-    ActionResource,
+from emulator.services.workflow.engine.model import RetryPolicy, StepList
+from emulator.services.workflow.expression.paths import Path
+from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
     FailStep,
     Flow,
-    FlowResource,
     ForeachStep,
-    FunctionResource,
     Option,
     ParallelStep,
     PassStep,
-    QueueResource,
-    Resource,
-    RetryPolicy,
     Step,
-    StepList,
     SucceedStep,
     TaskStep,
-    TopicResource,
     WaitStep,
 )
-from emulator.services.workflow.expression.paths import Path
+from emulator.services.workflow.ports import (
+    ActionResource,
+    FlowResource,
+    FunctionResource,
+    QueueResource,
+    Resource,
+    TopicResource,
+)
 
 Kind = Literal["start", "end", "task", "pass", "wait", "choice", "parallel", "foreach", "succeed", "fail"]
 
@@ -100,11 +101,12 @@ def steps_of(scope: Scope) -> Iterator[Node]:
 
 
 def _scope(steps: StepList, label: str) -> Scope:
-    nodes = [_node(step) for step in steps.steps]
+    nodes = [_node(step) for step in steps.steps if isinstance(step, Step)]
     ways = [Edge(source=START, target=steps.steps[0].name if steps.steps else END)]
     for position, step in enumerate(steps.steps):
         following = steps.steps[position + 1].name if position + 1 < len(steps.steps) else END
-        ways.extend(_ways_out(step, nodes[position], END if step.end else following))
+        if isinstance(step, Step):
+            ways.extend(_ways_out(step, nodes[position], END if step.end else following))
     edges = _merged(ways)
     inner = [Node(name=START, kind="start"), *nodes]
     if any(edge.target == END for edge in edges):

@@ -1,6 +1,7 @@
 """Queued calls, what is configured for them, and the records of task mode."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -178,3 +179,32 @@ class TaskQuery:
     begin: Millis | None = None
     end: Millis | None = None
     newest_first: bool = True
+
+
+@frozen
+class Order:
+    """A call somebody wants queued.
+
+    ``task_mode`` and ``task_id`` are what the caller says about a record; None and empty leave it to the
+    configuration. ``key`` is the caller's own name for the call: an order with a known key is not queued again. With
+    ``http`` the call serves an HTTP request, whose body is the event.
+    """
+
+    service: str
+    function: str
+    qualifier: str | None
+    event: bytes
+    request_id: str
+    now: Millis
+    task_mode: bool | None = None
+    task_id: str = ""
+    key: str = ""
+    tracing: Mapping[str, str] = field(default_factory=dict)
+    http: HttpCall | None = None
+
+
+class Accepted(NamedTuple):
+    """A call that is queued once the transaction is committed; ``task_id`` is empty outside task mode."""
+
+    request_id: str
+    task_id: str

@@ -18,34 +18,27 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import begin, trace
 from emulator.services.fc import limits
-from emulator.services.fc.arns import FunctionName
-from emulator.services.fc.asynchronous.completions import Completions
-from emulator.services.fc.asynchronous.destinations import CheckTarget, Destinations
 from emulator.services.fc.asynchronous.model import (
     FINAL,
+    Accepted,
     AsyncCall,
     AsyncConfig,
     AsyncOutcome,
     Lane,
+    Order,
     Policy,
     Status,
     destination_of,
     lane_of,
     policy_of,
 )
-from emulator.services.fc.asynchronous.orders import Accepted, Order
+from emulator.services.fc.asynchronous.outcomes import CheckTarget, Completions, Destinations
+from emulator.services.fc.asynchronous.records import check_task_id
 from emulator.services.fc.asynchronous.rules import Attempt, event_detail, expires_at, judge, refused
 from emulator.services.fc.asynchronous.store import AsyncStore
-from emulator.services.fc.asynchronous.tasks import check_task_id
-from emulator.services.fc.errors import (
-    EntityTooLarge,
-    FcError,
-    InternalServerError,
-    InvalidArgument,
-    StatefulAsyncInvocationAlreadyExists,
-)
-from emulator.services.fc.invoking import Call, Invoker
-from emulator.services.fc.model import display_name
+from emulator.services.fc.errors import EntityTooLarge, FcError, InvalidArgument
+from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
+from emulator.services.fc.model import FunctionName, Scope, display_name
 from emulator.services.fc.ports import DestinationQueue, DestinationTopic
 from emulator.storage.database import CommitFailed, Database
 
@@ -194,7 +187,7 @@ class AsyncQueue:
         task_id = check_task_id(order.task_id)
         old = self._store.task(lane.tenant, lane.service, lane.function, task_id)
         if old is not None and old.status not in FINAL:
-            raise StatefulAsyncInvocationAlreadyExists(task=task_id, function=lane.function)
+            raise FcError("StatefulAsyncInvocationAlreadyExists", task=task_id, function=lane.function)
         if old is not None:
             self._store.delete(old)
         return task_id
@@ -262,9 +255,9 @@ class AsyncQueue:
                 self._finish(call, Status.INVALID, now)
         self._completions.tell_removed(tenant, service, function)
 
-    def forget_qualifier(self, tenant: Tenant, service: str, function: str | None, qualifier: str) -> None:
+    def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
         """Take note that an alias or version is deleted; calls through it find out when their turn comes."""
-        self._store.delete_configs(tenant, service, function, qualifier)
+        self._store.delete_configs(tenant, scope.service, scope.function or None, qualifier)
 
     # --- the worker ----------------------------------------------------------------------------------------------
 
@@ -361,7 +354,7 @@ class AsyncQueue:
     async def _run(self, call: AsyncCall) -> Attempt:
         lane = call.lane
         begin(call.trace)
-        order = Call(
+        order = FunctionCall(
             service=lane.service,
             function=lane.function,
             qualifier=lane.qualifier,
@@ -378,7 +371,7 @@ class AsyncQueue:
             return refused(error)
         except Exception:
             _log.exception("%s: the call could not be made", call.request_id)
-            return refused(InternalServerError())
+            return refused(FcError("InternalServerError"))
         return Attempt(http_status=200, body=result.body, error=result.error_type or "", instance_id=result.instance_id)
 
     def _settle(self, call: AsyncCall, attempt: Attempt) -> None:

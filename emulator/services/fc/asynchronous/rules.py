@@ -14,15 +14,7 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import AsyncCall, Policy, Status
-from emulator.services.fc.errors import (
-    AliasNotFound,
-    FcError,
-    FunctionNotFound,
-    ServiceNotFound,
-    VersionNotFound,
-)
-
-_GONE = (ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound)
+from emulator.services.fc.errors import GONE, FcError
 
 
 @frozen
@@ -58,7 +50,7 @@ def refused(error: FcError) -> Attempt:
         error=error.code,
         refused=True,
         retryable=error.retryable,
-        gone=isinstance(error, _GONE),
+        gone=error.code in GONE,
     )
 
 

@@ -16,15 +16,9 @@ from emulator.kernel.identity import Tenant
 from emulator.services.fc.asynchronous.model import Lane
 from emulator.services.fc.capacity.model import Kind, Place, place_of
 from emulator.services.fc.capacity.store import CapacityStore
-from emulator.services.fc.errors import (
-    FcError,
-    InvocationAborted,
-    InvocationDisabled,
-    ResourceExhausted,
-    ResourceThrottled,
-)
+from emulator.services.fc.catalog.resolving import Resolver
+from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import LATEST, FunctionConfig
-from emulator.services.fc.resolving import Resolver
 
 _Function = tuple[Tenant, str, str]
 
@@ -99,7 +93,7 @@ class Admission:
         """
         rules = self._rules_of(Place(tenant, service, function, LATEST))
         if rules.disabled is not None:
-            raise InvocationDisabled(function=function, reason=rules.disabled)
+            raise FcError("InvocationDisabled", function=function, reason=rules.disabled)
 
     def abort(self, tenant: Tenant, service: str, function: str, reason: str) -> None:
         """End every call of a function that is running; each is answered with `InvocationAborted`."""
@@ -108,13 +102,13 @@ class Admission:
                 ticket.aborted = reason
                 ticket.task.cancel()
 
-    def aborted(self, function: str, ticket: Ticket) -> InvocationAborted | None:
+    def aborted(self, function: str, ticket: Ticket) -> FcError | None:
         """Return what to answer when a call's task is cancelled: None when that was not `abort`'s doing."""
         if ticket.aborted is None:
             return None
         if ticket.task is not None:
             ticket.task.uncancel()
-        return InvocationAborted(function=function, reason=ticket.aborted)
+        return FcError("InvocationAborted", function=function, reason=ticket.aborted)
 
     def room(self, lane: Lane) -> int | None:
         """Return how many calls of a queue can run at once, None when nothing limits them."""
@@ -133,11 +127,12 @@ class Admission:
 
     def _check(self, place: Place, rules: _Rules, config: FunctionConfig, running: set[Ticket]) -> None:
         if rules.disabled is not None:
-            raise InvocationDisabled(function=place.function, reason=rules.disabled)
+            raise FcError("InvocationDisabled", function=place.function, reason=rules.disabled)
         each = config.instance_concurrency
         if rules.reserved is not None and len(running) >= rules.reserved * each:
-            raise ResourceExhausted(
-                f"the reserved concurrency {rules.reserved} of function '{place.function}' is reached"
+            raise FcError(
+                "ResourceExhausted",
+                f"the reserved concurrency {rules.reserved} of function '{place.function}' is reached",
             )
         on_demand = rules.on_demand
         if on_demand is None:
@@ -146,9 +141,12 @@ class Admission:
         if mine < (on_demand + self._kept_ready(place)) * each:
             return
         if on_demand:
-            raise ResourceExhausted(f"the maximum instance count {on_demand} of function '{place.function}' is reached")
-        raise ResourceThrottled(
-            f"function '{place.function}' has no instance on demand and all that are kept ready are busy"
+            raise FcError(
+                "ResourceExhausted", f"the maximum instance count {on_demand} of function '{place.function}' is reached"
+            )
+        raise FcError(
+            "ResourceThrottled",
+            f"function '{place.function}' has no instance on demand and all that are kept ready are busy",
         )
 
     def _rules_of(self, place: Place) -> _Rules:

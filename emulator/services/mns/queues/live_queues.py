@@ -1,6 +1,8 @@
-"""Queues in use: what is kept in memory about each, made from the tables on first use.
+"""Queues in use: what is kept in memory about each, made from the tables on first use, and its counters.
 
-Everything here can be made again at any time; it is dropped when a commit fails.
+Everything here can be made again; it is dropped when a commit fails. Counters are exact without counting rows: messages
+change their state by the mere passing of time, so the hidden ones are kept as numbers per timestamp, and reading the
+counters first drops the timestamps that have passed.
 """
 
 from heapq import heapify, heappop, heappush

@@ -1,6 +1,9 @@
-"""Messages entering and leaving queues, with all that depends on it kept in step.
+"""Messages entering and leaving queues, with all that depends on it kept in step, and their retention.
 
-That is: the table, the counters, the order inside FIFO groups, who is woken, and when the message expires.
+In step are the table, the counters, the order inside FIFO groups, the waiting receivers, and when the message expires.
+Expired messages leave the file in small portions, and so do the messages of deleted queues. No answer depends on this
+having happened: rules look at the age of a message themselves. One timer serves all queues; for each queue with
+messages a bound is kept before which none of them can expire.
 """
 
 from collections import deque

@@ -1,4 +1,4 @@
-"""What the service asks of its storage, in words of queues and messages."""
+"""All SQL of accounts, queues and messages: `QueueStore`."""
 
 import sqlite3
 from collections.abc import Sequence

@@ -1,4 +1,8 @@
-"""Topics and subscriptions: created, changed, viewed, listed, deleted."""
+"""Topics and subscriptions: created, changed, viewed, listed, deleted.
+
+Topics in use are kept in memory with their subscriptions, because every publish needs them. What is kept can be made
+again from the tables; it is dropped when a commit fails.
+"""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""Publishing: a message is checked, named, and handed to its subscribers."""
+"""Publishing: a message is checked, named and handed to its subscribers; when a failed delivery is retried.
+
+Source: MNS developer guide on filter tags; NotifyStrategy page.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import md5

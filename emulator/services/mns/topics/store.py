@@ -1,4 +1,4 @@
-"""The store over SQLite: all SQL of topics, subscriptions and deliveries."""
+"""All SQL of topics, subscriptions, deliveries, the outbox and the settings of the management API: `TopicStore`."""
 
 import json
 from collections.abc import Sequence

@@ -128,7 +128,7 @@ def test_tls_receivers_with_the_emulator_s_own_certificates_are_trusted(run, tmp
 
         authority = CertificateAuthority(tmp_path, accepts=lambda name: True, clock=SystemClock())
         await authority.ensure_ca()
-        context = await authority.context_for("localhost")
+        context = await authority.context("localhost")
         server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
         site.topic()
         site.subscribe(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
@@ -148,7 +148,7 @@ def test_tls_receivers_nobody_vouches_for_are_not(run, tmp_path):
 
     async def scenario(site):
         authority = CertificateAuthority(tmp_path, accepts=lambda name: True, clock=SystemClock())
-        context: ssl.SSLContext = await authority.context_for("localhost")
+        context: ssl.SSLContext = await authority.context("localhost")
         server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0, ssl=context)
         site.topic()
         site.subscribe(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
