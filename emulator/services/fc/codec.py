@@ -11,9 +11,9 @@ from typing import Any
 
 from emulator.http.message import Request, Response
 from emulator.kernel.paging import Range
-from emulator.services.fc import checks, limits
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import TEXT, Items, Shape, Text
 from emulator.services.fc.catalog.store import Slice
-from emulator.services.fc.checks import shape, text
 from emulator.services.fc.code.store import CodeStore
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Scope
@@ -212,7 +212,7 @@ def tag_filter(value: object, field: str) -> dict[str, str | None]:
 
     Raises: InvalidArgument.
     """
-    rows = checks.items(shape(key=text(shortest=1), value=text()))(value, field)
+    rows = Items(Shape(key=Text(shortest=1), value=TEXT))(value, field)
     for row in rows:
         if "key" not in row:
             raise InvalidArgument(f"{field} must be a list of objects with Key and Value")

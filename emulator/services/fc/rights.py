@@ -1,4 +1,4 @@
-"""Which right each request for Function Compute needs: an action, and the resource names policies know things by.
+"""The rights that calls need: an action, and the resource names policies use; and what roles may do.
 
 The action is the operation's name but where the vendor's table has another; the resource follows the path. A list, and
 the making of something whose name is not known yet, is about ``.../*``.
@@ -143,7 +143,7 @@ class RoleChecks:
             raise DestinationRefused(reason)
 
     def may_fire(self, tenant: Tenant, trigger: Trigger) -> bool:
-        """Tell whether the role that a trigger's source calls with, if any, may call the function.
+        """Whether the role that a trigger's source calls with, if any, may call the function.
 
         The log says why it may not.
         """
@@ -157,7 +157,7 @@ class RoleChecks:
         return reason is None
 
     def topics_may_call(self, tenant: Tenant, name: FunctionName) -> bool:
-        """Tell whether topics may call a function: one of its topic triggers may fire, or it has none."""
+        """Whether topics may call a function: one of its topic triggers may fire, or it has none."""
         if self._guard is None:
             return True
         own = [

@@ -157,6 +157,13 @@ class Courier:
         ended = list(reversed(self._history.get(subscription_id, ())))
         return (self._store.pending(subscription_id, limit) + ended)[:limit]
 
+    def attempts_under_way(self) -> list[tuple[str, str, str]]:
+        """Return the attempts being made: topic, subscription, endpoint."""
+        subscriptions = (
+            self._registry.subscription(number) for number, lane in self._lanes.items() for _ in lane.under_way
+        )
+        return [(each.topic_name, each.name, each.settings.endpoint) for each in subscriptions if each is not None]
+
     @property
     def under_way(self) -> int:
         """How many attempts are being made."""

@@ -240,6 +240,15 @@ class TopicStore:
         self._database.write("DELETE FROM mns_deliveries WHERE id = ?", (delivery_id,))
         return self._database.write(_SETTLE, (publication_id,)).rowcount > 0
 
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
+        """Return the next *limit* attempts due after *now*: topic, subscription, failures so far, time."""
+        return self._database.read(
+            "SELECT t.name, s.name, d.attempts, d.due_at FROM mns_deliveries d"
+            " JOIN mns_subscriptions s ON s.id = d.subscription JOIN mns_topics t ON t.id = s.topic"
+            " WHERE d.due_at > ? ORDER BY d.due_at LIMIT ?",
+            (now, limit),
+        ).fetchall()
+
     def subscriptions_with_deliveries(self) -> list[SubscriptionId]:
         """Return the subscriptions that have pending deliveries."""
         rows = self._database.read(
