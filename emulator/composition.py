@@ -4,11 +4,12 @@ Every port of a service is filled here and nowhere else.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageActivity, SkipConditions
 from emulator.adapters.flows import FlowMessages, FunctionCalls
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
 from emulator.adapters.objects import CodeObjects, ObjectTriggers
@@ -20,6 +21,7 @@ from emulator.config import Config
 from emulator.deploy.localyun_yaml import Declarations
 from emulator.deploy.records import Deployments, DeploymentsFront
 from emulator.gateway.admin import Part
+from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
 from emulator.gateway.journal import Journal
 from emulator.gateway.other_products import LocationFront, UnknownVersionFront, unavailable_fronts
@@ -27,6 +29,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
+from emulator.kernel.observing import Observed
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
 from emulator.oss.service import LazyStorage
@@ -188,8 +191,54 @@ class Composition:
         """End what `start` began, in the opposite order."""
         await self._closing.aclose()
 
-    async def reset(self) -> None:
-        """Forget everything the services know; functions of the folder stay."""
+    async def reset(self, scope: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Forget everything the services know; functions of the folder stay. Returns what to answer.
+
+        *scope* names a ``service``, or a ``queue``, ``topic``, ``flow`` or ``function``, which stays and loses what has
+        come about in it: messages, deliveries, executions, asynchronous calls and instances.
+
+        Raises: ServiceError for a name that does not exist.
+        """
+        match [(kind, name) for kind, name in (scope or {}).items() if name]:
+            case []:
+                await self._reset_all()
+            case [("service", service)]:
+                await self._reset_service(service)
+            case [("queue", queue)]:
+                return {"queue": queue, "deleted": await self._messages.purge(self._tenant, queue)}
+            case [("topic", topic)]:
+                self._messages.reset_topic(self._tenant, topic)
+                return {"topic": topic}
+            case [("flow", flow)]:
+                return {"flow": flow, "deleted": await self._workflow.reset_flow(self._tenant, flow)}
+            case [("function", function)]:
+                service, _, name = function.rpartition("/")
+                return {"function": function, "ended": self._functions.reset_function(service, name)}
+            case _:
+                raise GatewayError(
+                    "InvalidArgument", "name one service, queue, topic, flow or function, or none for everything"
+                )
+        return {"status": "reset"}
+
+    async def _reset_service(self, service: str) -> None:
+        match service:
+            case "fnf":
+                self._workflow.reset()
+            case "mns":
+                self._messages.reset()
+                self._declared.apply(self._messages)
+            case "ram":
+                self._access.reset()
+            case "oss":
+                await self._objects.reset()
+            case "fc":
+                await self._functions.reset()
+            case _:
+                raise GatewayError(
+                    "InvalidArgument", f"there is no service {service!r}; there are fc, fnf, mns, oss and ram"
+                )
+
+    async def _reset_all(self) -> None:
         self._deployments.clear()
         self._workflow.reset()  # first: its executions call the others
         self._messages.reset()
@@ -218,6 +267,18 @@ class Composition:
     def admin(self) -> list[Part]:
         """Return the services that have admin operations, each with the module that declares them."""
         return [(self._function_admin, fc_admin), (self._messages, mns_admin)]
+
+    def activities(self) -> list[Observed]:
+        """Return the services as the lab sees them."""
+        return [
+            MessageActivity(self._messages),
+            FunctionActivity(self._functions),
+            FlowActivity(self._workflow),
+        ]
+
+    def conditions(self) -> SkipConditions:
+        """Return what looks at resources for the lab's skip."""
+        return SkipConditions(self._messages, self._functions, self._workflow)
 
     def status(self) -> dict[str, Any]:
         """Return the functions' names and how many resources there are."""

@@ -94,7 +94,7 @@ class Client:
         Raises: CommandFailed when the state folder has none.
         """
         if self._found_keys is None:
-            self.health()  # says whose emulator answers, if one does
+            self.compare()  # says whose emulator answers, if one does
             text = _("there are no keys in {state}; name the emulator's state folder with --state DIR")
             raise CommandFailed(text.format(state=self._state))
         return self._found_keys

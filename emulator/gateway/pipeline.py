@@ -7,7 +7,7 @@ is for; the others have it.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from emulator.auth.authenticator import Authenticator, scheme_of
@@ -17,10 +17,11 @@ from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopba
 from emulator.gateway.metrics import Traffic
 from emulator.gateway.router import HEALTH, choose
 from emulator.http.message import Request, Respond, Response
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import AccountId, Demand, Principal, Region
 from emulator.kernel.ids import Ids
+from emulator.kernel.observing import Busy, Upcoming, Waiting
 from emulator.kernel.tracing import begin
 from emulator.storage.database import CommitFailed, Database
 from emulator.wire.request import Answer, Front, GuardedFront, OperationRequest, WebFront
@@ -32,6 +33,9 @@ LARGEST_BODY = 140 * 1024 * 1024
 """Bytes read before the front is known; the front's own limit is checked again after. The largest is a code package."""
 
 SMALL_BODY = 16 * 1024
+
+_OWN_FRONTS = frozenset({"admin", "console", "deployments"})
+"""Fronts whose calls are no work of the emulator's: they wait for it to be quiet themselves."""
 
 _ACCESS_LINE = "%(request)s %(service)s %(operation)s %(status)d %(ms).1fms"
 
@@ -97,7 +101,7 @@ def limit_body(front: Front, call: OperationRequest) -> None:
         raise front.too_large(front.max_body)
 
 
-def authenticate(authenticator: Authenticator, own_account: AccountId) -> Stage:
+def authenticate(authenticator: Authenticator, own_account: AccountId, clock: Clock) -> Stage:
     """Make the stage that finds out who calls; unsigned requests pass only where the front allows it."""
 
     def stage(front: Front, call: OperationRequest) -> None:
@@ -107,7 +111,7 @@ def authenticate(authenticator: Authenticator, own_account: AccountId) -> Stage:
             return
         try:
             call.principal = authenticator.authenticate(
-                call.http, call.now, host_account=call.host_account, scheme=call.scheme
+                call.http, call.now, host_account=call.host_account, scheme=call.scheme, system=clock.system()
             )
         except AuthFailure as failure:
             raise front.auth_error(failure, call) from failure
@@ -169,7 +173,10 @@ class Pipeline:
         region: Region,
         authorizer: Authorizer | None = None,
         traffic: Traffic | None = None,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
+        self._changed = changed
+        self._in_work: dict[OperationRequest, Front | None] = {}
         self._traffic = traffic or Traffic()
         self._database = database
         self._clock = clock
@@ -181,7 +188,7 @@ class Pipeline:
             # before these: foreign Host names and web pages are refused, and the front is chosen
             name_request,  # from here on every answer carries a request id
             limit_body,  # before anything is computed over the body
-            authenticate(authenticator, account),  # who calls, in whose account
+            authenticate(authenticator, account, clock),  # who calls, in whose account
             *([authorize(authorizer)] if authorizer is not None else []),  # with --enforce-ram: may they
             dispatch,  # the operation itself
         )
@@ -266,6 +273,7 @@ class Pipeline:
         self, answer: Awaitable[Response], front: Front | None, call: OperationRequest, started: float, respond: Respond
     ) -> None:
         """Give the answer once it is there, or an error."""
+        self._in_work[call] = front
         try:
             response = await answer
         except asyncio.CancelledError:
@@ -273,7 +281,29 @@ class Pipeline:
             raise
         except Exception as error:
             response = self._failed(error, front, call)
+        finally:
+            del self._in_work[call]
+            self._changed()
         self._finish(front, call, started, response, respond)
+
+    # --- kernel.observing.Observed -------------------------------------------------------------------------------
+
+    def busy(self, now: Millis) -> Iterator[Busy]:
+        """Yield the requests in work; parked long polls and calls of the emulator's own API are not among them."""
+        del now
+        for call, front in self._in_work.items():
+            if not call.parked and front is not None and front.name not in _OWN_FRONTS:
+                resource = f"{front.name} {call.operation}"
+                yield Busy(kind="request", resource=resource, since=call.now, detail=f"request {call.request_id}")
+
+    def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
+        """Requests come when clients send them."""
+        del now, limit
+        yield from ()
+
+    def waiting(self) -> Iterator[Waiting]:
+        """Requests wait for nothing that the services do not name."""
+        yield from ()
 
     def _open_to_web(self, call: OperationRequest) -> bool:
         """Whether a web page may send this request; before the services are loaded that is left open.

@@ -5,9 +5,9 @@ from typing import Protocol
 
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import Tenant
+from emulator.kernel.observing import Observed
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.clock import ChangeSignal, TimeControl
-from emulator.lab.observing import Observed
 from emulator.lab.skip import Skipper
 from emulator.storage.database import Database
 

@@ -25,13 +25,13 @@ class OperationRequest:
     default. ``scheme`` is the signature scheme the gateway has recognised, or None. ``principal`` is set by
     authentication, ``path`` (decoded path parameters) and ``operation`` (a name for log, metrics and faults) by the
     front, as are the checked ``arguments`` of an admin operation. ``about`` is for the log: what the call was about,
-    such as the message it has sent. ``finding`` is the front's own: what it has found out about the call and need not
-    find out again.
+    such as the message it has sent. ``parked`` is set while a long poll waits: it is no work in progress. ``finding``
+    is the front's own: what it has found out about the call and need not find out again.
     """
 
     __slots__ = (
         "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "arguments", "finding", "host",
-        "host_account", "http", "now", "operation", "path", "principal", "region", "request_id", "scheme",
+        "host_account", "http", "now", "operation", "parked", "path", "principal", "region", "request_id", "scheme",
     )  # fmt: skip
 
     def __init__(self, http: Request, now: Millis) -> None:
@@ -43,6 +43,7 @@ class OperationRequest:
         self.scheme: Any = None
         self.request_id = ""
         self.operation = "-"
+        self.parked = False
         self.path: Mapping[str, str] = {}
         self.arguments: Mapping[str, Any] = {}
         self.about: Mapping[str, object] | None = None

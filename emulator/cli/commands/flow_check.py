@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emulator.cli.failures import CommandFailed
+from emulator.cli.messages import _
 from emulator.cli.output import say, say_json, wants_json
 from emulator.config import Settings
 
@@ -37,9 +38,9 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if wants_json(arguments):
         say_json({"ok": True, "steps": steps, "warnings": list(flow.warnings)})
         return 0
-    say(f"ok, {steps} {'step' if steps == 1 else 'steps'}")
+    say(_("ok, 1 step") if steps == 1 else _("ok, {number} steps", number=steps))
     for warning in flow.warnings:
-        say(f"warning: {warning}")
+        say(_("warning: {text}", text=warning))
     return 0
 
 
@@ -53,7 +54,7 @@ def read_definition(name: str) -> str:
             return sys.stdin.buffer.read().decode("utf-8")
         return Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailed(f"{name} cannot be read: {error}") from error
+        raise CommandFailed(_("{file} cannot be read: {error}", file=name, error=error)) from error
 
 
 def _refuse(arguments: Namespace, error: "DefinitionError") -> None:

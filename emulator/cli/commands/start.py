@@ -15,7 +15,7 @@ from emulator import keyfile
 from emulator.app import Emulator
 from emulator.cli import endpoint
 from emulator.cli.messages import _
-from emulator.cli.output import complain, say
+from emulator.cli.output import complain, say, say_json_line, wants_json
 from emulator.cli.server_log import ServerLog, stream_for
 from emulator.cli.startup import lines, os_reason, state_unusable
 from emulator.config import Config, Settings
@@ -46,7 +46,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if arguments.detach:
         from emulator.cli import background  # pays for subprocess, which a foreground start does not need
 
-        return background.start(settings)
+        return background.start(settings, as_json=wants_json(arguments))
     config = endpoint.with_ports(settings.config)
     try:
         stream = stream_for(config.log_file)
@@ -55,7 +55,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         return 1
     log = ServerLog.open(config.log_format, config.log_level, stream)
     try:
-        asyncio.run(_serve(config))
+        asyncio.run(_serve(config, as_json=wants_json(arguments)))
     except Exception as error:
         reason = explain(error, settings)
         if reason is None:
@@ -68,7 +68,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     return 0
 
 
-async def _serve(config: Config) -> None:
+async def _serve(config: Config, *, as_json: bool) -> None:
     emulator = Emulator(config)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(LoopErrors(SystemClock()))
@@ -80,7 +80,7 @@ async def _serve(config: Config) -> None:
         keep_for_good()
     try:
         # In a thread, because it waits for the disk: calls that have waited for the services come first.
-        await asyncio.to_thread(_announce, config, emulator.keys, emulator.status())
+        await asyncio.to_thread(_announce, config, emulator.keys, emulator.status(), as_json)
         await emulator.stopped.wait()
     finally:
         endpoint.remove(config.state)
@@ -88,12 +88,15 @@ async def _serve(config: Config) -> None:
         await emulator.stop()
 
 
-def _announce(config: Config, keys: InstallationKeys, status: Mapping[str, Any]) -> None:
+def _announce(config: Config, keys: InstallationKeys, status: Mapping[str, Any], as_json: bool) -> None:
     """Record and print where the emulator is."""
     kept = keyfile.load(replace(config, access_key_id=None, access_key_secret=None, account_id=None, region=None))
     endpoint.write(config.state, status["http"], status["https"], None if keys == kept else keys)
     endpoint.register(status, config.state)
-    say("\n".join(lines(config, status)))
+    if as_json:
+        say_json_line(status)
+    else:
+        say("\n".join(lines(config, status)))
 
 
 def explain(error: BaseException, settings: Settings) -> str | None:

@@ -33,6 +33,7 @@ from emulator.services.fc.catalog.services import Services, Tagging
 from emulator.services.fc.catalog.store import SCHEMA, CatalogStore
 from emulator.services.fc.code.packages import Packages
 from emulator.services.fc.code.store import CodeStore
+from emulator.services.fc.errors import function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
 from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.invoke.terminal import Start
@@ -220,6 +221,18 @@ class FunctionCompute:
         await self.logbook.clear()
         self._effects.sweep()
         self.provisioner.start()
+
+    def reset_function(self, service: str, function: str) -> int:
+        """End the asynchronous calls and the warm instances of a function of the folder's tenant; return the calls.
+
+        Raises: FunctionNotFound.
+        """
+        keys = [key for key in self.store.keys() if key[:3] == (self.tenant, service, function)]  # noqa: SIM118 - a store
+        if not keys:
+            raise function_not_found(function, service)
+        ended = self.async_queue.stop_all(self.tenant, service, function)
+        self._effects.retire(family(*key) for key in keys)
+        return ended
 
     def _take(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

@@ -186,6 +186,14 @@ class MessageService:
             await self._database.committed()
         return deleted
 
+    def reset_topic(self, tenant: Tenant, name: str) -> None:
+        """Drop what is on its way to the subscribers of a topic, and what is remembered of earlier deliveries.
+
+        Raises: TopicNotExist.
+        """
+        for subscription in self.topic_store.subscriptions(self.topics.view(tenant, name).topic):
+            self._unsubscribed(subscription.subscription_id)
+
     async def certificate(self) -> bytes:
         """Return the certificate receivers verify pushes with, as PEM.
 
@@ -194,6 +202,19 @@ class MessageService:
         if self._signer is None:
             raise LookupError("nothing signs pushes here")
         return await self._signer.certificate()
+
+    def pushes_under_way(self) -> list[tuple[str, str, str]]:
+        """Return the attempts being made: topic, subscription, endpoint."""
+        return self._courier.attempts_under_way()
+
+    def next_visible(self, now: Millis) -> list[tuple[str, Millis]]:
+        """Return, of each queue with hidden or delayed messages, its name and when the next becomes visible."""
+        rows = []
+        for queue in self._store.all_queues():
+            at = self.messages.next_visible(queue.queue_id, now)
+            if at is not None:
+                rows.append((queue.name, at))
+        return rows
 
     def list_deliveries(self, tenant: Tenant, topic: str, subscription: str, limit: int = 100) -> list[DeliveryReport]:
         """Return the pending deliveries of a subscription, the next first, then the ended ones, newest first.

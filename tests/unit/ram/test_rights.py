@@ -196,6 +196,8 @@ def test_rights_of_the_workflow_service(operation, parameters, names):
         ("ListAccessKeys", {}, ["user/alice"]),
         ("CreateAccessKey", {"UserName": "bob"}, ["user/bob"]),
         ("AddUserToGroup", {"UserName": "bob", "GroupName": "g"}, ["user/bob", "group/g"]),
+        ("TagResources", {"ResourceType": "role", "ResourceNames": '["x", "y"]'}, ["role/x", "role/y"]),
+        ("ListTagResources", {"ResourceType": "policy"}, ["policy/*"]),
         ("AttachPolicyToRole", {"RoleName": "x", "PolicyType": "Custom", "PolicyName": "p"}, ["role/x", "policy/p"]),
     ],
 )

@@ -122,6 +122,10 @@ class AsyncQueue:
         """Return how many calls have not ended, by status."""
         return self._store.open_numbers()
 
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
+        """Return the next *limit* attempts due after *now*: service, function, failures so far, time."""
+        return self._store.upcoming(now, limit)
+
     @property
     def under_way(self) -> int:
         """How many attempts are being made."""
@@ -238,6 +242,13 @@ class AsyncQueue:
                 asyncio.get_running_loop().call_soon(task.cancel)
 
         self._database.after_commit(cancel)
+
+    def stop_all(self, tenant: Tenant, service: str, function: str) -> int:
+        """End every call of a function that has not ended; return how many there were."""
+        calls = self._store.open_calls(tenant, service, function)
+        for call in calls:
+            self.stop(call)
+        return len(calls)
 
     def stop_key(self, tenant: Tenant, key: str) -> None:
         """End the call that was queued with *key*, if there is one and it has not ended."""

@@ -142,6 +142,14 @@ class AsyncStore:
         row = self._database.read(sql, _place(lane)).fetchone()
         return row[0] if row else None
 
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
+        """Return the next *limit* attempts due after *now*: service, function, failures so far, time."""
+        return self._database.read(
+            "SELECT service, function, platform_failures + function_failures, due_at FROM fc_async_calls"
+            " WHERE due_at > ? ORDER BY due_at LIMIT ?",
+            (now, limit),
+        ).fetchall()
+
     def lanes(self) -> list[Lane]:
         """Return the queues in which a call waits."""
         rows = self._database.read(f"SELECT DISTINCT {_PLACE} FROM fc_async_calls WHERE due_at IS NOT NULL")  # noqa: S608 - constants

@@ -7,6 +7,7 @@ counts from the moment the trigger was made or changed.
 import asyncio
 import logging
 import sys
+from collections.abc import Iterator
 from functools import partial
 
 from emulator.kernel.clock import Clock, Millis
@@ -74,6 +75,13 @@ class TimerTriggers:
         key = _key(tenant, trigger)
         if self._armed.pop(key, None) is not None:
             self._timers.cancel(key)
+
+    def upcoming(self) -> Iterator[tuple[Trigger, Millis]]:
+        """Yield the armed triggers with the time each fires next."""
+        for key, trigger in self._armed.items():
+            due = self._timers.due_at(key)
+            if due is not None:
+                yield trigger, due
 
     def _clock_set_back(self, before: Millis) -> None:
         """Count anew from the present, or intervals would rest until the old time has come again."""

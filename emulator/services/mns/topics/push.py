@@ -18,7 +18,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.ids import Ids
 from emulator.services.mns.limits import PUSH_TIMEOUT_S
 from emulator.services.mns.ports import NotificationSigner
-from emulator.services.mns.topics.model import Outcome, Publication, Subscription
+from emulator.services.mns.topics.model import Outcome, Publication, Push, Subscription
 from emulator.services.mns.topics.notifications import notification, push_headers
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -115,6 +115,7 @@ class Pusher:
 
         A status from 200 to 299, with its whole body, within 5 seconds is success.
         """
+        headers: list[tuple[str, str]] = []
         try:
             origin, target = split_url(url)
             body = notification(subscription, publication).encode()
@@ -132,8 +133,9 @@ class Pusher:
                 max_response=_ANSWER_BYTES,
             )
         except (ClientError, Unsendable, SigningFailed) as error:
-            return Outcome(delivered=False, detail=str(error))
-        return Outcome(delivered=200 <= response.status <= 299, detail=f"HTTP {response.status}")
+            return Outcome(delivered=False, detail=str(error), push=Push(headers=tuple(headers)))
+        push = Push(headers=tuple(headers), status=response.status, answer_headers=tuple(response.headers.pairs))
+        return Outcome(delivered=200 <= response.status <= 299, detail=f"HTTP {response.status}", push=push)
 
     def warm(self) -> None:
         """Get ready for the first push."""

@@ -42,7 +42,7 @@ _SETTLE = (
     "DELETE FROM mns_publications WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM mns_deliveries WHERE publication = ?1)"
 )
 _PENDING = (
-    "SELECT p.message_id, p.published_at, d.attempts, d.last_result, d.due_at "
+    "SELECT d.id, p.message_id, p.body, p.tag, p.published_at, d.attempts, d.last_result, d.due_at "
     "FROM mns_deliveries AS d JOIN mns_publications AS p ON p.id = d.publication "
     "WHERE d.subscription = ? ORDER BY d.due_at, d.id LIMIT ?"
 )
@@ -240,6 +240,15 @@ class TopicStore:
         self._database.write("DELETE FROM mns_deliveries WHERE id = ?", (delivery_id,))
         return self._database.write(_SETTLE, (publication_id,)).rowcount > 0
 
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
+        """Return the next *limit* attempts due after *now*: topic, subscription, failures so far, time."""
+        return self._database.read(
+            "SELECT t.name, s.name, d.attempts, d.due_at FROM mns_deliveries d"
+            " JOIN mns_subscriptions s ON s.id = d.subscription JOIN mns_topics t ON t.id = s.topic"
+            " WHERE d.due_at > ? ORDER BY d.due_at LIMIT ?",
+            (now, limit),
+        ).fetchall()
+
     def subscriptions_with_deliveries(self) -> list[SubscriptionId]:
         """Return the subscriptions that have pending deliveries."""
         rows = self._database.read(
@@ -252,14 +261,17 @@ class TopicStore:
         """Return pending deliveries, the next one first."""
         return [
             DeliveryReport(
+                delivery_id=DeliveryId(number),
                 message_id=message_id,
+                body=body,
+                tag=tag,
                 published_at=Millis(published_at),
                 state="pending",
                 attempts=attempts,
                 last_result=last_result,
                 next_at=Millis(due_at),
             )
-            for message_id, published_at, attempts, last_result, due_at in self._database.read(
+            for number, message_id, body, tag, published_at, attempts, last_result, due_at in self._database.read(
                 _PENDING, (subscription_id, limit)
             )
         ]
