@@ -10,7 +10,7 @@ from emulator.oss.errors import OssError
 from emulator.oss.service import LazyStorage
 from emulator.services.fc.ports import ObjectMissing, ObjectsUnavailable, ObjectTooLarge
 from emulator.services.fc.service import FunctionCompute
-from emulator.services.fc.trigger_events import ObjectChange
+from emulator.services.fc.triggers.events import ObjectChange
 
 if TYPE_CHECKING:
     from emulator.oss.model import Change

@@ -109,12 +109,14 @@ class Authenticator:
         *,
         host_account: str | None = None,
         scheme: Scheme | None = None,
+        system: Millis | None = None,
         head_only: bool = False,
     ) -> Principal:
         """Return the caller of a request that came at *now* and is signed with *scheme*, recognised when not given.
 
-        *host_account* is the account the host name speaks of; a key of another account is refused. With *head_only* the
-        body has not come yet, and is left to `check_body`.
+        Clients sign with their own clocks: dates are compared with *system*, *now* when it is not given, while keys
+        expire by *now*. *host_account* is the account the host name speaks of; a key of another account is refused.
+        With *head_only* the body has not come yet, and is left to `check_body`.
 
         Raises: AuthFailure. Checked in this order: the parts are there, the key exists and is active, the token is
         the key's and not expired, the date is near (or the URL not over), the stated digest is that of the body, the
@@ -130,7 +132,7 @@ class Authenticator:
         if key is None:
             key = self._stranger(signed)
         elif not self._lenient:
-            self._check(signed, key, now, head_only=head_only)
+            self._check(signed, key, now, now if system is None else system, head_only=head_only)
         if host_account and key.account != host_account and key.key_id == signed.key_id:
             raise AuthFailure(Reason.FOREIGN_ACCOUNT, scheme=signed.scheme, detail=host_account)
         return Principal(key.account, signed.key_id, key.arn, key.token is not None, key.policy)
@@ -144,16 +146,16 @@ class Authenticator:
         if signed is not None and signed.check_body is not None:
             signed.check_body()
 
-    def _check(self, signed: SignedRequest, key: AccessKey, now: Millis, *, head_only: bool) -> None:
+    def _check(self, signed: SignedRequest, key: AccessKey, now: Millis, system: Millis, *, head_only: bool) -> None:
         if not key.active:
             raise AuthFailure(Reason.INACTIVE_KEY, scheme=signed.scheme, detail=signed.key_id)
         if key.token is not None or signed.token:
             _check_token(signed, key, now)
-        _check_time(signed, now)
+        _check_time(signed, system)
         if signed.check_body is not None and not head_only:
             signed.check_body()
         _check_signature(signed, key)
-        if signed.nonce and not self._nonces.is_new(signed.key_id, signed.nonce, now, signed.date or now):
+        if signed.nonce and not self._nonces.is_new(signed.key_id, signed.nonce, system, signed.date or system):
             raise AuthFailure(Reason.NONCE_USED, scheme=signed.scheme, detail=signed.nonce)
 
     def _stranger(self, signed: SignedRequest) -> AccessKey:

@@ -45,7 +45,7 @@ _UNSIGNED = "UNSIGNED-PAYLOAD"
 # Texts, not compiled patterns: a start does not pay for a scheme that few clients use.
 _VIRTUAL_HOST = r"(?i)(?:https?://)?([a-z0-9][a-z0-9-]{1,61}[a-z0-9])\.(?:oss[-.]|localhost\b)"
 _FORM_HOST = r"(?i)(?:localhost|127\.0\.0\.1|\[::1\]|[a-z0-9-]+\.oss-[a-z0-9-]+\.aliyuncs\.com)(?::\d+)?"
-_CREDENTIAL = r"([^/]+)/(\d{8}/[A-Za-z0-9-]+/oss/aliyun_v4_request)"
+_CREDENTIAL = r"([^/]+)/(\d{8}/[A-Za-z0-9-]+/oss(?:-[a-z]+)?/aliyun_v4_request)"
 
 SUBRESOURCES = frozenset(
     """acl uploads location cors logging website referer lifecycle delete append tagging objectMeta objectInfo uploadId
@@ -56,9 +56,13 @@ SUBRESOURCES = frozenset(
     asyncFetch group link x-oss-traffic-limit x-oss-request-payer response-content-type response-content-language
     response-cache-control response-content-encoding response-expires response-content-disposition x-oss-ac-source-ip
     x-oss-ac-subnet-mask x-oss-ac-vpc-id x-oss-ac-forward-allow regionList httpsConfig publicAccessBlock accessPoint
-    accessPointPolicy""".split()  # noqa: SIM905 - a list of eighty quoted words is harder to compare with the manual
+    accessPointPolicy policyStatus bucketArchiveDirectRead redundancyTransition x-oss-target-redundancy-type
+    x-oss-redundancy-transition-taskid x-oss-write-get-object-response x-oss-access-point-name requesterQosInfo
+    qosRequester resourcePoolInfo resourcePool resourcePoolBuckets rtc responseHeader cloudboxes withHashContext
+    x-oss-enable-md5 x-oss-enable-sha1 x-oss-enable-sha256 x-oss-hash-ctx x-oss-md5-ctx x-oss-dir x-oss-rename
+    x-oss-delete""".split()  # noqa: SIM905 - a list of eighty quoted words is harder to compare with the manual
 )
-"""The query names that take part in a v1 signature."""
+"""The query names that take part in a v1 signature: those of oss2, aliyun-oss-go-sdk and the Java SDK together."""
 
 
 def resource(request: Request) -> str:
@@ -280,8 +284,10 @@ def _claim_v4(request: Request, authorization: str) -> SignedRequest:
     fields = fields_of(authorization, "=", NAME_V4)
     key_id, scope = _credential(fields.get("Credential", ""))
     headers = request.headers
-    date_text = headers.get("x-oss-date")
-    date = read_utc(date_text, NAME_V4, basic=True) if date_text else read_http_date(headers.get("date"), NAME_V4)
+    # aliyun-oss-go-sdk sends and signs Date alone
+    date_text = headers.get("x-oss-date") or headers.get("date")
+    is_basic = "x-oss-date" in headers
+    date = read_utc(date_text, NAME_V4, basic=True) if is_basic else read_http_date(date_text, NAME_V4)
     return SignedRequest(
         scheme=NAME_V4,
         key_id=key_id,

@@ -14,7 +14,8 @@ import emulator
 from emulator.cli import endpoint
 from emulator.cli.client import Client, connect, until
 from emulator.cli.failures import CommandFailed, NoEmulator
-from emulator.cli.output import progress, say
+from emulator.cli.messages import _
+from emulator.cli.output import progress, say, say_json
 from emulator.cli.startup import lines, state_unusable
 from emulator.config import OPTIONS, Settings
 
@@ -26,14 +27,17 @@ LONGEST_WORDS = 1024 * 1024
 _PROGRAM = "import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
 
 
-def start(settings: Settings) -> int:
+def start(settings: Settings, *, as_json: bool) -> int:
     """Start an emulator in the background, print what a foreground start prints, and leave it running.
 
     Raises: CommandFailed with the server's own words when it ends before it answers.
     """
     client = launch(settings)
-    for line in lines(settings.config, client.admin("GET", "status")):
-        say(line)
+    status = client.admin("GET", "status")
+    if as_json:
+        say_json(status)
+    else:
+        say("\n".join(lines(settings.config, status)))
     return 0
 
 
@@ -42,6 +46,7 @@ def launch(settings: Settings) -> Client:
 
     Raises: CommandFailed.
     """
+    settings = _with_ports(settings)
     state = settings.config.state
     path = state / "logs" / LOG_NAME
     try:
@@ -55,7 +60,7 @@ def launch(settings: Settings) -> Client:
         with log, postponed():  # a signal between the start and its being known here would leave it running
             begin = log.tell()
             process = _spawn(settings, log)
-        progress(f"starting an emulator, its log is {path}")
+        progress(_("starting an emulator, its log is {path}", path=path))
         answered = until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S)
     except BaseException:  # Ctrl-C: the user would not know of the process, which is in a session of its own
         if process is not None:
@@ -64,13 +69,23 @@ def launch(settings: Settings) -> Client:
         raise
     if not answered:
         process.terminate()
-        raise CommandFailed(f"the emulator did not answer within {START_TIMEOUT_S:.0f} s; see {path}")
+        raise CommandFailed(
+            _("the emulator did not answer within {seconds} s; see {path}", seconds=round(START_TIMEOUT_S), path=path)
+        )
     if process.poll() is not None:
-        failed = CommandFailed(_last_words(path, begin) or f"the emulator ended at once; see {path}")
+        failed = CommandFailed(_last_words(path, begin) or _("the emulator ended at once; see {path}", path=path))
         failed.exit_code = process.returncode if process.returncode > 0 else 1
         raise failed
     process.returncode = 0  # it goes on without us, so it is right that its end is not waited for
     return connect(settings, environ={})  # the one just started, wherever LOCALYUN_ENDPOINT points
+
+
+def _with_ports(settings: Settings) -> Settings:
+    """Return *settings* with ports chosen here, as the server is given them as flags."""
+    config = endpoint.with_ports(settings.config)
+    changed = [name for name in ("port", "https_port") if getattr(config, name) != getattr(settings.config, name)]
+    origins = {name: "--" + name.replace("_", "-") for name in changed}
+    return Settings(config=config, origins={**settings.origins, **origins})
 
 
 def _spawn(settings: Settings, log: BinaryIO) -> "subprocess.Popen[bytes]":
@@ -103,7 +118,7 @@ def _serves(state: Path, pid: int) -> bool:
     if found is None or found.pid != pid:
         return False
     try:
-        Client(found, None, state).health(timeout_s=1.0)
+        Client(found, None, state).ping()
     except NoEmulator:
         return False
     return True

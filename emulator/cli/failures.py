@@ -18,6 +18,10 @@ class NoEmulator(CommandFailed):
     exit_code = NO_EMULATOR
 
 
+class OtherEmulator(CommandFailed):
+    """What answers is the emulator of another folder."""
+
+
 class WrongUsage(CommandFailed):
     """Arguments that make no sense together or cannot be read."""
 

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 
 from emulator.cli.client import Client, Reply
 from emulator.cli.failures import CallRefused, WrongUsage
+from emulator.cli.messages import _
 from emulator.cli.output import Fields
 from emulator.wire.xml import Element, MalformedXml, escape, parse, render
 
@@ -57,7 +58,8 @@ class Mns:
         reply = self._client.messages(method, target, body, fields)
         root = _root(reply)
         if reply.status >= 300:
-            raise CallRefused(reply.status, _text(root, "Code"), _text(root, "Message") or "no reason was given")
+            message = _text(root, "Message") or _("no reason was given")
+            raise self._client.explained(CallRefused(reply.status, _text(root, "Code"), message))
         return root
 
     def listed(self, path: str, entry: str, prefix: str = "") -> Iterator[Fields]:
@@ -114,7 +116,9 @@ def _root(reply: Reply) -> Element | None:
         return parse(reply.body)
     except MalformedXml:
         reason = reply.body.decode("utf-8", "replace")[:200]
-        raise CallRefused(reply.status, "", f"the answer is not one of the Message Service's: {reason}") from None
+        raise CallRefused(
+            reply.status, "", _("the answer is not one of the Message Service's: {reason}", reason=reason)
+        ) from None
 
 
 def _text(root: Element | None, name: str) -> str:
@@ -132,9 +136,10 @@ def read_body(given: str, *, as_base64: bool) -> str:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise WrongUsage(f"the body is not UTF-8 text ({error.reason}); --base64 sends it all the same") from error
+        text = _("the body is not UTF-8 text ({reason}); --base64 sends it all the same", reason=error.reason)
+        raise WrongUsage(text) from error
     if _LOST not in text and _LOST in escape(text):
-        raise WrongUsage("the body holds control characters, which XML cannot carry; --base64 sends it all the same")
+        raise WrongUsage(_("the body holds control characters, which XML cannot carry; --base64 sends it all the same"))
     return text
 
 

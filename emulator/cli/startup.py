@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from emulator.cli.messages import _
 from emulator.config import Config, Settings
 from emulator.keyfile import FILE_NAME as KEY_FILE
 
@@ -14,27 +15,28 @@ NAMES_SHOWN = 6
 
 def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
     """Return addresses, account, region, keys and functions of the emulator with this *status*."""
-    result = [
-        f"localyun {status['version']} is serving (process {status['pid']})",
-        f"  http       {status['http']}",
-        f"  https      {status['https']}",
-        f"  account    {status['account']}, region {status['region']}",
-        f"  keys       {config.state / KEY_FILE}; {command()} env prints them for a shell",
-        f"  functions  {_functions(config, status)}",
-    ]
+    keys = _("given at the start, {key}", key=config.access_key_id) if config.access_key_id else config.state / KEY_FILE
+    rows = {
+        "http": status["http"],
+        "https": status["https"],
+        "account": _("{account}, region {region}", account=status["account"], region=status["region"]),
+        "keys": _("{keys}; {command} env prints them for a shell", keys=keys, command=command()),
+        "functions": _functions(config, status),
+    }
     if config.auth == "lenient":
-        result.append("  auth       lenient: any key is accepted and no signature is checked")
+        rows["auth"] = _("lenient: any key is accepted and no signature is checked")
     if config.ephemeral:
-        result.append("  ephemeral  nothing but the keys is kept when it stops")
-    return result
+        rows["ephemeral"] = _("nothing but the keys is kept when it stops")
+    title = _("localyun {version} is serving (process {pid})", version=status["version"], pid=status["pid"])
+    return [title, *(f"  {name:<10} {text}" for name, text in rows.items())]
 
 
 def _functions(config: Config, status: Mapping[str, Any]) -> str:
     names = [name_of(each) for each in status.get("functions", [])]
-    source = f" (folder {config.functions})" if config.functions is not None else ""
+    source = " " + _("(folder {folder})", folder=config.functions) if config.functions is not None else ""
     if not names:
-        return f"none yet{source}"
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+        return _("none yet") + source
+    more = " " + _("and {number} more", number=len(names) - NAMES_SHOWN) if len(names) > NAMES_SHOWN else ""
     return ", ".join(names[:NAMES_SHOWN]) + more + source
 
 
@@ -60,10 +62,11 @@ def state_unusable(error: OSError, settings: Settings) -> str:
     """Return what is wrong with the state folder."""
     state = settings.config.state
     where = error.filename if error.filename is not None else state
-    return (
-        f"{where}: {os_reason(error)}. The state folder {state} must be a folder this user can write; "
+    text = _(
+        "{where}: {reason}. The state folder {state} must be a folder this user can write; "
         "choose another one with --state DIR."
     )
+    return text.format(where=where, reason=os_reason(error), state=state)
 
 
 def os_reason(error: OSError) -> str:

@@ -14,6 +14,7 @@ from emulator.deploy.functions import Scope
 from emulator.deploy.model import Resource, Target, token
 from emulator.deploy.shapes import Findings, Part, kept, suggestion
 from emulator.kernel.frozen import frozen
+from emulator.services.ram.system_policies import is_effective, system_policy, system_policy_names
 
 Builder = Callable[["Build", Part, str], None]
 """Adds what one resource of a file stands for; the last argument is its type as written."""
@@ -118,6 +119,7 @@ _ATTRIBUTES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mns.queue": (("QueueName",), ()),
     "mns.topic": (("TopicName",), ()),
     "mns.subscription": (("TopicName", "SubscriptionName"), ()),
+    "oss.bucket": (("Name",), ()),
     "ram.role": (("RoleName",), ("RoleId",)),
     "ram.policy": (("PolicyName",), ()),
     "ram.attachment": (("PolicyType", "PolicyName", "RoleName"), ()),
@@ -157,6 +159,9 @@ def _arns(kind: str, identity: tuple[str, ...], target: Target) -> dict[str, Any
             return {"SubscriptionUrl": f"{target.endpoint}/topics/{identity[0]}/subscriptions/{identity[1]}"}
         case "ram.role":
             return {"Arn": f"acs:ram::{target.account}:role/{identity[0]}"}
+        case "oss.bucket":
+            host = f"{identity[0]}.oss-{target.region}"
+            return {"DomainName": f"{host}.aliyuncs.com", "InternalDomainName": f"{host}-internal.aliyuncs.com"}
         case _:
             return {}
 
@@ -185,19 +190,40 @@ def add_role(
     description: Any = None,
 ) -> Resource:
     """Add a role; *trust_document* says who may assume it."""
-    document = trust_document if isinstance(trust_document, str) else json.dumps(trust_document, ensure_ascii=False)
-    properties = {"AssumeRolePolicyDocument": document, "Description": description}
+    properties = {"AssumeRolePolicyDocument": _document(trust_document), "Description": description}
     return build.add(part, "ram.role", (name,), properties, type_name=type_name, logical=logical)
 
 
 def add_policy(build: Build, part: Part, name: str, document: Any, *, type_name: str, logical: str) -> Resource:
     """Add a policy of the account's own."""
-    text = document if isinstance(document, str) else json.dumps(document, ensure_ascii=False)
-    return build.add(part, "ram.policy", (name,), {"PolicyDocument": text}, type_name=type_name, logical=logical)
+    properties = {"PolicyDocument": _document(document)}
+    return build.add(part, "ram.policy", (name,), properties, type_name=type_name, logical=logical)
+
+
+def _document(value: Any) -> str:
+    """Return a policy document as JSON text whose scalars are texts: files write ``Version: 1``."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return str(value)
+    return json.dumps(_as_texts(value), ensure_ascii=False)
+
+
+def _as_texts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _as_texts(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_texts(item) for item in value]
+    return json.dumps(value) if isinstance(value, (bool, int, float)) else value
 
 
 def attach(build: Build, part: Part, role: str, kind: str, policy: str, *, type_name: str, logical: str = "") -> None:
     """Add that a role has a policy."""
+    if kind == SYSTEM and system_policy(policy) is None:
+        part.problem(f"there is no system policy {policy}{suggestion(policy, system_policy_names())}")
+    elif kind == SYSTEM and not is_effective(policy):
+        part.note(f"the policy {policy} is of a service that is not here; it has no effect")
     logical = logical or f"{part.name}/{policy}"
     build.add(part, "ram.attachment", (kind, policy, role), {}, type_name=type_name, logical=logical)
 

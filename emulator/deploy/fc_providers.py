@@ -175,6 +175,8 @@ class Function(Plain):
 
     def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         """Keep the settings and the code."""
+        if str(actual.content.get("runtime", "")).startswith("custom-container"):
+            return super().saved(api, resource, actual)  # its code is an image
         location = api.functions("GET", path_of(self._item, resource.identity) + "/code")
         package = api.download(str(location["url"])) if location.get("url") else None
         return replace(super().saved(api, resource, actual), package=package)

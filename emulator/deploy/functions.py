@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from emulator.deploy.model import Target, has_token
+from emulator.deploy.model import Target, has_token, member_of
 from emulator.deploy.shapes import Part, suggestion
 from emulator.deploy.value_functions import AROUND_TOKENS, NOTHING, VALUE_FUNCTIONS, Misuse, written
 
@@ -97,6 +97,8 @@ class Scope:
             return None
         if (argument := self.value(part)) is NOTHING:
             return NOTHING
+        if name == "Fn::GetJsonValue" and has_token(argument) and (later := _json_value_later(argument)):
+            return later
         if name not in AROUND_TOKENS and has_token(argument):
             part.problem(f"{name} needs values that are known before anything is made")
             return None
@@ -148,6 +150,14 @@ class Scope:
             part.problem(f"the pseudo parameter {name} is not known{suggestion(name, list(known))}")
             return None
         return known[name]
+
+
+def _json_value_later(argument: Any) -> str | None:
+    match argument:
+        case [str(key), str(text)]:
+            return member_of(text, key)
+        case _:
+            return None
 
 
 # --- functions that look at names, or at only some of their arguments ------------------------------------------------
@@ -231,6 +241,45 @@ def _not(scope: Scope, part: Part) -> bool:
     return not scope.holds(items[0])
 
 
+def _stack_output(scope: Scope, part: Part) -> Any:
+    names = scope.value(part)
+    if not isinstance(names, list) or len(names) not in {2, 3} or not all(isinstance(name, str) for name in names):
+        part.problem("Fn::GetStackOutput takes the name of a deployment and of one of its outputs")
+        return None
+    outputs = scope.target.outputs_of(names[0])
+    if outputs is None or names[1] not in outputs:
+        what = "deployment" if outputs is None else "output of it,"
+        part.problem(f"Fn::GetStackOutput: there is no {what} {names[0] if outputs is None else names[1]}")
+        return None
+    return outputs[names[1]]
+
+
+def _format_time(scope: Scope, part: Part) -> Any:
+    """Write the time of the deployment, in UTC unless a zone is given."""
+    match scope.value(part):
+        case str(pattern) | [str(pattern)]:
+            zone = "UTC"
+        case [str(pattern), str(zone)]:
+            pass
+        case _:
+            part.problem("Fn::FormatTime takes a format and, optionally, a time zone")
+            return None
+    from datetime import UTC, datetime, timedelta  # rarely needed
+    from zoneinfo import ZoneInfo
+
+    try:
+        time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=scope.target.now)
+        return time.astimezone(ZoneInfo(zone)).strftime(pattern)
+    except (ValueError, OSError, LookupError, UnicodeError):
+        part.problem(f"Fn::FormatTime: {pattern[:40]!r} in {zone[:40]!r} cannot be written")
+        return None
+
+
+def _marketplace_image(scope: Scope, part: Part) -> Any:
+    part.note("there is no marketplace here; the image's code stands for its id")
+    return scope.value(part)
+
+
 _LAZY: Mapping[str, Callable[[Scope, Part], Any]] = {
     "Ref": _ref,
     "Fn::GetAtt": _get_att,
@@ -240,6 +289,10 @@ _LAZY: Mapping[str, Callable[[Scope, Part], Any]] = {
     "Fn::And": _all_hold,
     "Fn::Or": _one_holds,
     "Fn::Not": _not,
+    "Fn::Any": _one_holds,
+    "Fn::GetStackOutput": _stack_output,
+    "Fn::FormatTime": _format_time,
+    "Fn::MarketplaceImage": _marketplace_image,
     "Fn::GetAZs": lambda scope, part: [f"{scope.target.region}-f"],
 }
 

@@ -11,10 +11,11 @@ from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any
 
+from emulator.deploy.value_functions import json_value, written
 from emulator.kernel.frozen import frozen
 
-_OPEN, _CLOSE = "\ue000", "\ue001"
-_TOKEN = re.compile(f"{_OPEN}([^{_CLOSE}]*)\\.([A-Za-z0-9]+){_CLOSE}")
+_OPEN, _CLOSE, _MEMBER = "\ue000", "\ue001", "\ue002"
+_TOKEN = re.compile(f"{_OPEN}([^{_CLOSE}]*?)\\.([A-Za-z0-9]+)((?:{_MEMBER}[^{_MEMBER}{_CLOSE}]*)*){_CLOSE}")
 
 Properties = Mapping[str, Any]
 
@@ -58,6 +59,11 @@ def token(logical: str, attribute: str) -> str:
     return f"{_OPEN}{logical}.{attribute}{_CLOSE}"
 
 
+def member_of(value: str, key: str) -> str | None:
+    """Return the placeholder of a member of the JSON that *value*, a placeholder itself, will be; None for any text."""
+    return f"{value[:-1]}{_MEMBER}{key}{_CLOSE}" if _TOKEN.fullmatch(value) else None
+
+
 def has_token(value: Any) -> bool:
     """Whether there is a token anywhere in *value*."""
     if isinstance(value, str):
@@ -72,7 +78,7 @@ def filled(value: Any, attribute: Callable[[str, str], str | None]) -> Any:
     if isinstance(value, str):
         if _OPEN not in value:
             return value
-        return _TOKEN.sub(lambda place: _or_same(attribute(place[1], place[2]), place[0]), value)
+        return _TOKEN.sub(lambda place: _read(attribute(place[1], place[2]), place), value)
     if isinstance(value, Mapping):
         return {key: filled(item, attribute) for key, item in value.items()}
     if isinstance(value, list):
@@ -82,8 +88,12 @@ def filled(value: Any, attribute: Callable[[str, str], str | None]) -> Any:
     return value
 
 
-def _or_same(value: str | None, same: str) -> str:
-    return same if value is None else value
+def _read(value: str | None, place: re.Match[str]) -> str:
+    if value is None:
+        return place[0]
+    for key in place[3].split(_MEMBER)[1:]:
+        value = written(json_value(key, value))
+    return value
 
 
 def digest(resource: Resource) -> str:
@@ -101,6 +111,10 @@ class Target:
     endpoint: str
     name: str
     """Of the deployment: ``ALIYUN::StackName``."""
+    now: int = 0
+    """The time of the deployment in milliseconds, for ``Fn::FormatTime``."""
+    outputs_of: Callable[[str], Mapping[str, Any] | None] = lambda name: None
+    """Returns the outputs of another deployment by its name, None when there is none."""
 
 
 @frozen

@@ -25,14 +25,20 @@ from emulator.deploy.model import (
     filled,
     has_token,
 )
+from emulator.deploy.oss_provider import BucketProvider
 from emulator.deploy.provider import ActualState, ApiClient, ResourceProvider
 from emulator.deploy.rpc_providers import RPC_PROVIDERS
 from emulator.deploy.s_yaml import read_project
 from emulator.deploy.shapes import Part
 from emulator.deploy.template import read_template
+from emulator.deploy.value_functions import Misuse
 from emulator.kernel.frozen import frozen
 
-PROVIDERS: Mapping[str, ResourceProvider] = {**FC_PROVIDERS, **RPC_PROVIDERS}
+PROVIDERS: Mapping[str, ResourceProvider] = {
+    **FC_PROVIDERS,
+    **RPC_PROVIDERS,
+    "oss.bucket": BucketProvider(),
+}
 """How each kind of resource is found, made, changed and removed."""
 
 
@@ -201,14 +207,19 @@ _NEW_EACH_TIME = frozenset({"fc.layer", "fc3.layer", "fc.invocation", "fc3.invoc
 
 
 def with_attributes(resource: Resource, known: Mapping[str, Mapping[str, str]]) -> Resource:
-    """Return a resource with the attributes of others that are known by now."""
+    """Return a resource with the attributes of others that are known by now.
+
+    Raises: Refused when one of them is not what a function of the file needs.
+    """
 
     def attribute(logical: str, name: str) -> str | None:
         return known.get(logical, {}).get(name)
 
-    return replace(
-        resource, identity=filled(resource.identity, attribute), properties=filled(resource.properties, attribute)
-    )
+    try:
+        identity, properties = filled(resource.identity, attribute), filled(resource.properties, attribute)
+    except Misuse as error:
+        raise Refused(0, "", str(error)) from error
+    return replace(resource, identity=identity, properties=properties)
 
 
 ProgressCallback = Callable[[Step], None]

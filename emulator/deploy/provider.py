@@ -29,6 +29,10 @@ class ApiClient(Protocol):
         """Call an operation of a service that speaks RPC."""
         ...
 
+    def objects(self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> bytes:
+        """Call an operation of the object store and return its answer; *target* is ``/bucket/key?query``, encoded."""
+        ...
+
     def download(self, url: str) -> bytes:
         """Return what is at a URL that this emulator gave out."""
         ...

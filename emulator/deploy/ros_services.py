@@ -162,6 +162,35 @@ def subscription_properties(build: Build, values: Mapping[str, Any]) -> dict[str
     }
 
 
+# --- buckets ---------------------------------------------------------------------------------------------------------
+
+_NO_BUCKET_SETTING = noted("kept by no setting of buckets here; without effect")
+_BUCKET_SETTINGS = (
+    "corsConfiguration", "lifecycleConfiguration", "loggingConfiguration", "refererConfiguration",
+    "serverSideEncryptionConfiguration", "tags", "websiteConfiguration", "websiteConfigurationV2", "policy",
+    "versioningConfiguration", "enableOssHdfsService", "resourceGroupId", "transferAcceleration", "worm",
+    "replicationConfiguration", "redundancyType", "blockPublicAccess",
+)  # fmt: skip
+
+
+def bucket(build: Build, part: Part, kind: str) -> None:
+    """Add a bucket."""
+    table = (
+        Field("bucketName", text, required=True),
+        Field("accessControl", text),
+        Field("storageClass", text),
+        Field("deletionForce", switch),
+        *(Field(name, _NO_BUCKET_SETTING) for name in _BUCKET_SETTINGS),
+    )
+    values = members(build.properties(part), table, capital=True)
+    properties = {
+        "AccessControl": values.get("accessControl") or "private",
+        "StorageClass": values.get("storageClass") or "Standard",
+        "DeletionForce": values.get("deletionForce", False),
+    }
+    build.add(part, "oss.bucket", (values.get("bucketName", ""),), properties, type_name=kind)
+
+
 # --- roles -----------------------------------------------------------------------------------------------------------
 
 _POLICY = map_of(Field("policyName", text, required=True), Field("policyDocument", anything, required=True))
@@ -237,6 +266,7 @@ SERVICE_TYPES: Mapping[str, Builder] = {
     "ALIYUN::MNS::Queue": queue,
     "ALIYUN::MNS::Topic": topic,
     "ALIYUN::MNS::Subscription": subscription,
+    "ALIYUN::OSS::Bucket": bucket,
     "ALIYUN::RAM::Role": role,
     "ALIYUN::RAM::ManagedPolicy": policy,
     "ALIYUN::RAM::AttachPolicyToRole": attachment,

@@ -119,15 +119,16 @@ def _function(build: Build, owner: Resource, part: Part) -> None:
         if entry.name not in {"Type", "Properties", "Events"}:
             entry.problem(f"there is no such part of a function{suggestion(entry.name, ['Properties', 'Events'])}")
     place = build.properties(part)
-    extra = (Field("codeUri", text), Field("asyncConfiguration", map_of(*fields.ASYNC_2)))
+    extra = (Field("functionName", text), Field("codeUri", text), Field("asyncConfiguration", map_of(*fields.ASYNC_2)))
     values = members(place, (*fields.FUNCTION_2, *extra), capital=True)
     calls = values.pop("asyncConfiguration", None)
+    name = values.pop("functionName", None) or part.name
     package = _code(build, place, values)
     service_name = owner.identity[0]
     made = build.add(
         part,
         "fc.function",
-        (service_name, part.name),
+        (service_name, name),
         {**fields.DEFAULTS_2, **values},
         type_name=FUNCTION_TYPE,
         logical=f"{owner.logical}/{part.name}",
@@ -172,20 +173,28 @@ def _event(build: Build, function: Resource, part: Part) -> None:
             entry.problem("there is no such part of an event")
     place = part.member("Properties")
     config = dict(place.value) if isinstance(place.value, dict) else {}
-    extra = {"InvocationRole": None, "Qualifier": None, "TopicName": None, "Region": None, "BucketName": None}
-    own = {name: config.pop(name) for name in extra if name in config}
-    names = {"instanceName": config.pop("InstanceName", None), "tableName": config.pop("TableName", None)}
+    own = {name: text(place.member(name)) for name in _SOURCE if config.pop(name, None) is not None}
+    if (needed := _NEEDED.get(_EVENTS[kind])) and place.member(needed).value is None:
+        place.problem(f"{needed} is missing")
     event = Event(
         kind=_EVENTS[kind],
         config=place.with_value(config),
         role=own.get("InvocationRole"),
         qualifier=own.get("Qualifier"),
-        source=_source(build, _EVENTS[kind], own, names),
+        source=_source(build, _EVENTS[kind], own),
     )
     add_trigger(build, part, function, event, logical=f"{function.logical}/{part.name}", type_name=kind)
 
 
-def _source(build: Build, kind: str, own: Mapping[str, Any], names: Mapping[str, Any]) -> str | None:
+_SOURCE = (
+    "InvocationRole", "Qualifier", "Region", "TopicName", "BucketName", "InstanceId", "InstanceName", "TableName",
+)  # fmt: skip
+"""Properties of an event that are not part of the trigger's configuration."""
+
+_NEEDED = {"oss": "BucketName", "mns_topic": "TopicName"}
+
+
+def _source(build: Build, kind: str, own: Mapping[str, Any]) -> str | None:
     match kind:
         case "mns_topic":
             return f"acs:mns:{own.get('Region') or build.region}:{build.account}:/topics/{own.get('TopicName', '')}"
@@ -196,9 +205,9 @@ def _source(build: Build, kind: str, own: Mapping[str, Any], names: Mapping[str,
         case "cdn_events":
             return f"acs:cdn:*:{build.account}"
         case "rds":
-            return f"acs:rds:{build.region}:{build.account}:dbinstance/fun"
+            return f"acs:rds:{build.region}:{build.account}:dbinstance/{own.get('InstanceId', 'fun')}"
         case "tablestore":
-            instance, table = names["instanceName"], names["tableName"]
+            instance, table = own.get("InstanceName"), own.get("TableName")
             return f"acs:ots:{build.region}:{build.account}:instance/{instance}/table/{table}"
         case _:
             return None
@@ -286,8 +295,12 @@ def domain(build: Build, part: Part, kind: str) -> None:
     place = build.properties(part)
     values = members(place, _DOMAIN, capital=True)
     name = values.pop("domainName", None) or part.name
-    if name.lower() == "auto" or "." not in name:
-        place.problem("a domain cannot be made up here; DomainName must say it")
+    if name.lower() == "auto":
+        place.member("DomainName").note("no domain is made up here; the functions have their HTTP triggers' addresses")
+        build.scope.attributes[part.name] = {"": part.name}
+        return
+    if "." not in name:
+        place.problem("the key is no domain name; DomainName must say it")
         return
     build.add(part, "fc.domain", (name,), {"protocol": "HTTP", **values}, type_name=kind)
 

@@ -94,8 +94,8 @@ class Part:
         """Return a text that is not empty; anything else is a problem."""
         if isinstance(self.value, str) and self.value:
             return self.value
-        if isinstance(self.value, int) and not isinstance(self.value, bool):
-            return str(self.value)
+        if isinstance(self.value, (bool, int, float)):
+            return json.dumps(self.value)
         self.problem("must be a text")
         return ""
 
@@ -188,14 +188,18 @@ def _plain_float(digits: str) -> float:
     return float(digits)
 
 
-def switch(part: Part, capital: bool = False) -> bool | None:
-    """Read true or false, also written as text."""
+_SWITCHES = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False, "1": True, "0": False}
+
+
+def switch(part: Part, capital: bool = False) -> bool | str | None:
+    """Read true or false, also written as text or number."""
     del capital
     value = part.value
-    if isinstance(value, bool):
+    if isinstance(value, str) and has_token(value):
         return value
-    if isinstance(value, str) and value.lower() in {"true", "false"}:
-        return value.lower() == "true"
+    known = _SWITCHES.get(str(value).lower()) if isinstance(value, (str, int)) else None
+    if known is not None:
+        return known
     part.problem("must be true or false")
     return None
 
@@ -232,8 +236,8 @@ def payload(part: Part, capital: bool = False) -> str | None:
 
 def texts(part: Part, capital: bool = False) -> list[Any]:
     """Read a list of texts; one text is a list of one."""
-    if isinstance(part.value, str):
-        return [part.value]
+    if isinstance(part.value, (str, int, float)):
+        return [text(part, capital)]
     return [text(item, capital) for item in part.items()]
 
 

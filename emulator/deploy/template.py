@@ -169,22 +169,32 @@ def _in_order(wanted: Mapping[str, Part], build: Build) -> list[Part]:
 def _needs(part: Part, wanted: Mapping[str, Part], build: Build) -> list[str]:
     depends = part.value.get("DependsOn") or []
     named = [str(name) for name in (depends if isinstance(depends, list) else [depends])]
+    inside = _inside(wanted)
+    owners = {member: owner for (owner, member) in inside.values()} | {
+        name: owner for name, (owner, _) in inside.items()
+    }
     for name in named:
-        if name not in wanted:
-            part.member("DependsOn").problem(f"there is no resource {name}")
+        if name not in wanted and name not in owners:
+            report = (
+                part.member("DependsOn").note
+                if part.value.get("Type") == FLOW_TYPE
+                else part.member("DependsOn").problem
+            )
+            report(f"there is no resource {name}")
     content = {key: item for key, item in part.value.items() if key not in {"Type", "DependsOn", "Condition"}}
     mentioned = names_in(content)
     if part.value.get("Type") == FLOW_TYPE:
         mentioned |= names_in_file(build, part)
     mentioned |= {name.partition("/")[0] for name in mentioned}  # service/function
-    inner = {owner for name, owner in _inside(wanted).items() if name in mentioned and owner != part.name}
-    return named + [name for name in wanted if name in mentioned or name in inner]
+    inner = {owners[name] for name in named if name in owners}
+    inner |= {owner for name, (owner, _) in inside.items() if name in mentioned}
+    return named + [name for name in wanted if name in mentioned or (name in inner and name != part.name)]
 
 
-def _inside(wanted: Mapping[str, Part]) -> dict[str, str]:
-    """Return the names of functions within services, ``ServiceFunction``, and the service each is in."""
+def _inside(wanted: Mapping[str, Part]) -> dict[str, tuple[str, str]]:
+    """Return service and function of each function within a service by the name of both in one."""
     return {
-        f"{name}{member}": name
+        f"{name}{member}": (name, member)
         for name, part in wanted.items()
         if part.value.get("Type") == SERVICE_TYPE
         for member in part.value

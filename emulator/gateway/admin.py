@@ -225,7 +225,7 @@ class RunningEmulator(Protocol):
 
     def trace(self, request: str) -> list[dict[str, Any]]: ...  # noqa: D102
 
-    async def reset(self) -> None: ...  # noqa: D102
+    async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]: ...  # noqa: D102
 
     def stop_soon(self) -> None: ...  # noqa: D102
 
@@ -264,12 +264,21 @@ def trace(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     return {"lines": emulator.trace(call.arguments["request"])}
 
 
-@operation("reset", "POST /reset")
+@operation(
+    "reset",
+    "POST /reset",
+    Parameter("service", about="Only this service: ``fc``, ``fnf``, ``mns``, ``oss`` or ``ram``.", default=""),
+    Parameter("queue", about="Only the messages of this queue.", default=""),
+    Parameter("topic", about="Only the deliveries of this topic.", default=""),
+    Parameter("flow", about="Only the executions of this flow.", default=""),
+    Parameter("function", about="Only the calls and instances of this ``service/function``.", default=""),
+)
 async def reset(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
-    """Delete all state of all services; functions of the folder stay."""
-    del call
-    await emulator.reset()
-    return {"status": "reset"}
+    """Delete all state of all services, or of what the one parameter names; functions of the folder stay.
+
+    Raises: GatewayError for more than one parameter; the service's error for a name that does not exist.
+    """
+    return await emulator.reset(call.arguments)
 
 
 @operation("stop", "POST /stop")

@@ -7,7 +7,7 @@ is for; the others have it.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from emulator.auth.authenticator import Authenticator, scheme_of
@@ -17,10 +17,11 @@ from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopba
 from emulator.gateway.metrics import Traffic
 from emulator.gateway.router import HEALTH, UNKNOWN_RPC, choose
 from emulator.http.message import FORM_BYTES, FORM_PAIRS, Request, Respond, Response
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import AccountId, Demand, Principal, Region
 from emulator.kernel.ids import Ids
+from emulator.kernel.observing import Busy, Upcoming, Waiting
 from emulator.kernel.tracing import begin
 from emulator.storage.database import CommitFailed, Database
 from emulator.wire.request import Answer, Front, GuardedFront, OperationRequest, PreparingFront, WebFront
@@ -37,6 +38,9 @@ SMALL_BODY = 16 * 1024
 
 LARGE_BODY = 256 * 1024
 """A larger body is digested and decoded in a thread; smaller ones take a few milliseconds."""
+
+_OWN_FRONTS = frozenset({"admin", "console", "deployments"})
+"""Fronts whose calls are no work of the emulator's: they wait for it to be quiet themselves."""
 
 _ACCESS_LINE = "%(request)s %(service)s %(operation)s %(status)d %(ms).1fms"
 
@@ -109,7 +113,9 @@ def limit_body(front: Front, call: OperationRequest) -> None:
         raise error
 
 
-def authenticate(authenticator: Authenticator, own_account: AccountId, *, head_only: bool = False) -> Stage:
+def authenticate(
+    authenticator: Authenticator, own_account: AccountId, clock: Clock, *, head_only: bool = False
+) -> Stage:
     """Make the stage that finds out who calls; unsigned requests pass only where the front allows it.
 
     With *head_only* it is the stage for a head whose body has not come yet.
@@ -126,7 +132,12 @@ def authenticate(authenticator: Authenticator, own_account: AccountId, *, head_o
                 call.principal = Principal(account, "", f"acs:ram::{account}:anonymous")
                 return
             call.principal = authenticator.authenticate(
-                call.http, call.now, host_account=call.host_account, scheme=call.scheme, head_only=head_only
+                call.http,
+                call.now,
+                host_account=call.host_account,
+                scheme=call.scheme,
+                system=clock.system(),
+                head_only=head_only,
             )
         except AuthFailure as failure:
             raise front.auth_error(failure, call) from failure
@@ -188,7 +199,10 @@ class Pipeline:
         region: Region,
         authorizer: Authorizer | None = None,
         traffic: Traffic | None = None,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
+        self._changed = changed
+        self._in_work: dict[OperationRequest, Front | None] = {}
         self._traffic = traffic or Traffic()
         self._database = database
         self._clock = clock
@@ -198,12 +212,12 @@ class Pipeline:
         self._fronts = fronts
         self._choose = choose_front(fronts, policy, region)
         self._authenticator = authenticator
-        self._authenticate_head = authenticate(authenticator, account, head_only=True)
+        self._authenticate_head = authenticate(authenticator, account, clock, head_only=True)
         self._stages: tuple[Stage, ...] = (
             # before these: foreign Host names and web pages are refused, and the front is chosen
             name_request,  # from here on every answer carries a request id
             limit_body,  # before anything is computed over the body
-            authenticate(authenticator, account),  # who calls, in whose account
+            authenticate(authenticator, account, clock),  # who calls, in whose account
             *([authorize(authorizer)] if authorizer is not None else []),  # with --enforce-ram: may they
             dispatch,  # the operation itself
         )
@@ -305,11 +319,15 @@ class Pipeline:
 
     async def _serve_prepared(self, front: Front, call: OperationRequest, started: float, respond: Respond) -> None:
         """Serve a call whose head has been authenticated: what is left to do with a large body takes a thread."""
+        self._in_work[call] = front
         try:
             await asyncio.to_thread(self._prepare, front, call)
         except Exception as error:
             self._finish(front, call, started, self._failed(error, front, call), respond)
             return
+        finally:
+            del self._in_work[call]
+            self._changed()
         later = self._serve(front, call, started, respond)
         if later is not None:
             await later
@@ -333,6 +351,7 @@ class Pipeline:
         self, answer: Awaitable[Response], front: Front | None, call: OperationRequest, started: float, respond: Respond
     ) -> None:
         """Give the answer once it is there, or an error."""
+        self._in_work[call] = front
         try:
             response = await answer
         except asyncio.CancelledError:
@@ -340,7 +359,29 @@ class Pipeline:
             raise
         except Exception as error:
             response = self._failed(error, front, call)
+        finally:
+            del self._in_work[call]
+            self._changed()
         self._finish(front, call, started, response, respond)
+
+    # --- kernel.observing.Observed -------------------------------------------------------------------------------
+
+    def busy(self, now: Millis) -> Iterator[Busy]:
+        """Yield the requests in work; parked long polls and calls of the emulator's own API are not among them."""
+        del now
+        for call, front in self._in_work.items():
+            if not call.parked and front is not None and front.name not in _OWN_FRONTS:
+                resource = f"{front.name} {call.operation}"
+                yield Busy(kind="request", resource=resource, since=call.now, detail=f"request {call.request_id}")
+
+    def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
+        """Requests come when clients send them."""
+        del now, limit
+        yield from ()
+
+    def waiting(self) -> Iterator[Waiting]:
+        """Requests wait for nothing that the services do not name."""
+        yield from ()
 
     def _open_to_web(self, call: OperationRequest) -> bool:
         """Whether a web page may send this request; before the services are loaded that is left open.

@@ -13,9 +13,10 @@ from typing import Any
 
 from emulator.kernel.clock import AdjustableClock, Millis
 from emulator.kernel.frozen import frozen
+from emulator.kernel.observing import Busy, Observed, Upcoming
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.errors import LabError
-from emulator.lab.observing import Busy, Observed, Upcoming
+from emulator.lab.shown import shown_event
 from emulator.storage.database import Database
 from emulator.wire.dates import iso_millis
 
@@ -55,6 +56,13 @@ class ChangeSignal:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await waiter
+
+
+def load_clock(database: Database, clock: AdjustableClock) -> None:
+    """Take up the time an earlier run has left; a state that has lived in the future does not fall back."""
+    row = database.read("SELECT offset_ms, frozen_at FROM lab_clock").fetchone()
+    if row is not None:
+        clock.restore(row[0], row[1])
 
 
 @frozen
@@ -99,7 +107,7 @@ class TimeControl:
             "now_ms": now,
             "offset_ms": now - self._clock.system() if self._clock.is_adjusted else 0,
             "frozen": self._clock.frozen_at is not None,
-            "next": [each.as_json(now) for each in self.upcoming(NEXT_LISTED)],
+            "next": [shown_event(each, now) for each in self.upcoming(NEXT_LISTED)],
         }
 
     def upcoming(self, limit: int) -> list[Upcoming]:
@@ -141,7 +149,11 @@ class TimeControl:
                 self._timers.run_due()
                 await asyncio.sleep(0)
             else:
-                await self._changed.wait(left_s)
+                self._database.on_commit(self._changed.notify)
+                try:
+                    await self._changed.wait(left_s)
+                finally:
+                    self._database.on_commit(None)
 
     # --- moving --------------------------------------------------------------------------------------------------
 
@@ -216,27 +228,19 @@ class TimeControl:
 
     # --- keeping -------------------------------------------------------------------------------------------------
 
-    def load(self) -> None:
-        """Take up the time an earlier run has left; a state that has lived in the future does not fall back."""
-        row = self._database.read("SELECT offset_ms, frozen_at FROM lab_clock").fetchone()
-        if row is not None:
-            self._clock.restore(row[0], row[1])
-            self._after_change(keep=False)
-
     def reset(self) -> None:
         """Go back to the system's time."""
         self._clock.restore(0, None)
         self._after_change()
 
-    def _after_change(self, *, keep: bool = True) -> None:
-        if keep:
-            if self._clock.is_adjusted:
-                self._database.write(
-                    "INSERT INTO lab_clock (id, offset_ms, frozen_at) VALUES (1, ?, ?) "
-                    "ON CONFLICT (id) DO UPDATE SET offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at",
-                    (self._clock.offset_ms, self._clock.frozen_at),
-                )
-            else:
-                self._database.write("DELETE FROM lab_clock")
+    def _after_change(self) -> None:
+        if self._clock.is_adjusted:
+            self._database.write(
+                "INSERT INTO lab_clock (id, offset_ms, frozen_at) VALUES (1, ?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at",
+                (self._clock.offset_ms, self._clock.frozen_at),
+            )
+        else:
+            self._database.write("DELETE FROM lab_clock")
         self._timers.clock_moved()
         self._moved()

@@ -1,4 +1,4 @@
-"""Operations on the account and on buckets: parse, call, render."""
+"""The operations on the account and on buckets, and the lists of objects. Source: OSS API reference."""
 
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
@@ -10,45 +10,26 @@ from emulator.oss.errors import OssError
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, StoredObject
 from emulator.oss.objects import Objects
 from emulator.oss.request import caller_of, check_md5, document_of, number_of, one_of
+from emulator.oss.settings import in_bucket_info
 from emulator.oss.storage import ObjectStorage
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
-from emulator.wire.xml import Element
-
-UNSET = {
-    "lifecycle": "NoSuchLifecycle",
-    "cors": "NoSuchCORSConfiguration",
-    "website": "NoSuchWebsiteConfiguration",
-    "policy": "NoSuchBucketPolicy",
-    "encryption": "NoSuchServerSideEncryptionRule",
-    "replication": "NoSuchReplicationConfiguration",
-    "worm": "NoSuchWORMConfiguration",
-}
-"""Settings that cannot be made here, and what asking for one is answered with: it was never made."""
-
-EMPTY = {
-    "versioning": Element("VersioningConfiguration"),
-    "logging": Element("BucketLoggingStatus"),
-    "tagging": Element("Tagging", children=[Element("TagSet")]),
-}
-"""The same for settings whose absence is an empty document."""
-
 
 # --- the account -----------------------------------------------------------------------------------------------
 
 
 @operation("ListBuckets", "GET /")
 async def list_buckets(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """List the account's buckets."""
+    """Return a page of the account's buckets."""
     prefix, marker = call.query.get("prefix", ""), call.query.get("marker", "")
     limit = number_of(call, "max-keys", limits.PAGE_DEFAULT, limits.PAGE, least=1)
-    found = [
+    buckets = [
         bucket
         for bucket in await storage.buckets(caller_of(call))
         if bucket.name.startswith(prefix) and bucket.name > marker
     ]
-    more = found[limit - 1].name if len(found) > limit else ""
-    return codec.document(codec.buckets(caller_of(call).account, found[:limit], prefix, marker, limit, more))
+    more = buckets[limit - 1].name if len(buckets) > limit else ""
+    return codec.document(codec.buckets(caller_of(call).account, buckets[:limit], prefix, marker, limit, more))
 
 
 # --- buckets ---------------------------------------------------------------------------------------------------
@@ -56,7 +37,10 @@ async def list_buckets(storage: ObjectStorage, call: OperationRequest) -> Respon
 
 @operation("PutBucket", "PUT /{bucket}")
 async def create_bucket(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Make a bucket."""
+    """Create a bucket; creating one's own again changes its ACL when the request has one.
+
+    Raises: OssError: InvalidArgument, and as `ObjectStorage.create_bucket`.
+    """
     acl = one_of(call, "x-oss-acl", BUCKET_ACLS)
     storage_class, region = "", ""
     if call.http.body.strip():
@@ -72,42 +56,42 @@ async def create_bucket(storage: ObjectStorage, call: OperationRequest) -> Respo
 
 @operation("DeleteBucket", "DELETE /{bucket}")
 async def delete_bucket(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Remove a bucket."""
+    """Delete an empty bucket."""
     await storage.delete_bucket(caller_of(call), call.path["bucket"])
     return Response(204)
 
 
 @operation("GetBucketInfo", "GET /{bucket}?bucketInfo")
 async def get_bucket_info(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Tell all about a bucket."""
+    """Return all attributes of a bucket."""
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
-    return codec.document(codec.bucket_info(bucket))
+    return codec.document(codec.bucket_info(bucket, in_bucket_info(storage, bucket)))
 
 
 @operation("GetBucketStat", "GET /{bucket}?stat")
 async def get_bucket_stat(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Tell how much a bucket holds."""
+    """Return the number of bytes, objects and uploads of a bucket."""
     size, objects, uploads = await storage.totals(caller_of(call), call.path["bucket"])
     return codec.document(codec.bucket_stat(size, objects, uploads, call.now))
 
 
 @operation("GetBucketLocation", "GET /{bucket}?location")
 async def get_bucket_location(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Tell where a bucket is."""
+    """Return the region of a bucket."""
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
     return codec.document(codec.text("LocationConstraint", f"oss-{bucket.region}"))
 
 
 @operation("GetBucketAcl", "GET /{bucket}?acl")
 async def get_bucket_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Tell who may read and write a bucket."""
+    """Return the ACL of a bucket."""
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
     return codec.document(codec.grant(bucket.account, bucket.acl))
 
 
 @operation("PutBucketAcl", "PUT /{bucket}?acl")
 async def put_bucket_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Set who may read and write a bucket."""
+    """Set the ACL of a bucket."""
     acl = one_of(call, "x-oss-acl", BUCKET_ACLS)
     if not acl:
         raise OssError("InvalidArgument", "the header x-oss-acl is missing", name="x-oss-acl", value="")
@@ -115,41 +99,25 @@ async def put_bucket_acl(storage: ObjectStorage, call: OperationRequest) -> Resp
     return Response(200)
 
 
-async def get_unset(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Answer that a setting does not exist, or its empty document.
-
-    Raises: OssError: NoSuchLifecycle and its like.
-    """
-    await storage.bucket(caller_of(call), call.path["bucket"])
-    for name, document in EMPTY.items():
-        if name in call.query:
-            return codec.document(document)
-    raise OssError(next(error for name, error in UNSET.items() if name in call.query))
-
-
-for _name in (*UNSET, *EMPTY):
-    operation(f"GetBucket ?{_name}", f"GET /{{bucket}}?{_name}")(get_unset)
-
-
 # --- lists of objects ------------------------------------------------------------------------------------------
 
 
 @operation("ListObjects", "GET /{bucket}")
 async def list_objects(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """List objects, in the second form when the query says so."""
+    """Return a page of objects, in the form of ListObjectsV2 when ``list-type`` is 2."""
     if call.query.get("list-type") == "2":
         return await _list_v2(storage, call)
-    asked = await _listing(storage, call, call.query.get("marker", ""))
-    page, more = await _page(storage, call, asked, asked.after)
-    return codec.document(codec.objects_v1(asked, page, more))
+    listing = await _listing(storage, call, call.query.get("marker", ""))
+    page, more = await _page(storage, call, listing, listing.after)
+    return codec.document(codec.objects_v1(listing, page, more))
 
 
 async def _list_v2(storage: ObjectStorage, call: OperationRequest) -> Response:
-    asked = await _listing(storage, call, call.query.get("start-after", ""))
+    listing = await _listing(storage, call, call.query.get("start-after", ""))
     token = call.query.get("continuation-token", "")
-    page, more = await _page(storage, call, asked, _name_of(token) if token else asked.after)
+    page, more = await _page(storage, call, listing, _name_of(token) if token else listing.after)
     owned = call.query.get("fetch-owner") == "true"
-    return codec.document(codec.objects_v2(asked, page, token, _token_of(more), owned=owned))
+    return codec.document(codec.objects_v2(listing, page, token, _token_of(more), owned=owned))
 
 
 async def _listing(storage: ObjectStorage, call: OperationRequest, after: str) -> Listing:
@@ -165,17 +133,19 @@ async def _listing(storage: ObjectStorage, call: OperationRequest, after: str) -
 
 
 async def _page(
-    storage: ObjectStorage, call: OperationRequest, asked: Listing, after: str
+    storage: ObjectStorage, call: OperationRequest, listing: Listing, after: str
 ) -> tuple[list[StoredObject | str], str]:
-    found = await Objects(storage).listed(caller_of(call), asked.bucket.name, asked.prefix, asked.delimiter, after)
-    page = found[: asked.limit]
-    last = page[-1] if len(found) > asked.limit else ""
+    entries = await Objects(storage).listed(
+        caller_of(call), listing.bucket.name, listing.prefix, listing.delimiter, after
+    )
+    page = entries[: listing.limit]
+    last = page[-1] if len(entries) > listing.limit else ""
     return page, last.key if isinstance(last, StoredObject) else last
 
 
 @operation("DeleteMultipleObjects", "POST /{bucket}?delete")
 async def delete_multiple_objects(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Remove up to a thousand objects."""
+    """Delete up to a thousand objects."""
     check_md5(call)
     keys, quiet = codec.read_deletion(document_of(call, "Delete"))
     await Objects(storage).delete(caller_of(call), call.path["bucket"], keys, "ObjectRemoved:DeleteObjects")

@@ -1,4 +1,7 @@
-"""The XML documents of the object store. Source: OSS API reference; oss2 ``xml_utils.py`` for what clients read."""
+"""The XML documents that the object store reads and writes.
+
+Source: OSS API reference; oss2 ``xml_utils.py`` for what clients read.
+"""
 
 from binascii import b2a_base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +24,12 @@ XML = "application/xml"
 
 def document(root: Element) -> Response:
     """Answer with an XML document."""
-    return Response(200, render(root, declaration=DECLARATION), [("Content-Type", XML)])
+    return Response(200, rendered(root), [("Content-Type", XML)])
+
+
+def rendered(root: Element) -> bytes:
+    """Return the bytes of a document."""
+    return render(root, declaration=DECLARATION)
 
 
 def text(name: str, value: object) -> Element:
@@ -34,8 +42,8 @@ def quoted(etag: str) -> str:
     return f'"{etag}"'
 
 
-def instant(at: Millis) -> str:
-    """Return an instant, whose milliseconds the service always writes as 000."""
+def timestamp(at: Millis) -> str:
+    """Return a time; the service always writes its milliseconds as 000."""
     return iso_millis(Millis(at // SECOND * SECOND))
 
 
@@ -50,7 +58,7 @@ class Naming:
         return Element(tag, quote(name, safe="", errors="surrogateescape") if self.encoded else name)
 
     def note(self) -> list[Element]:
-        """Return the element that tells readers to decode."""
+        """Return the element that says that names are encoded."""
         return [text("EncodingType", "url")] if self.encoded else []
 
 
@@ -58,7 +66,7 @@ class Naming:
 
 
 def owner(account: AccountId) -> Element:
-    """Return who owns something."""
+    """Return the owner of a bucket or object."""
     return Element("Owner", children=[text("ID", account), text("DisplayName", account)])
 
 
@@ -71,32 +79,34 @@ def grant(account: AccountId, acl: str) -> Element:
 
 
 def buckets(account: AccountId, page: Sequence[Bucket], prefix: str, marker: str, limit: int, more: str) -> Element:
-    """Return a list of buckets; *more* is the marker to go on with, and with it the page tells how it was asked for."""
+    """Return a list of buckets; *more* is the marker to go on with, and with it the page repeats the request."""
     paging = [
         text("Prefix", prefix), text("Marker", marker), text("MaxKeys", limit), text("IsTruncated", True),
         text("NextMarker", more),
     ]  # fmt: skip
-    found = [
+    entries = [
         Element("Bucket", children=[*_about(bucket), text("Region", bucket.region), text("Name", bucket.name)])
         for bucket in page
     ]
     return Element(
         "ListAllMyBucketsResult",
-        children=[owner(account), *(paging if more else []), Element("Buckets", children=found)],
+        children=[owner(account), *(paging if more else []), Element("Buckets", children=entries)],
     )
 
 
-def bucket_info(bucket: Bucket) -> Element:
-    """Return all there is to tell about a bucket."""
-    acl = Element("AccessControlList", children=[text("Grant", bucket.acl)])
-    about = [*_about(bucket), text("Name", bucket.name), owner(bucket.account), acl]
-    extra = [text("DataRedundancyType", "LRS"), text("Comment", "")]
-    return Element("BucketInfo", children=[Element("Bucket", children=[*about, *extra])])
+def bucket_info(bucket: Bucket, settings: Iterable[Element]) -> Element:
+    """Return all attributes of a bucket."""
+    attributes = [
+        *_about(bucket), text("Name", bucket.name), owner(bucket.account),
+        Element("AccessControlList", children=[text("Grant", bucket.acl)]),
+        text("DataRedundancyType", "LRS"), text("Comment", ""), *settings,
+    ]  # fmt: skip
+    return Element("BucketInfo", children=[Element("Bucket", children=attributes)])
 
 
 def _about(bucket: Bucket) -> list[Element]:
     return [
-        text("CreationDate", instant(bucket.created_at)),
+        text("CreationDate", timestamp(bucket.created_at)),
         text("ExtranetEndpoint", f"oss-{bucket.region}.aliyuncs.com"),
         text("IntranetEndpoint", f"oss-{bucket.region}-internal.aliyuncs.com"),
         text("Location", f"oss-{bucket.region}"),
@@ -105,7 +115,7 @@ def _about(bucket: Bucket) -> list[Element]:
 
 
 def bucket_stat(size: int, objects: int, uploads: int, now: Millis) -> Element:
-    """Return what a bucket holds."""
+    """Return the number of bytes, objects and uploads of a bucket."""
     return Element(
         "BucketStat",
         children=[
@@ -121,7 +131,7 @@ def bucket_stat(size: int, objects: int, uploads: int, now: Millis) -> Element:
 
 @frozen
 class Listing:
-    """What a list was asked for with. ``after`` is V1's marker, or V2's start."""
+    """The request of a list. ``after`` is V1's marker, or V2's start."""
 
     bucket: Bucket
     prefix: str
@@ -131,44 +141,44 @@ class Listing:
     naming: Naming
 
 
-def objects_v1(asked: Listing, page: Sequence[StoredObject | str], more: str) -> Element:
+def objects_v1(listing: Listing, page: Sequence[StoredObject | str], more: str) -> Element:
     """Return a list of objects with the marker *more* to go on with, empty at the end."""
-    naming = asked.naming
+    naming = listing.naming
     head = [
-        text("Name", asked.bucket.name), naming("Prefix", asked.prefix), naming("Marker", asked.after),
-        text("MaxKeys", asked.limit), naming("Delimiter", asked.delimiter), *naming.note(),
+        text("Name", listing.bucket.name), naming("Prefix", listing.prefix), naming("Marker", listing.after),
+        text("MaxKeys", listing.limit), naming("Delimiter", listing.delimiter), *naming.note(),
         text("IsTruncated", bool(more)), *([naming("NextMarker", more)] if more else []),
     ]  # fmt: skip
-    return Element("ListBucketResult", children=[*head, *_entries(asked, page, owned=True)])
+    return Element("ListBucketResult", children=[*head, *_entries(listing, page, owned=True)])
 
 
 def objects_v2(
-    asked: Listing, page: Sequence[StoredObject | str], token: str, more: str, *, owned: bool
+    listing: Listing, page: Sequence[StoredObject | str], token: str, more: str, *, owned: bool
 ) -> Element:  # fmt: skip
     """Return a list of objects in the second form; *token* is the request's, *more* the next one, empty at the end."""
-    naming = asked.naming
+    naming = listing.naming
     head = [
-        text("Name", asked.bucket.name), naming("Prefix", asked.prefix), naming("StartAfter", asked.after),
-        text("MaxKeys", asked.limit), naming("Delimiter", asked.delimiter), *naming.note(),
+        text("Name", listing.bucket.name), naming("Prefix", listing.prefix), naming("StartAfter", listing.after),
+        text("MaxKeys", listing.limit), naming("Delimiter", listing.delimiter), *naming.note(),
         text("IsTruncated", bool(more)), text("KeyCount", len(page)),
         *([text("ContinuationToken", token)] if token else []),
         *([text("NextContinuationToken", more)] if more else []),
     ]  # fmt: skip
-    return Element("ListBucketResult", children=[*head, *_entries(asked, page, owned=owned)])
+    return Element("ListBucketResult", children=[*head, *_entries(listing, page, owned=owned)])
 
 
-def _entries(asked: Listing, page: Iterable[StoredObject | str], *, owned: bool) -> list[Element]:
+def _entries(listing: Listing, page: Iterable[StoredObject | str], *, owned: bool) -> list[Element]:
     contents, prefixes = [], []
     for each in page:
         if isinstance(each, str):
-            prefixes.append(Element("CommonPrefixes", children=[asked.naming("Prefix", each)]))
+            prefixes.append(Element("CommonPrefixes", children=[listing.naming("Prefix", each)]))
             continue
         about = [
-            asked.naming("Key", each.key), text("LastModified", instant(each.modified_at)),
+            listing.naming("Key", each.key), text("LastModified", timestamp(each.modified_at)),
             text("ETag", quoted(each.etag)), text("Type", each.kind), text("Size", each.size),
             text("StorageClass", each.attributes.storage_class),
         ]  # fmt: skip
-        contents.append(Element("Contents", children=[*about, *([owner(asked.bucket.account)] if owned else [])]))
+        contents.append(Element("Contents", children=[*about, *([owner(listing.bucket.account)] if owned else [])]))
     return [*contents, *prefixes]
 
 
@@ -176,12 +186,12 @@ def _entries(asked: Listing, page: Iterable[StoredObject | str], *, owned: bool)
 
 
 def copied(name: str, etag: str, modified_at: Millis) -> Element:
-    """Return what came of a copy, ``CopyObjectResult`` or ``CopyPartResult``."""
-    return Element(name, children=[text("LastModified", instant(modified_at)), text("ETag", quoted(etag))])
+    """Return the result of a copy, ``CopyObjectResult`` or ``CopyPartResult``."""
+    return Element(name, children=[text("LastModified", timestamp(modified_at)), text("ETag", quoted(etag))])
 
 
 def read_deletion(root: Element) -> tuple[list[str], bool]:
-    """Read which objects are to be deleted, and whether the answer is to be quiet.
+    """Read the names of the objects to delete, and whether the answer is to be empty.
 
     Raises: MalformedXML.
     """
@@ -192,7 +202,7 @@ def read_deletion(root: Element) -> tuple[list[str], bool]:
 
 
 def deleted(keys: Iterable[str], naming: Naming) -> Element:
-    """Return the names that are gone."""
+    """Return the deleted names."""
     rows = [Element("Deleted", children=[naming("Key", key)]) for key in keys]
     return Element("DeleteResult", children=[*naming.note(), *rows])
 
@@ -240,7 +250,7 @@ def read_completion(root: Element) -> list[tuple[int, str]]:
 
 
 def completed(location: str, bucket: str, stored: StoredObject, naming: Naming) -> Element:
-    """Return what came of an upload."""
+    """Return the result of an upload."""
     return Element(
         "CompleteMultipartUploadResult",
         children=[
@@ -264,7 +274,7 @@ def parts(
         Element(
             "Part",
             children=[
-                text("PartNumber", part.number), text("LastModified", instant(part.modified_at)),
+                text("PartNumber", part.number), text("LastModified", timestamp(part.modified_at)),
                 text("ETag", quoted(part.etag)), text("HashCrc64ecma", part.crc), text("Size", part.piece.size),
             ],
         )
@@ -274,23 +284,23 @@ def parts(
 
 
 def uploads(
-    asked: Listing, upload_marker: str, page: Sequence[Upload | str], more: tuple[str, str] | None
+    listing: Listing, upload_marker: str, page: Sequence[Upload | str], more: tuple[str, str] | None
 ) -> Element:  # fmt: skip
     """Return a list of uploads and common prefixes; *more* is the key and id to go on with."""
-    naming = asked.naming
+    naming = listing.naming
     next_key, next_upload = more or ("", "")
     head = [
-        text("Bucket", asked.bucket.name), *naming.note(), naming("KeyMarker", asked.after),
+        text("Bucket", listing.bucket.name), *naming.note(), naming("KeyMarker", listing.after),
         text("UploadIdMarker", upload_marker), naming("NextKeyMarker", next_key),
-        text("NextUploadIdMarker", next_upload), naming("Delimiter", asked.delimiter), naming("Prefix", asked.prefix),
-        text("MaxUploads", asked.limit), text("IsTruncated", more is not None),
+        text("NextUploadIdMarker", next_upload), naming("Delimiter", listing.delimiter),
+        naming("Prefix", listing.prefix), text("MaxUploads", listing.limit), text("IsTruncated", more is not None),
     ]  # fmt: skip
     rows = []
     for each in page:
         if isinstance(each, str):
             rows.append(Element("CommonPrefixes", children=[naming("Prefix", each)]))
         else:
-            about = [naming("Key", each.key), text("UploadId", each.id), text("Initiated", instant(each.started_at))]
+            about = [naming("Key", each.key), text("UploadId", each.id), text("Initiated", timestamp(each.started_at))]
             rows.append(Element("Upload", children=[*about, text("StorageClass", each.attributes.storage_class)]))
     return Element("ListMultipartUploadsResult", children=[*head, *rows])
 

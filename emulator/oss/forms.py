@@ -1,6 +1,6 @@
 """PostObject: an object that comes as a form, signed by the policy in it.
 
-Source: OSS "PostObject"; which text a failed condition is told with is assumed.
+Source: OSS "PostObject"; the text for a failed condition is assumed.
 """
 
 import json
@@ -85,16 +85,16 @@ def _holds(condition: object, fields: Mapping[str, str], size: int) -> bool:
         case ["content-length-range", int(least), int(most)]:
             return least <= size <= most
         case [("eq" | "starts-with" | "in" | "not-in") as how, str(name), value] if name.startswith("$"):
-            found = fields.get(name[1:].lower(), "")
+            value_sent = fields.get(name[1:].lower(), "")
             match how, value:
                 case "eq", str():
-                    return found == value
+                    return value_sent == value
                 case "starts-with", str():
-                    return found.startswith(value)
+                    return value_sent.startswith(value)
                 case "in", list():
-                    return found in value
+                    return value_sent in value
                 case "not-in", list():
-                    return found not in value
+                    return value_sent not in value
     raise OssError("InvalidPolicyDocument", detail=f"Invalid condition {json.dumps(condition)[:200]}")
 
 
@@ -125,8 +125,8 @@ def _answer(form: Form, call: OperationRequest, place: Place, response: Response
     if redirect := form["success_action_redirect"]:
         mark = "&" if "?" in redirect else "?"
         response.status = 303
-        told = urlencode({"bucket": place.bucket, "key": place.key, "etag": codec.quoted(etag)}, errors="replace")
-        response.headers.append(("Location", f"{redirect}{mark}{told}"))
+        items = urlencode({"bucket": place.bucket, "key": place.key, "etag": codec.quoted(etag)}, errors="replace")
+        response.headers.append(("Location", f"{redirect}{mark}{items}"))
     elif form["success_action_status"] == "201":
         about = [
             codec.text("Bucket", place.bucket), codec.text("Location", location), codec.text("Key", place.key),

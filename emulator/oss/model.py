@@ -149,7 +149,7 @@ class UploadPlace:
 
 @frozen
 class Put:
-    """What a writer asks for besides content: attributes, the MD5 the content must have, whether it may replace."""
+    """What a writer sends besides content: attributes, the MD5 the content must have, whether it may replace."""
 
     attributes: Attributes
     md5: bytes = b""
@@ -158,7 +158,7 @@ class Put:
 
 @frozen
 class Conditions:
-    """What an object has to be for the request to go on. ETags have no quotes, instants are whole seconds."""
+    """What must hold of an object for the request to proceed. ETags have no quotes, times are whole seconds."""
 
     match: str = ""
     none_match: str = ""
@@ -166,7 +166,7 @@ class Conditions:
     unmodified_since: Millis | None = None
 
     def check(self, stored: StoredObject) -> None:
-        """Check *stored*; an ETag has the last word over the instant that goes the same way.
+        """Check *stored*; an ETag takes precedence over the date of the same direction.
 
         Raises: PreconditionFailed, NotModified.
         """
@@ -190,7 +190,7 @@ class Conditions:
 class Change:
     """Something that happened to an object.
 
-    ``event`` is like ``ObjectCreated:PutObject``, ``etag`` has no quotes, ``principal`` is the id of who did it,
+    ``event`` is like ``ObjectCreated:PutObject``, ``etag`` has no quotes, ``principal`` is the id of its author,
     ``size_before`` the length of what was replaced or removed.
     """
 
@@ -209,10 +209,10 @@ class Change:
 
 
 class Watcher(Protocol):
-    """Wants to know what happens to objects."""
+    """Is notified of every change of an object."""
 
     def changed(self, tenant: Tenant, change: Change) -> None:
-        """Take note, in the transaction of the change; *tenant* is the bucket's."""
+        """Record the change, in its transaction; *tenant* is the bucket's."""
         ...
 
 
@@ -315,10 +315,10 @@ def _last(count: int, size: int, *, standard: bool) -> Span | None:
 
 def slices(pieces: Sequence[Piece], span: Span) -> list[tuple[Piece, Span]]:
     """Return which stretch of which piece makes up *span*."""
-    found, at = [], 0
+    parts, at = [], 0
     for piece in pieces:
         start, end = max(span.start - at, 0), min(span.end - at, piece.size)
         if start < end:
-            found.append((piece, Span(start, end)))
+            parts.append((piece, Span(start, end)))
         at += piece.size
-    return found
+    return parts

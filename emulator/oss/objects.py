@@ -1,4 +1,4 @@
-"""The operations on objects."""
+"""Objects: reading, writing, copying and deleting them. Source: OSS API reference, one page for each operation."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -105,53 +105,53 @@ class Objects:
     # --- writing -------------------------------------------------------------------------------------------------
 
     async def put(
-        self, caller: Caller, place: Place, body: bytes, asked: Put, event: str = "ObjectCreated:PutObject"
+        self, caller: Caller, place: Place, body: bytes, put: Put, event: str = "ObjectCreated:PutObject"
     ) -> StoredObject:
         """Make an object of *body*, in place of one there may be.
 
         Raises: as `ObjectStorage.bucket`; InvalidObjectName, FileAlreadyExists, InvalidDigest.
         """
-        await self._may_write(caller, place, asked)
-        async with taken(self._storage, body, asked.md5) as content:
-            return await self._store(caller, place, asked, event, (content.piece,), content.etag, content.crc)
+        await self._may_write(caller, place, put)
+        async with taken(self._storage, body, put.md5) as content:
+            return await self._store(caller, place, put, event, (content.piece,), content.etag, content.crc)
 
-    async def put_symlink(self, caller: Caller, place: Place, target: str, asked: Put) -> StoredObject:
+    async def put_symlink(self, caller: Caller, place: Place, target: str, put: Put) -> StoredObject:
         """Make a symbolic link to *target*, a name in the same bucket; nothing need be there.
 
         Raises: as `put`.
         """
         check_object_name(target)
-        await self._may_write(caller, place, asked)
+        await self._may_write(caller, place, put)
         return await self._store(
-            caller, place, asked, "ObjectCreated:PutSymlink", (), EMPTY_ETAG, 0, kind="Symlink", target=target
+            caller, place, put, "ObjectCreated:PutSymlink", (), EMPTY_ETAG, 0, kind="Symlink", target=target
         )
 
     async def copy(
-        self, caller: Caller, source: Place, place: Place, conditions: Conditions, asked: Put, *, own: set[str]
+        self, caller: Caller, source: Place, place: Place, conditions: Conditions, put: Put, *, own: set[str]
     ) -> StoredObject:
-        """Make an object of another's content; *own* names the attributes that are not the source's but *asked*'s.
+        """Make an object of another's content; *own* names the attributes that *put* replaces.
 
         Raises: as `get` and `put`.
         """
         model, _ = await self._storage.bucket(caller, source.bucket)
         original = self._there(model, source)
         conditions.check(original)
-        await self._may_write(caller, place, asked)
-        given = {name: getattr(asked.attributes, name) for name in own}
-        attributes = replace(original.attributes, acl=asked.attributes.acl, **given)
+        await self._may_write(caller, place, put)
+        replaced = {name: getattr(put.attributes, name) for name in own}
+        attributes = replace(original.attributes, acl=put.attributes.acl, **replaced)
         kind: Kind = "Multipart" if original.kind == "Multipart" else "Normal"
         return await self._store(
-            caller, place, replace(asked, attributes=attributes), "ObjectCreated:CopyObject", original.pieces,
+            caller, place, replace(put, attributes=attributes), "ObjectCreated:CopyObject", original.pieces,
             original.etag, original.crc, kind=kind,
         )  # fmt: skip
 
-    async def append(self, caller: Caller, place: Place, body: bytes, position: int, asked: Put) -> StoredObject:
-        """Put *body* behind an appendable object, or make one; *position* is where it has to end before.
+    async def append(self, caller: Caller, place: Place, body: bytes, position: int, put: Put) -> StoredObject:
+        """Append *body* to an appendable object, or create one; *position* must be its length.
 
         Raises: as `put`; ObjectNotAppendable, PositionNotEqualToLength.
         """
-        await self._may_write(caller, place, asked)
-        async with taken(self._storage, body, asked.md5) as content:
+        await self._may_write(caller, place, put)
+        async with taken(self._storage, body, put.md5) as content:
             model, _ = await self._storage.bucket(caller, place.bucket)
             old = model.get(place.bucket, place.key)
             if old is not None and old.kind != "Appendable":
@@ -159,10 +159,10 @@ class Objects:
             if position != (length := old.size if old else 0):
                 raise OssError("PositionNotEqualToLength", length=length)
             if old is not None:
-                asked = replace(asked, attributes=old.attributes)
+                put = replace(put, attributes=old.attributes)
             pieces, etag, crc = appended(old, content)
             event = "ObjectCreated:AppendObject"
-            return await self._store(caller, place, asked, event, pieces, etag, crc, kind="Appendable")
+            return await self._store(caller, place, put, event, pieces, etag, crc, kind="Appendable")
 
     async def change(self, caller: Caller, place: Place, changed: Callable[[Attributes], Attributes]) -> StoredObject:
         """Change attributes of an object; its content and age stay.
@@ -178,7 +178,7 @@ class Objects:
         return new
 
     async def delete(self, caller: Caller, bucket_name: str, keys: list[str], event: str) -> None:
-        """Remove objects; names of none are passed over.
+        """Delete objects; names that do not exist are ignored.
 
         Raises: as `ObjectStorage.bucket`.
         """
@@ -189,31 +189,31 @@ class Objects:
             if old is None:
                 continue
             unused += self._storage.rows.remove_object(bucket.name, old)
-            self._storage.tell(caller, bucket, event, old, size_before=old.size)
+            self._storage.report(caller, bucket, event, old, size_before=old.size)
             model.remove(bucket.name, key)
         await self._storage.settle(unused)
 
     # --- inside --------------------------------------------------------------------------------------------------
 
-    async def _may_write(self, caller: Caller, place: Place, asked: Put) -> "tuple[S3Model, Bucket]":
+    async def _may_write(self, caller: Caller, place: Place, put: Put) -> "tuple[S3Model, Bucket]":
         check_object_name(place.key)
         model, bucket = await self._storage.bucket(caller, place.bucket)
-        if not asked.may_replace and model.get(place.bucket, place.key) is not None:
+        if not put.may_replace and model.get(place.bucket, place.key) is not None:
             raise OssError("FileAlreadyExists", key=place.key)
         return model, bucket
 
     async def _store(
-        self, caller: Caller, place: Place, asked: Put, event: str, pieces: tuple[Piece, ...], etag: str, crc: int,
+        self, caller: Caller, place: Place, put: Put, event: str, pieces: tuple[Piece, ...], etag: str, crc: int,
         *, kind: Kind = "Normal", target: str = "",
     ) -> StoredObject:  # fmt: skip
-        model, bucket = await self._may_write(caller, place, asked)  # taking in the content took time
+        model, bucket = await self._may_write(caller, place, put)  # taking in the content took time
         old = model.get(place.bucket, place.key)
         new = StoredObject(
             key=place.key, kind=kind, pieces=pieces, etag=etag, crc=crc, modified_at=caller.now,
-            attributes=asked.attributes, target=target,
+            attributes=put.attributes, target=target,
         )  # fmt: skip
         unused = self._storage.rows.put_object(bucket.name, new, old)
-        self._storage.tell(caller, bucket, event, new, size_before=old.size if old else 0)
+        self._storage.report(caller, bucket, event, new, size_before=old.size if old else 0)
         model.put(bucket.name, new)
         await self._storage.settle(unused)
         return new
@@ -228,7 +228,7 @@ class Objects:
         return stored
 
 
-# --- reading ---------------------------------------------------------------------------------------------------
+# --- operations: reading ---------------------------------------------------------------------------------------------
 
 
 @operation("GetObject", "GET /{bucket}/{key}")
@@ -251,7 +251,7 @@ async def get_object(storage: ObjectStorage, call: OperationRequest) -> Response
 
 @operation("HeadObject", "HEAD /{bucket}/{key}")
 async def head_object(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Tell all about an object."""
+    """Return the headers of an object."""
     stored = await Objects(storage).get(caller_of(call), place_of(call), conditions_of(call))
     return Response(200, b"", [*described(stored), ("Content-Length", str(stored.size))])
 
@@ -259,28 +259,28 @@ async def head_object(storage: ObjectStorage, call: OperationRequest) -> Respons
 @operation("GetObjectMeta", "HEAD /{bucket}/{key}?objectMeta")
 @operation("GetObjectMeta", "GET /{bucket}/{key}?objectMeta")
 async def get_object_meta(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Tell size, age and ETag of an object."""
+    """Return size, age and ETag of an object."""
     stored = await Objects(storage).get(caller_of(call), place_of(call))
     return Response(200, b"", [*_identity(stored), ("Content-Length", str(stored.size))])
 
 
 @operation("GetObjectACL", "GET /{bucket}/{key}?acl")
 async def get_object_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Tell who may read and write an object."""
+    """Return the ACL of an object."""
     stored = await Objects(storage).get(caller_of(call), place_of(call), follow=False)
     return codec.document(codec.grant(caller_of(call).account, stored.attributes.acl))
 
 
 @operation("GetObjectTagging", "GET /{bucket}/{key}?tagging")
 async def get_object_tagging(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Tell an object's tags."""
+    """Return the tags of an object."""
     stored = await Objects(storage).get(caller_of(call), place_of(call), follow=False)
     return codec.document(codec.tagging(stored.attributes.tags))
 
 
 @operation("GetSymlink", "GET /{bucket}/{key}?symlink")
 async def get_symlink(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Tell where a symbolic link leads."""
+    """Return the target of a symbolic link."""
     stored = await Objects(storage).get(caller_of(call), place_of(call), follow=False)
     if stored.kind != "Symlink":
         raise OssError("NoSuchKey", "The object is not a symbolic link.", key=stored.key)
@@ -288,7 +288,7 @@ async def get_symlink(storage: ObjectStorage, call: OperationRequest) -> Respons
     return Response(200, b"", [*_identity(stored), ("x-oss-symlink-target", target)])
 
 
-# --- writing ---------------------------------------------------------------------------------------------------
+# --- operations: writing ---------------------------------------------------------------------------------------------
 
 
 @operation("PutObject", "PUT /{bucket}/{key}")
@@ -302,7 +302,7 @@ async def put_object(storage: ObjectStorage, call: OperationRequest) -> Response
 
 async def _copy(storage: ObjectStorage, call: OperationRequest) -> Response:
     source = source_of(call)
-    assert source is not None  # that is how the operation was told
+    assert source is not None  # checked by the caller
     replaced = {"headers", "metadata"} if _replaces(call, "x-oss-metadata-directive") else set()
     if _replaces(call, "x-oss-tagging-directive"):
         replaced.add("tags")
@@ -319,7 +319,7 @@ async def _copy(storage: ObjectStorage, call: OperationRequest) -> Response:
 
 @operation("AppendObject", "POST /{bucket}/{key}?append")
 async def append_object(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Put the body behind an object."""
+    """Append the body to an object."""
     position = number_of(call, "position", -1, limits.OBJECT_BYTES)
     if position < 0:
         raise OssError("InvalidArgument", "the parameter position is missing", name="position", value="")
@@ -343,7 +343,7 @@ async def put_symlink(storage: ObjectStorage, call: OperationRequest) -> Respons
 
 @operation("PutObjectACL", "PUT /{bucket}/{key}?acl")
 async def put_object_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Set who may read and write an object."""
+    """Set the ACL of an object."""
     acl = one_of(call, "x-oss-object-acl", OBJECT_ACLS)
     if not acl:
         raise OssError("InvalidArgument", "the header x-oss-object-acl is missing", name="x-oss-object-acl", value="")
@@ -361,14 +361,14 @@ async def put_object_tagging(storage: ObjectStorage, call: OperationRequest) -> 
 
 @operation("DeleteObjectTagging", "DELETE /{bucket}/{key}?tagging")
 async def delete_object_tagging(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Take an object's tags away."""
+    """Remove the tags of an object."""
     await Objects(storage).change(caller_of(call), place_of(call), lambda attributes: replace(attributes, tags={}))
     return Response(204)
 
 
 @operation("DeleteObject", "DELETE /{bucket}/{key}")
 async def delete_object(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Remove an object; it need not be there."""
+    """Delete an object; it need not exist."""
     await Objects(storage).delete(
         caller_of(call), call.path["bucket"], [call.path["key"]], "ObjectRemoved:DeleteObject"
     )
@@ -376,7 +376,7 @@ async def delete_object(storage: ObjectStorage, call: OperationRequest) -> Respo
 
 
 def written(stored: StoredObject) -> Response:
-    """Answer what came of writing content."""
+    """Answer a write of content."""
     return Response(200, b"", [("ETag", codec.quoted(stored.etag)), ("x-oss-hash-crc64ecma", str(stored.crc))])
 
 
@@ -385,7 +385,7 @@ def _identity(stored: StoredObject) -> Pairs:
 
 
 def described(stored: StoredObject) -> Pairs:
-    """Return the headers that tell about an object."""
+    """Return the headers that describe an object."""
     attributes = stored.attributes
     headers = [
         *attributes.headers.items(),

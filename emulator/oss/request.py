@@ -4,7 +4,7 @@ import re
 from binascii import Error as Base64Error
 from binascii import a2b_base64
 from hashlib import md5
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, unquote_plus
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.oss import limits
@@ -98,7 +98,7 @@ def one_of(call: OperationRequest, name: str, choices: tuple[str, ...]) -> str:
 
 
 def put_of(call: OperationRequest) -> Put:
-    """Read what a writer asks for.
+    """Read what a writer sends.
 
     Raises: InvalidArgument, InvalidDigest, InvalidTag.
     """
@@ -106,7 +106,7 @@ def put_of(call: OperationRequest) -> Put:
 
 
 def may_replace(call: OperationRequest) -> bool:
-    """Tell whether the request may replace an object that is there."""
+    """Whether the request may replace an existing object."""
     return header_of(call, "x-oss-forbid-overwrite").lower() != "true"
 
 
@@ -163,15 +163,15 @@ def check_md5(call: OperationRequest) -> None:
 
 
 def conditions_of(call: OperationRequest, prefix: str = "") -> Conditions:
-    """Read what the object has to be; *prefix* is that of a copy's source.
+    """Read the conditions on the object; *prefix* is that of a copy's source.
 
     Raises: nothing; a date that cannot be read is no condition.
     """
     return Conditions(
         match=_etag(header_of(call, f"{prefix}if-match")),
         none_match=_etag(header_of(call, f"{prefix}if-none-match")),
-        modified_since=_instant(header_of(call, f"{prefix}if-modified-since")),
-        unmodified_since=_instant(header_of(call, f"{prefix}if-unmodified-since")),
+        modified_since=_timestamp(header_of(call, f"{prefix}if-modified-since")),
+        unmodified_since=_timestamp(header_of(call, f"{prefix}if-unmodified-since")),
     )
 
 
@@ -184,7 +184,8 @@ def source_of(call: OperationRequest) -> Place | None:
     if not text:
         return None
     path, _, version = text.partition("?")
-    bucket, _, key = unquote(path, errors="surrogateescape").lstrip("/").partition("/")
+    # aliyun-oss-go-sdk writes a blank as "+"
+    bucket, _, key = unquote_plus(path, errors="surrogateescape").lstrip("/").partition("/")
     if not (bucket and key) or (version and version != "versionId=null"):
         raise OssError(
             "InvalidArgument",
@@ -239,7 +240,7 @@ def _etag(text: str) -> str:
     return text.strip('"').upper()
 
 
-def _instant(text: str) -> Millis | None:
+def _timestamp(text: str) -> Millis | None:
     try:
         return Millis(parse_http_date(text) // SECOND * SECOND) if text else None
     except (ValueError, OverflowError):

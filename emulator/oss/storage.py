@@ -1,7 +1,8 @@
 """The object store: its buckets, and how model, rows and bytes are kept in step.
 
-A change is checked against the model, written as rows, told to who watches and made in the model, all in one go on the
-loop; it counts once the rows are committed. When a commit fails the model is thrown away and built anew from the rows.
+A change is checked against the model, written as rows, reported to the watcher and made in the model, in one turn of
+the loop; it counts once the rows are committed. When a commit fails the model is thrown away and built anew from the
+rows.
 """
 
 import asyncio
@@ -69,7 +70,7 @@ class ObjectStorage:
         await self.contents.close()
 
     async def reset(self) -> None:
-        """Forget every bucket and object."""
+        """Delete every bucket and object."""
         self.rows.clear()
         self._forget()
         await self._database.committed()
@@ -83,8 +84,8 @@ class ObjectStorage:
         await self._database.committed()
         self.contents.remove(unused)
 
-    def tell(self, caller: Caller, bucket: Bucket, event: str, stored: StoredObject, *, size_before: int = 0) -> None:
-        """Tell who watches what happened to *stored*; a removed object is the one there was, with no size any more."""
+    def report(self, caller: Caller, bucket: Bucket, event: str, stored: StoredObject, *, size_before: int = 0) -> None:
+        """Report a change of *stored* to the watcher; a removed object is reported as it was, without a size."""
         if self._watcher is None:
             return
         attributes = stored.attributes
@@ -129,12 +130,17 @@ class ObjectStorage:
         return await self._put_bucket(model, bucket)
 
     async def set_bucket_acl(self, caller: Caller, name: str, acl: str) -> Bucket:
-        """Change who may read and write a bucket.
+        """Change the ACL of a bucket.
 
         Raises: as `bucket`.
         """
         model, bucket = await self.bucket(caller, name)
         return await self._put_bucket(model, replace(bucket, acl=acl))
+
+    async def put_setting(self, bucket: Bucket, name: str, document: bytes | None) -> None:
+        """Keep the document of a setting, or delete it."""
+        self.rows.put_setting(bucket.name, name, document)
+        await self.settle()
 
     async def bucket(self, caller: Caller, name: str) -> "tuple[S3Model, Bucket]":
         """Return the model and a bucket in it that the caller may use.

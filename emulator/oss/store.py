@@ -85,6 +85,19 @@ class ObjectStore:
             (bucket.name, bucket.account, bucket.region, bucket.created_at, bucket.acl, bucket.storage_class),
         )
 
+    def setting(self, bucket: str, name: str) -> bytes | None:
+        """Return the document of a setting, None when it was never made."""
+        row = self._database.read(
+            "SELECT document FROM oss_settings WHERE bucket = ? AND name = ?", (bucket, name)
+        ).fetchone()
+        return row[0] if row else None
+
+    def put_setting(self, bucket: str, name: str, document: bytes | None) -> None:
+        """Keep the document of a setting; None deletes it."""
+        self._database.write("DELETE FROM oss_settings WHERE bucket = ? AND name = ?", (bucket, name))
+        if document is not None:
+            self._database.write("INSERT INTO oss_settings VALUES (?, ?, ?)", (bucket, name, document))
+
     def remove_bucket(self, name: str) -> None:
         """Remove an empty bucket."""
         self._database.write("DELETE FROM oss_buckets WHERE name = ?", (name,))
@@ -132,7 +145,7 @@ class ObjectStore:
         return self._drop(part.piece.content for part in parts)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         for table in ("oss_parts", "oss_uploads", "oss_objects", "oss_buckets", "oss_contents"):
             self._database.write(f"DELETE FROM {table}")  # noqa: S608 - a name from the line above
 

@@ -148,7 +148,7 @@ class Uploads:
         )  # fmt: skip
         store = self._storage.rows
         unused = [*store.put_object(bucket.name, new, old), *store.remove_upload(upload.id, there.values())]
-        self._storage.tell(
+        self._storage.report(
             caller, bucket, "ObjectCreated:CompleteMultipartUpload", new, size_before=old.size if old else 0
         )  # fmt: skip
         model.put(bucket.name, new)
@@ -250,7 +250,7 @@ async def list_multipart_uploads(storage: ObjectStorage, call: OperationRequest)
     """List a bucket's uploads by key and id."""
     query = call.query
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
-    asked = Listing(
+    listing = Listing(
         bucket=bucket,
         prefix=query.get("prefix", ""),
         delimiter=query.get("delimiter", ""),
@@ -258,11 +258,11 @@ async def list_multipart_uploads(storage: ObjectStorage, call: OperationRequest)
         limit=number_of(call, "max-uploads", limits.PAGE, limits.PAGE, least=1),
         naming=_naming(call),
     )
-    upload_marker = query.get("upload-id-marker", "") if asked.after else ""
-    rows = _rows(await Uploads(storage).listed(caller_of(call), bucket.name), asked, upload_marker)
-    page = rows[: asked.limit]
-    more = _marker(page[-1]) if len(rows) > asked.limit else None
-    return codec.document(codec.uploads(asked, upload_marker, page, more))
+    upload_marker = query.get("upload-id-marker", "") if listing.after else ""
+    rows = _rows(await Uploads(storage).listed(caller_of(call), bucket.name), listing, upload_marker)
+    page = rows[: listing.limit]
+    more = _marker(page[-1]) if len(rows) > listing.limit else None
+    return codec.document(codec.uploads(listing, upload_marker, page, more))
 
 
 def _place(call: OperationRequest) -> UploadPlace:
@@ -273,22 +273,22 @@ def _naming(call: OperationRequest) -> Naming:
     return Naming(call.query.get("encoding-type", ""))
 
 
-def _rows(uploads: list[Upload], asked: Listing, upload_marker: str) -> list[Upload | str]:
+def _rows(uploads: list[Upload], listing: Listing, upload_marker: str) -> list[Upload | str]:
     """Return what a list shows beyond the markers: uploads, and each common prefix once.
 
     Without an upload's id the marker stands behind all uploads of its key.
     """
     rows: list[Upload | str] = []
     for upload in uploads:
-        if not upload.key.startswith(asked.prefix) or upload.key < asked.after:
+        if not upload.key.startswith(listing.prefix) or upload.key < listing.after:
             continue
-        if upload.key == asked.after and (not upload_marker or upload.id <= upload_marker):
+        if upload.key == listing.after and (not upload_marker or upload.id <= upload_marker):
             continue
-        head, mark, _ = upload.key[len(asked.prefix) :].partition(asked.delimiter or "\0")
-        common = asked.prefix + head + mark
-        if not (asked.delimiter and mark):
+        head, mark, _ = upload.key[len(listing.prefix) :].partition(listing.delimiter or "\0")
+        common = listing.prefix + head + mark
+        if not (listing.delimiter and mark):
             rows.append(upload)
-        elif common not in rows[-1:] and common > asked.after:
+        elif common not in rows[-1:] and common > listing.after:
             rows.append(common)
     return rows
 

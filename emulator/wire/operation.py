@@ -72,15 +72,19 @@ def operation(
     name: str,
     route: str = "",
     *parameters: Parameter,
-    api: str = "",
+    api: str | tuple[str, ...] = "",
     right: str = "",
     source: str = "",
 ) -> Callable[[_Performer], _Performer]:
-    """Declare that the decorated function performs the operation *name*; may be stacked for several routes or APIs."""
+    """Declare that the decorated function performs the operation *name*; may be stacked for several routes.
+
+    *api* is the version of the API, or several that have the same route.
+    """
 
     def declare(perform: _Performer) -> _Performer:
         declared = vars(perform).setdefault(_ATTRIBUTE, [])
-        declared.insert(0, Operation(name, perform, route, api, right, source, parameters))
+        for version in reversed((api,) if isinstance(api, str) else api):
+            declared.insert(0, Operation(name, perform, route, version, right, source, parameters))
         return perform
 
     return declare
@@ -132,7 +136,10 @@ class Routes:
         segments = path.strip("/").split("/")
         for template in self._by_shape.get((method, len(segments)), ()):
             if template.fits(segments, query):
-                return template.operation, template.parameters(segments)
+                return template.operation, {
+                    name: unquote(segments[at], errors="surrogateescape") if "%" in segments[at] else segments[at]
+                    for at, name in template.names
+                }
         return None
 
     def __iter__(self) -> Iterator[Operation]:
@@ -162,10 +169,3 @@ class _Template(NamedTuple):
             if want is not None and want != have:
                 return False
         return not self.item or (self.item in query and self.value in {"", query[self.item]})
-
-    def parameters(self, segments: list[str]) -> dict[str, str]:
-        return {name: _decoded(segments[at]) for at, name in self.names}
-
-
-def _decoded(segment: str) -> str:
-    return unquote(segment, errors="surrogateescape") if "%" in segment else segment

@@ -26,11 +26,14 @@ class OperationRequest:
     authentication, ``path`` (decoded path parameters) and ``operation`` (a name for log, metrics and faults) by the
     front, as are the checked ``arguments`` of an admin operation. ``document`` is what `PreparingFront.prepare` has
     decoded of a large body. ``about`` is for the log: what the call was about, such as the message it has sent.
+    ``parked`` is set while a long poll waits: it is no work in progress. ``finding`` is the front's own: what it has
+    found out about the call and need not find out again.
     """
 
     __slots__ = (
-        "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "arguments", "document", "host",
-        "host_account", "http", "now", "operation", "path", "principal", "region", "request_id", "scheme",
+        "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "arguments", "document", "finding",
+        "host", "host_account", "http", "now", "operation", "parked", "path", "principal", "region", "request_id",
+        "scheme",
     )  # fmt: skip
 
     def __init__(self, http: Request, now: Millis) -> None:
@@ -42,10 +45,12 @@ class OperationRequest:
         self.scheme: Any = None
         self.request_id = ""
         self.operation = "-"
+        self.parked = False
         self.path: Mapping[str, str] = {}
         self.arguments: Mapping[str, Any] = {}
         self.document: Any = None
         self.about: Mapping[str, object] | None = None
+        self.finding: Any = None
         self.principal: Principal | None = None
         self._query: dict[str, str] | None = None
         self._all_parameters: dict[str, str] | None = None

@@ -11,6 +11,7 @@ from typing import Any
 from emulator.cli.client import Client, connect
 from emulator.cli.deploy_client import DeployClient
 from emulator.cli.failures import DONE, CommandFailed, WrongUsage
+from emulator.cli.messages import _
 from emulator.cli.output import progress, say, say_json, say_table, wants_json
 from emulator.config import Settings
 from emulator.deploy.errors import FileProblems, Problem, Refused, StepFailed
@@ -28,6 +29,8 @@ from emulator.deploy.planner import (
     removal,
 )
 from emulator.deploy.shapes import Findings, whole
+from emulator.deploy.value_functions import Misuse
+from emulator.kernel.clock import SystemClock
 
 USUAL_FILES = ("template.yml", "template.yaml", "s.yaml", "s.yml")
 """What is deployed when no file is named, first match wins."""
@@ -60,7 +63,12 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
         root = whole(_text(path), findings)
         name = _name(arguments, path, project_name(root))
         target = Target(
-            account=client.keys.account_id, region=client.keys.region, endpoint=client.endpoint.http, name=name
+            account=client.keys.account_id,
+            region=client.keys.region,
+            endpoint=client.endpoint.http,
+            name=name,
+            now=SystemClock().now(),
+            outputs_of=lambda other: record.outputs if (record := api.record(other)) is not None else None,
         )
         blueprint = read(root, target, path.parent, _parameters(arguments.parameter), os.environ)
     except FileProblems as error:
@@ -69,7 +77,7 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
     try:
         steps = plan(api, PROVIDERS, blueprint, record)
     except Refused as error:
-        raise CommandFailed(f"the emulator's state cannot be read: {error}") from error
+        raise CommandFailed(_("the emulator's state cannot be read: {error}", error=error)) from error
     if not wants_json(arguments):
         _say_plan(steps, path, name, findings.notes)
     if arguments.plan:
@@ -97,10 +105,10 @@ def _apply(api: DeployClient, steps: Plan, record: Record, path: Path) -> tuple[
     except StepFailed as error:
         if error.left:
             raise CommandFailed(
-                "\n".join([str(error), "what was done before could not be undone:", *map(_indented, error.left)])
+                "\n".join([str(error), _("what was done before could not be undone:"), *map(_indented, error.left)])
             ) from error
         api.keep_or_forget(record)
-        raise CommandFailed(f"{error}\nwhat was there before is there again") from error
+        raise CommandFailed(f"{error}\n" + _("what was there before is there again")) from error
     except KeyboardInterrupt:
         api.keep_or_forget(record)
         raise
@@ -108,8 +116,14 @@ def _apply(api: DeployClient, steps: Plan, record: Record, path: Path) -> tuple[
 
 def _outputs(blueprint: Blueprint, entries: Sequence[Entry]) -> dict[str, Any]:
     known = {entry.logical: entry.attributes for entry in entries}
-    found: dict[str, Any] = filled(dict(blueprint.outputs), lambda logical, name: known.get(logical, {}).get(name))
-    return {name: None if has_token(value) else value for name, value in found.items()}
+    outputs: dict[str, Any] = {}
+    for name, value in blueprint.outputs.items():
+        try:
+            value = filled(value, lambda logical, attribute: known.get(logical, {}).get(attribute))
+        except Misuse:
+            value = None
+        outputs[name] = None if has_token(value) else value
+    return outputs
 
 
 def _checked(record: Record, arguments: Namespace, path: Path) -> Record:
@@ -118,10 +132,11 @@ def _checked(record: Record, arguments: Namespace, path: Path) -> Record:
     Raises: CommandFailed.
     """
     if record.file and record.file != str(path) and not arguments.name:
-        raise CommandFailed(
-            f"the deployment {record.name} was made from {record.file}; choose another name with --name, "
-            f"or go on from it with --name {record.name}"
+        text = _(
+            "the deployment {name} was made from {file}; choose another name with --name, "
+            "or go on from it with --name {name}"
         )
+        raise CommandFailed(text.format(name=record.name, file=record.file))
     return record
 
 
@@ -132,8 +147,8 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
     name = _name(arguments, path, _project_name(path))
     found = api.record(name)
     if found is None:
-        names = ", ".join(record.name for record in api.records()) or "none"
-        raise CommandFailed(f"there is no deployment {name}; there are: {names}")
+        names = ", ".join(record.name for record in api.records()) or _("none")
+        raise CommandFailed(_("there is no deployment {name}; there are: {names}", name=name, names=names))
     record = _checked(found, arguments, path)
     steps = removal(record)
     if not wants_json(arguments):
@@ -144,11 +159,13 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
     try:
         apply(api, PROVIDERS, steps, _print_step)
     except StepFailed as error:
-        left = ["what was taken away before could not be put back:", *map(_indented, error.left)] if error.left else []
+        left = (
+            [_("what was taken away before could not be put back:"), *map(_indented, error.left)] if error.left else []
+        )
         raise CommandFailed("\n".join([str(error), *left])) from error
     api.forget(name)
     if not wants_json(arguments):
-        say(f"removed {name}: {_amount(steps.count(Action.DELETE), 'resource')}")
+        say(_("removed {name}: {amount}", name=name, amount=_amount(steps.count(Action.DELETE))))
     return _end(arguments, _result(record, steps, [], (), {}))
 
 
@@ -188,16 +205,16 @@ def _usual_file(folder: Path) -> Path:
     for name in USUAL_FILES:
         if (folder / name).is_file():
             return (folder / name).absolute()
-    raise WrongUsage(f"there is none of {', '.join(USUAL_FILES)} in {folder}")
+    raise WrongUsage(_("there is none of {files} in {folder}", files=", ".join(USUAL_FILES), folder=folder))
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise WrongUsage(f"{path} cannot be read: {error.strerror}") from error
+        raise WrongUsage(_("{file} cannot be read: {reason}", file=path, reason=error.strerror)) from error
     except UnicodeDecodeError as error:
-        raise WrongUsage(f"{path} is not UTF-8 text") from error
+        raise WrongUsage(_("{file} is not UTF-8 text", file=path)) from error
 
 
 def _name(arguments: Namespace, path: Path, own: str) -> str:
@@ -215,7 +232,7 @@ def _parameters(given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise WrongUsage(f"--parameter takes NAME=VALUE, not {text!r}")
+            raise WrongUsage(_("--parameter takes NAME=VALUE, not {text!r}", text=text))
         found[name] = value
     return found
 
@@ -228,9 +245,9 @@ def _confirm(arguments: Namespace, steps: Plan) -> None:
     gone = steps.count(Action.DELETE) + steps.count(Action.REPLACE)
     if not gone or arguments.yes or wants_json(arguments) or not sys.stdin.isatty():
         return
-    answer = input(f"{_amount(gone, 'resource')} will be taken away. Go on? [y/N] ")
+    answer = input(_("{amount} will be taken away. Go on? [y/N]", amount=_amount(gone)) + " ")
     if answer.strip().lower() not in {"y", "yes"}:
-        raise CommandFailed("nothing has been changed")
+        raise CommandFailed(_("nothing has been changed"))
 
 
 # --- what is printed -------------------------------------------------------------------------------------------------
@@ -238,19 +255,19 @@ def _confirm(arguments: Namespace, steps: Plan) -> None:
 
 def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> None:
     for note in notes:
-        say(f"note: {path.name}:{note.line}: {note}")
-    say(f"deployment {name}")
+        say(_("note: {place}: {note}", place=f"{path.name}:{note.line}", note=note))
+    say(_("deployment {name}", name=name))
     _say_steps(steps)
 
 
 def _say_steps(steps: Plan) -> None:
     for step in steps.steps:
-        remark = "  (was there before, stays)" if step.action is Action.LEAVE else ""
+        remark = "  " + _("(was there before, stays)") if step.action is Action.LEAVE else ""
         say(f"  {_SIGNS[step.action]} {step.action.value:<9}  {step.type}  {step.logical}{remark}")
     counts = [
         f"{steps.count(action)} to {action.value}" for action in Action if _counts(action) and steps.count(action)
     ]
-    say(f"plan: {', '.join(counts) or 'nothing to do'}")
+    say(_("plan: {counts}", counts=", ".join(counts) or _("nothing to do")))
 
 
 def _counts(action: Action) -> bool:
@@ -310,5 +327,5 @@ def _indented(text: str) -> str:
     return f"  {text}"
 
 
-def _amount(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _amount(number: int) -> str:
+    return _("1 resource") if number == 1 else _("{number} resources", number=number)

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from emulator.cli.failures import CommandFailed
+from emulator.cli.messages import _
 from emulator.cli.output import say, say_json, wants_json
 from emulator.config import Settings
 
 if TYPE_CHECKING:
-    from emulator.services.workflow.definition.errors import DefinitionError
-    from emulator.services.workflow.definition.nodes import StepList
+    from emulator.services.workflow.engine.language import DefinitionError
+    from emulator.services.workflow.engine.model import StepList
 
 ACCOUNT = "{accountID}"
 """What ``flow create`` replaces by the account's id."""
@@ -22,14 +23,14 @@ STANDARD_INPUT = "-"
 def run(arguments: Namespace, settings: Settings) -> int:
     """Say ``ok``, the number of steps and what looks unintended; or what is wrong and where, with exit code 1."""
     # Imported here: the reader takes longer to load than most commands take to run.
-    from emulator.services.workflow.definition.errors import DefinitionError
-    from emulator.services.workflow.definition.parse import parse_flow
+    from emulator.services.workflow.engine.language import DefinitionError
+    from emulator.services.workflow.languages.programs import read_program
 
     del settings
     text = read_definition(arguments.file)
     try:
         # Digits in the place of the account's id, as many as it takes to leave every column where it is.
-        flow = parse_flow(text.replace(ACCOUNT, "0" * len(ACCOUNT)))
+        flow = read_program(text.replace(ACCOUNT, "0" * len(ACCOUNT)))
     except DefinitionError as error:
         _refuse(arguments, error)
         return 1
@@ -37,9 +38,9 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if wants_json(arguments):
         say_json({"ok": True, "steps": steps, "warnings": list(flow.warnings)})
         return 0
-    say(f"ok, {steps} {'step' if steps == 1 else 'steps'}")
+    say(_("ok, 1 step") if steps == 1 else _("ok, {number} steps", number=steps))
     for warning in flow.warnings:
-        say(f"warning: {warning}")
+        say(_("warning: {text}", text=warning))
     return 0
 
 
@@ -53,7 +54,7 @@ def read_definition(name: str) -> str:
             return sys.stdin.buffer.read().decode("utf-8")
         return Path(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailed(f"{name} cannot be read: {error}") from error
+        raise CommandFailed(_("{file} cannot be read: {error}", file=name, error=error)) from error
 
 
 def _refuse(arguments: Namespace, error: "DefinitionError") -> None:
@@ -69,20 +70,6 @@ def _refuse(arguments: Namespace, error: "DefinitionError") -> None:
 
 def count_steps(steps: "StepList") -> int:
     """Return the number of steps in all depths."""
-    from emulator.services.workflow.definition.nodes import ChoiceStep, ForeachStep, ParallelStep  # here: see run()
+    from emulator.services.workflow.engine.model import all_steps  # here: see run()
 
-    total = 0
-    for step in steps.steps:
-        inner: list[StepList] = []
-        match step:
-            case ChoiceStep():
-                options = step.options if step.default is None else (*step.options, step.default)
-                inner = [option.steps for option in options if option.steps is not None]
-            case ParallelStep():
-                inner = list(step.branches)
-            case ForeachStep():
-                inner = [step.steps]
-            case _:
-                pass
-        total += 1 + sum(count_steps(each) for each in inner)
-    return total
+    return sum(1 for _ in all_steps(steps))

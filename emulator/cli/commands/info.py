@@ -8,6 +8,7 @@ from typing import Any
 from emulator import __version__
 from emulator.cli.client import connect
 from emulator.cli.failures import NoEmulator
+from emulator.cli.messages import _
 from emulator.cli.output import complain, say, say_json, say_table, wants_json
 from emulator.config import DEFAULT_REGION, OPTIONS, Settings
 from emulator.keyfile import InstallationKeys
@@ -19,7 +20,7 @@ def version(arguments: Namespace, settings: Settings) -> int:
     if wants_json(arguments):
         say_json({"version": __version__})
     else:
-        say(f"localyun {__version__}")
+        say(_("localyun {version}", version=__version__))
     return 0
 
 
@@ -53,9 +54,9 @@ def _shown(name: str, value: Any) -> str:
     if value is None and name == "host":
         return "127.0.0.1, ::1"
     if value is None and name in {"access_key_id", "access_key_secret", "account_id", "region"}:
-        return "(generated, in keys.json)"
+        return _("(generated, in keys.json)")
     if value is None or value == [] or value == {}:
-        return "(none)"
+        return _("(none)")
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
@@ -71,14 +72,18 @@ def env(arguments: Namespace, settings: Settings) -> int:
     keys = client.keys
     try:
         health = client.health()
+        client.use_working_keys()
+        keys = client.keys
     except NoEmulator:
         if not settings.config.state.is_dir():
             raise
         health = {}
-        complain("no emulator answers at the moment; these are the address and the keys of the next start")
+        complain(_("no emulator answers at the moment; these are the address and the keys of the next start"))
     account = str(health.get("account") or keys.account_id)
     region = str(health.get("region") or keys.region or DEFAULT_REGION)
     pairs = variables(client.endpoint.http, keys, account, region)
+    if keys.admin_token:  # the keys of a state folder: commands that need its admin token work from anywhere
+        pairs["LOCALYUN_STATE"] = str(settings.config.state.absolute())
     if health and (proxy := client.proxy("served")) is not None:
         pairs["LOCALYUN_PROXY_URL"] = proxy
     if wants_json(arguments):

@@ -8,18 +8,21 @@ import signal
 import sqlite3
 from argparse import Namespace
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from emulator import keyfile
 from emulator.app import Emulator
 from emulator.cli import endpoint
-from emulator.cli.output import complain, say
+from emulator.cli.messages import _
+from emulator.cli.output import complain, say, say_json_line, wants_json
 from emulator.cli.server_log import ServerLog, stream_for
 from emulator.cli.startup import lines, os_reason, state_unusable
 from emulator.config import Config, Settings
 from emulator.gateway.server import PortInUse
 from emulator.kernel.clock import Clock, SystemClock
 from emulator.kernel.garbage import collection_put_off, keep_for_good
-from emulator.keyfile import KeyFileDamaged
+from emulator.keyfile import InstallationKeys, KeyFileDamaged
 from emulator.storage.database import StorageDamaged
 from emulator.storage.folder import FolderInUse
 from emulator.storage.migrations import StateTooNew
@@ -43,8 +46,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
     if arguments.detach:
         from emulator.cli import background  # pays for subprocess, which a foreground start does not need
 
-        return background.start(settings)
-    config = settings.config
+        return background.start(settings, as_json=wants_json(arguments))
+    config = endpoint.with_ports(settings.config)
     try:
         stream = stream_for(config.log_file)
     except OSError as error:
@@ -52,7 +55,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         return 1
     log = ServerLog.open(config.log_format, config.log_level, stream)
     try:
-        asyncio.run(_serve(config))
+        asyncio.run(_serve(config, as_json=wants_json(arguments)))
     except Exception as error:
         reason = explain(error, settings)
         if reason is None:
@@ -65,7 +68,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     return 0
 
 
-async def _serve(config: Config) -> None:
+async def _serve(config: Config, *, as_json: bool) -> None:
     emulator = Emulator(config)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(LoopErrors(SystemClock()))
@@ -77,17 +80,23 @@ async def _serve(config: Config) -> None:
         keep_for_good()
     try:
         # In a thread, because it waits for the disk: calls that have waited for the services come first.
-        await asyncio.to_thread(_announce, config, emulator.http_url, emulator.https_url, emulator.status())
+        await asyncio.to_thread(_announce, config, emulator.keys, emulator.status(), as_json)
         await emulator.stopped.wait()
     finally:
         endpoint.remove(config.state)
+        endpoint.unregister()
         await emulator.stop()
 
 
-def _announce(config: Config, http: str, https: str, status: Mapping[str, Any]) -> None:
+def _announce(config: Config, keys: InstallationKeys, status: Mapping[str, Any], as_json: bool) -> None:
     """Record and print where the emulator is."""
-    endpoint.write(config.state, http, https)
-    say("\n".join(lines(config, status)))
+    kept = keyfile.load(replace(config, access_key_id=None, access_key_secret=None, account_id=None, region=None))
+    endpoint.write(config.state, status["http"], status["https"], None if keys == kept else keys)
+    endpoint.register(status, config.state)
+    if as_json:
+        say_json_line(status)
+    else:
+        say("\n".join(lines(config, status)))
 
 
 def explain(error: BaseException, settings: Settings) -> str | None:
@@ -95,33 +104,52 @@ def explain(error: BaseException, settings: Settings) -> str | None:
     state = settings.config.state
     match error:
         case PortInUse():
-            return (
-                f"port {error.port} is in use. If it is another emulator, localyun stop ends it; "
-                "otherwise choose other ports with --port and --https-port (0 takes any free one)."
-            )
+            return _port_taken(error.port)
         case FolderInUse():
-            return f"{error}. Stop it with localyun stop, or use another folder with --state DIR."
+            return _folder_taken(error, settings)
         case StorageDamaged():
-            return (
-                f"{state / 'state.db'} is damaged: {error}. Restore it from a copy, or move it away to start with "
-                "nothing in it; keys and code stay."
+            text = _(
+                "{file} is damaged: {error}. Restore it from a copy, or move it away to start with nothing in it; "
+                "keys and code stay."
             )
+            return text.format(file=state / "state.db", error=error)
         case StateTooNew():
-            return f"{state / 'state.db'}: {error}. Update localyun, or use another folder with --state DIR."
+            text = _("{file}: {error}. Update localyun, or use another folder with --state DIR.")
+            return text.format(file=state / "state.db", error=error)
         case KeyFileDamaged():
             return str(error)
         case sqlite3.Error():
-            return f"{state / 'state.db'} cannot be used: {error}. Is the disk full, or the folder not writable?"
+            text = _("{file} cannot be used: {error}. Is the disk full, or the folder not writable?")
+            return text.format(file=state / "state.db", error=error)
         case OSError() if error.filename is None and error.errno not in _FULL:
-            return f"cannot listen on {_hosts(settings)}: {os_reason(error)}. Check --host, --port and --https-port."
+            text = _(
+                "cannot listen on {hosts} with ports {port} and {https_port}: {reason}. "
+                "Check --host, --port and --https-port."
+            )
+            config = settings.config
+            hosts = ", ".join(config.host or ("127.0.0.1", "::1"))
+            return text.format(hosts=hosts, port=config.port, https_port=config.https_port, reason=os_reason(error))
         case OSError():
             return state_unusable(error, settings)
     return None
 
 
-def _hosts(settings: Settings) -> str:
-    config = settings.config
-    return f"{', '.join(config.host or ('127.0.0.1', '::1'))} with ports {config.port} and {config.https_port}"
+def _port_taken(port: int) -> str:
+    """Return who has the port, and how to start all the same."""
+    advice = _("Start on the next free ports with --port auto, or choose them with --port and --https-port.")
+    addresses = {f"http://127.0.0.1:{port}", f"https://127.0.0.1:{port}"}
+    owner = next((each for each in endpoint.running() if {each.http, each.https} & addresses), None)
+    if owner is None:
+        return _("port {port} is in use by another program.", port=port) + " " + advice
+    text = _("port {port} is in use by the emulator of {state} (process {pid}); localyun stop --state {state} ends it.")
+    return text.format(port=port, state=owner.state, pid=owner.pid) + " " + advice
+
+
+def _folder_taken(error: FolderInUse, settings: Settings) -> str:
+    text = _("{error}. Stop it with localyun stop, or use another folder with --state DIR.", error=error)
+    if (origin := settings.origins["state"]).startswith("LOCALYUN_"):
+        text += " " + _("{variable} of this shell names that folder.", variable=origin)
+    return text
 
 
 class LoopErrors:

@@ -175,11 +175,11 @@ class TemporaryKeys:
         if earliest is not None:
             self._plan_sweep(Millis(max(earliest + KEPT_EXPIRED_MS, now + _SWEEP_EVERY_MS)))
 
-    def _plan_sweep(self, instant: Millis) -> None:
-        """Sweep at *instant* unless that is to happen sooner anyway."""
-        if self._sweep_at is None or instant < self._sweep_at:
-            self._sweep_at = instant
-            self._timers.call_at(instant, _SWEEP, self._sweep)
+    def _plan_sweep(self, at: Millis) -> None:
+        """Sweep at *at* unless that is to happen sooner anyway."""
+        if self._sweep_at is None or at < self._sweep_at:
+            self._sweep_at = at
+            self._timers.call_at(at, _SWEEP, self._sweep)
 
     def _letters(self, count: int) -> str:
         """Return *count* random letters and digits."""

@@ -2,6 +2,8 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import urlencode
 
 import pytest
 
@@ -15,8 +17,7 @@ from emulator.services import ram
 from emulator.services.fc import rights as fc_rights
 from emulator.services.fc.dialects import v2016, v2021, v2023
 from emulator.services.fc.dialects.routing import Routes
-from emulator.services.mns import rights as mns_rights
-from emulator.services.mns.routing import route
+from emulator.services.mns.front import MnsFront
 from emulator.services.ram import front as ram_rights
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, User
@@ -37,6 +38,15 @@ def context(method, target, body=b"", **headers):
     made.principal = Principal(ACCOUNT, "key", "acs:ram::123:user/alice")
     made.region = WORLD.region
     return made
+
+
+def mns_demand(method, target):
+    [demand] = MnsFront(_mns(), RandomIds()).demands(context(method, target, x_mns_version="2015-06-06"))
+    return demand
+
+
+def _mns():
+    return SimpleNamespace(serves_topics=True)
 
 
 def of_fc(version, method, target, **body):
@@ -146,7 +156,8 @@ def test_broken_body_is_left_to_the_operation():
 )
 def test_rights_of_the_message_service(method, path, query, action, resource):
     """As in the vendor's table."""
-    demand = mns_rights.demand(WORLD, route(method, path, query))
+    target = f"{path}?{urlencode(query)}" if query else path
+    demand = mns_demand(method, target)
 
     assert (demand.action, demand.resource) == (f"mns:{action}", f"acs:mns:r:123:{resource}")
 
@@ -185,6 +196,8 @@ def test_rights_of_the_workflow_service(operation, parameters, names):
         ("ListAccessKeys", {}, ["user/alice"]),
         ("CreateAccessKey", {"UserName": "bob"}, ["user/bob"]),
         ("AddUserToGroup", {"UserName": "bob", "GroupName": "g"}, ["user/bob", "group/g"]),
+        ("TagResources", {"ResourceType": "role", "ResourceNames": '["x", "y"]'}, ["role/x", "role/y"]),
+        ("ListTagResources", {"ResourceType": "policy"}, ["policy/*"]),
         ("AttachPolicyToRole", {"RoleName": "x", "PolicyType": "Custom", "PolicyName": "p"}, ["role/x", "policy/p"]),
     ],
 )
@@ -243,7 +256,7 @@ def test_change_of_a_policy_is_seen_by_the_next_call(access):
     holder = Holder(account=ACCOUNT, kind=HolderKind.USER, name="alice")
     authorizer = Authorizer(access)
     made = context("GET", "/queues")
-    demand = mns_rights.demand(WORLD, route("GET", "/queues", {}))
+    demand = mns_demand("GET", "/queues")
 
     def allowed():
         return authorizer.allows(made.principal, demand, facts_of(made))
@@ -262,6 +275,6 @@ def test_change_of_a_policy_is_seen_by_the_next_call(access):
 def test_who_is_not_known_has_no_right(access, arn):
     """A deleted user, a session of a role that is not there, nobody at all."""
     made = context("GET", "/queues")
-    demand = mns_rights.demand(WORLD, route("GET", "/queues", {}))
+    demand = mns_demand("GET", "/queues")
 
     assert not Authorizer(access).allows(Principal(ACCOUNT, "key", arn), demand, facts_of(made))

@@ -4,32 +4,34 @@ Every scope has a node `START`; it has a node `END` when it can be left other th
 the same other step are one edge with both labels.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final, Literal
 
 from emulator.kernel.frozen import frozen
-from emulator.services.workflow.definition.nodes import (
-    ActionResource,
+from emulator.services.workflow.engine.model import RetryPolicy, StepList
+from emulator.services.workflow.expression.paths import Path
+from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
     FailStep,
     Flow,
-    FlowResource,
     ForeachStep,
-    FunctionResource,
     Option,
     ParallelStep,
     PassStep,
-    QueueResource,
-    Resource,
-    RetryPolicy,
     Step,
-    StepList,
     SucceedStep,
     TaskStep,
-    TopicResource,
     WaitStep,
 )
-from emulator.services.workflow.expression.paths import Path
+from emulator.services.workflow.ports import (
+    ActionResource,
+    FlowResource,
+    FunctionResource,
+    QueueResource,
+    Resource,
+    TopicResource,
+)
 
 Kind = Literal["start", "end", "task", "pass", "wait", "choice", "parallel", "foreach", "succeed", "fail"]
 
@@ -74,6 +76,8 @@ class Scope:
 class Node:
     """A step. ``about`` says what it calls, waits for or fails with; ``retry`` is a badge, ``retries`` its long form.
 
+    ``retry_limit`` is how often a failed task is called again at most.
+
     ``scopes`` are the branches of a parallel, the body of a foreach, or the options of a choice that has nested steps.
     """
 
@@ -82,12 +86,26 @@ class Node:
     about: str = ""
     retry: str = ""
     retries: str = ""
+    retry_limit: int = 0
     scopes: tuple[Scope, ...] = ()
 
 
 def build(flow: Flow) -> Scope:
     """Return the graph of *flow*."""
     return _scope(flow.steps, "")
+
+
+def with_badges(scope: Scope, badges: Mapping[str, str]) -> Scope:
+    """Return *scope* with other badges for the steps named in *badges*."""
+    nodes = tuple(
+        replace(
+            node,
+            retry=badges.get(node.name, node.retry),
+            scopes=tuple(with_badges(inner, badges) for inner in node.scopes),
+        )
+        for node in scope.nodes
+    )
+    return replace(scope, nodes=nodes)
 
 
 def steps_of(scope: Scope) -> Iterator[Node]:
@@ -100,11 +118,12 @@ def steps_of(scope: Scope) -> Iterator[Node]:
 
 
 def _scope(steps: StepList, label: str) -> Scope:
-    nodes = [_node(step) for step in steps.steps]
+    nodes = [_node(step) for step in steps.steps if isinstance(step, Step)]
     ways = [Edge(source=START, target=steps.steps[0].name if steps.steps else END)]
     for position, step in enumerate(steps.steps):
         following = steps.steps[position + 1].name if position + 1 < len(steps.steps) else END
-        ways.extend(_ways_out(step, nodes[position], END if step.end else following))
+        if isinstance(step, Step):
+            ways.extend(_ways_out(step, nodes[position], END if step.end else following))
     edges = _merged(ways)
     inner = [Node(name=START, kind="start"), *nodes]
     if any(edge.target == END for edge in edges):
@@ -158,7 +177,12 @@ def _node(step: Step) -> Node:
         case TaskStep():
             about = _target(step)
             return Node(
-                name=step.name, kind="task", about=about, retry=_badge(step.retry), retries=_policies(step.retry)
+                name=step.name,
+                kind="task",
+                about=about,
+                retry=_badge(step.retry),
+                retries=_policies(step.retry),
+                retry_limit=_limit(step.retry),
             )
         case WaitStep():
             until = f"until {step.timestamp_text}"
@@ -214,7 +238,11 @@ def _resource_name(resource: Resource) -> str:
 
 
 def _badge(policies: tuple[RetryPolicy, ...]) -> str:
-    return f"retry {max(policy.max_attempts for policy in policies)}" if policies else ""
+    return f"retry {_limit(policies)}" if policies else ""
+
+
+def _limit(policies: tuple[RetryPolicy, ...]) -> int:
+    return max((policy.max_attempts for policy in policies), default=0)
 
 
 def _policies(policies: tuple[RetryPolicy, ...]) -> str:

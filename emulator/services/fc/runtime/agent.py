@@ -44,7 +44,13 @@ class AgentProcess(InstanceProcess):
         self._began: set[str] = set()
 
     def boot_frame(
-        self, image: FunctionImage, instance_id: str, *, mark: bool, more: Mapping[str, Any] = _NOTHING
+        self,
+        image: FunctionImage,
+        instance_id: str,
+        *,
+        isolated: bool,
+        mark: bool,
+        more: Mapping[str, Any] = _NOTHING,
     ) -> Header:
         """Return the frame before the first call: what the agent has to know, and *more* for one family's agent only.
 
@@ -71,7 +77,7 @@ class AgentProcess(InstanceProcess):
             "text_event": image.runtime == "python2.7",
             "code_dir": str(image.code_dir),
             "layers": [str(layer) for layer in image.layers],
-            "environment": instance_environment(image, instance_id, self._settings),
+            "environment": instance_environment(image, instance_id, self._settings, isolated=isolated),
             "log_level": log_level(image),
             "concurrency": image.instance_concurrency,
             "keys_in_environment": image.keys_in_environment,

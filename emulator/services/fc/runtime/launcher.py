@@ -65,6 +65,13 @@ class Program:
 class Forker(Protocol):
     """Forks processes and makes programs of them."""
 
+    async def isolated(self, runtime: str) -> bool:
+        """Whether instances have namespaces, so that ``/tmp`` is their own.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed.
+        """
+        ...
+
     async def execute(
         self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
     ) -> tuple[ProcessControl, LogSource]:

@@ -42,7 +42,8 @@ class NodeLauncher:
         """Start a process for *image*; see `Launcher`."""
         if self._forker is None:
             return await self._spawner.launch(image, instance_id, listener)
-        program = self._program(image, instance_id)
+        isolated = await self._forker.isolated(image.runtime)
+        program = self._program(image, instance_id, isolated=isolated)
         process = NodeProcess(listener, self._settings, self._ids)
         control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=True)
         try:
@@ -56,7 +57,7 @@ class NodeLauncher:
                 raise InstanceStartFailed(f"{program.command[0]} did not begin in time") from error
             raise
         process.attach(control, source)
-        process.channel.send(process.boot_frame(image, instance_id, mark=False, more=_more(image)))
+        process.channel.send(process.boot_frame(image, instance_id, isolated=isolated, mark=False, more=_more(image)))
         return process
 
     async def close(self) -> None:
@@ -64,11 +65,11 @@ class NodeLauncher:
         await self._spawner.close()
 
     def _connecting_program(self, image: FunctionImage, instance_id: str) -> tuple[Program, Mapping[str, Any]]:
-        return self._program(image, instance_id, "connect"), _more(image)
+        return self._program(image, instance_id, "connect", isolated=False), _more(image)
 
-    def _program(self, image: FunctionImage, instance_id: str, *arguments: str) -> Program:
+    def _program(self, image: FunctionImage, instance_id: str, *arguments: str, isolated: bool) -> Program:
         command = (_executable(image.runtime, self._settings.interpreters), str(_MAIN), *arguments)
-        environment = node_environment(image, instance_id, self._settings)
+        environment = node_environment(image, instance_id, self._settings, isolated=isolated)
         return Program(command=command, folder=Path(), environment=environment)
 
 
@@ -99,12 +100,14 @@ class NodeProcess(AgentProcess):
             super()._on_frame(header, payload)
 
 
-def node_environment(image: FunctionImage, instance_id: str, settings: RuntimeSettings) -> dict[str, str]:
+def node_environment(
+    image: FunctionImage, instance_id: str, settings: RuntimeSettings, *, isolated: bool
+) -> dict[str, str]:
     """Return the variables of a Node.js instance, with the modules of layers and the redirect hook.
 
     Source: Function Compute, layers for the folder of their modules.
     """
-    environment = instance_environment(image, instance_id, settings)
+    environment = instance_environment(image, instance_id, settings, isolated=isolated)
     modules = [f"{layer}/nodejs/node_modules" for layer in image.layers]
     if "NODE_PATH" in environment:
         modules.append(environment["NODE_PATH"])

@@ -39,6 +39,7 @@ from emulator.services.fc.runtime.model import (
 )
 from emulator.services.fc.runtime.node import NodeLauncher
 from emulator.services.fc.runtime.runtime_api import PollingLauncher
+from emulator.services.fc.runtime.scratch import Scratch
 from emulator.services.fc.runtime.settings import RuntimeSettings, shell_environment
 from emulator.services.fc.runtime.spawn import ProgramSpawner, SpawnLauncher
 from emulator.services.fc.runtime.zygote import ZygoteLauncher
@@ -105,6 +106,9 @@ class InstancePool:
         """Begin to prepare what makes first calls quick, without waiting for it."""
         loop = asyncio.get_running_loop()
         self._tasks = TaskGroup("instances")
+        self._scratch = Scratch()
+        self._scratch.sweep()
+        self._settings = replace(self._settings, scratch=self._scratch.folder)
         self._timers = LoopTimers(self._clock, loop)
         forks = self._settings.start_method == "fork" or (self._settings.start_method == "auto" and hasattr(os, "fork"))
         forker = ZygoteLauncher(self._settings, self._ids) if forks else None
@@ -129,6 +133,7 @@ class InstancePool:
         for launcher in self._launchers.values():
             await launcher.close()
         await self._spawner.close()
+        await self._scratch.close()
 
     async def invoke(self, image: FunctionImage, invocation: Invocation) -> InvocationResult:
         """Run *image*'s handler in a warm instance, or in a new one when none is idle.
@@ -207,7 +212,8 @@ class InstancePool:
             self._reap_later()
             on_end()
 
-        environment = shell_environment(instance.image, instance_id, self._settings, instance.credentials)
+        keys = instance.credentials
+        environment = shell_environment(instance.image, instance_id, self._settings, keys, isolated=False)
         shell = Shell(command, instance.image.code_dir, environment, on_output, ended)
         instance.on_exit.add(shell.end)
         return shell
@@ -339,6 +345,7 @@ class InstancePool:
         if image.instance_concurrency > 1:
             self._ready.setdefault(image.key, []).append(instance)  # calls that come meanwhile share it
         try:
+            self._scratch.create(instance_id)
             instance.attach(await launcher.launch(image, instance_id, instance, credentials))
         except BaseException as error:
             failure = _start_failure(error)
@@ -436,6 +443,7 @@ class InstancePool:
 
     def _on_end(self, instance: Instance) -> None:
         self._instances.pop(instance.instance_id, None)
+        self._scratch.remove(instance.instance_id)
         self._wake_port_waiters(instance)
         self._forget_ready(instance)
         provision = self._provisions.get(instance.image.key)

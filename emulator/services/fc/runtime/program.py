@@ -42,6 +42,8 @@ def program_of(
     words: Sequence[str],
     variables: Mapping[str, str],
     credentials: Credentials | None,
+    *,
+    isolated: bool,
 ) -> Program:
     """Return the program of an instance: the command line *words*, with *variables* of its family.
 
@@ -51,7 +53,8 @@ def program_of(
     """
     folder = image.code_dir
     command = [_CODE.sub(lambda _: str(folder), word) for word in words]
-    environment = settings.add_hooks(instance_environment(image, instance_id, settings)) | dict(variables)
+    environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
+    environment |= variables
     environment |= key_variables(credentials if image.keys_in_environment else None)
     command[0] = _found(command[0], folder, environment["PATH"], image.runtime)
     return Program(command=tuple(command), folder=folder, environment=environment)

@@ -20,7 +20,7 @@ from emulator.http.protocol import HttpProtocol
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.custom import Fields, request_fields
-from emulator.services.fc.runtime.launcher import Forker, Program
+from emulator.services.fc.runtime.launcher import Forker
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
@@ -170,7 +170,10 @@ class PollingLauncher:
             undo.callback(process.abandon)
             address = await self._api.open(process)
             process.at_end(lambda: self._api.forget(address))
-            program = _program(image, instance_id, self._settings, address, credentials)
+            isolated = await self._forker.isolated(image.runtime)
+            variables = {ADDRESS_VARIABLE: address}
+            command = (f"/code/{image.handler}",)
+            program = program_of(image, instance_id, self._settings, command, variables, credentials, isolated=isolated)
             control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=False)
             process.attach(control, source)
             limit_s = self._settings.start_timeout_s
@@ -240,14 +243,6 @@ class PollingProcess(ProgramProcess):
                 del self._open[request_id]
 
         future.add_done_callback(settle)
-
-
-def _program(
-    image: FunctionImage, instance_id: str, settings: RuntimeSettings, address: str, credentials: Credentials | None
-) -> Program:
-    """Return the executable that the handler names."""
-    command = (f"/code/{image.handler}",)
-    return program_of(image, instance_id, settings, command, {ADDRESS_VARIABLE: address}, credentials)
 
 
 def _fields(image: FunctionImage, kind: CallKind, call: Invocation) -> Fields:

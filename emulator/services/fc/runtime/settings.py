@@ -1,6 +1,7 @@
 """Numbers and choices of the function runtime, fixed when the emulator starts."""
 
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
@@ -21,7 +22,9 @@ class RuntimeSettings:
     ``fork`` needs a Unix system; ``auto`` takes it where it exists. ``redirect_hook`` is the stand-alone Python file
     whose ``install()`` sends calls to the cloud's names to the emulator; it reads the ``LOCALYUN_*`` variables of
     ``extra_environment``. ``add_hooks`` returns the environment of any other program with what redirects it. A custom
-    runtime has ``listen_timeout_s`` to open its port.
+    runtime has ``listen_timeout_s`` to open its port. ``isolation`` ``auto`` gives instances namespaces where the
+    kernel has them for this user; ``scratch`` is the folder below which each instance has its own. A zygote that leaves
+    a command without effect for ``zygote_silence_s`` is replaced.
     """
 
     interpreters: Mapping[str, str] = field(default_factory=dict)
@@ -37,6 +40,9 @@ class RuntimeSettings:
     listen_timeout_s: float = 120.0
     log_limit: int = 64 * 1024
     response_limit: int = 32 * MEBIBYTE
+    isolation: Literal["auto", "none"] = "auto"
+    scratch: Path | None = None
+    zygote_silence_s: float = 3.0
 
 
 RUNTIME_VERSION = "localyun"
@@ -57,12 +63,14 @@ _RESERVED = frozenset(
 )
 
 
-def instance_environment(image: FunctionImage, instance_id: str, settings: RuntimeSettings) -> dict[str, str]:
+def instance_environment(
+    image: FunctionImage, instance_id: str, settings: RuntimeSettings, *, isolated: bool
+) -> dict[str, str]:
     """Return the variables an instance of *image* starts with; the keys of its role come with each call.
 
     The function's own variables may replace ``PATH``, ``HOME`` and the like, but no reserved name.
     """
-    scratch = "/tmp" if os.name == "posix" else os.environ.get("TEMP", ".")  # noqa: S108 - the platform's writable folder
+    scratch = _scratch(instance_id, settings, isolated=isolated)
     environment = {
         "PATH": os.pathsep.join([*(f"{layer}/bin" for layer in image.layers), os.environ.get("PATH", os.defpath)]),
         "HOME": scratch,
@@ -76,10 +84,10 @@ def instance_environment(image: FunctionImage, instance_id: str, settings: Runti
 
 
 def shell_environment(
-    image: FunctionImage, instance_id: str, settings: RuntimeSettings, keys: Credentials | None
+    image: FunctionImage, instance_id: str, settings: RuntimeSettings, keys: Credentials | None, *, isolated: bool
 ) -> dict[str, str]:
     """Return the variables of a command that runs beside an instance."""
-    environment = settings.add_hooks(instance_environment(image, instance_id, settings))
+    environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
     if keys is not None and image.keys_in_environment:
         environment |= {
             "ALIBABA_CLOUD_ACCESS_KEY_ID": keys.access_key_id,
@@ -102,6 +110,13 @@ def function_environment(image: FunctionImage, instance_id: str) -> dict[str, st
 def log_level(image: FunctionImage) -> str:
     """Return the level of the root logger."""
     return image.environment.get(LOG_LEVEL) or "INFO"
+
+
+def _scratch(instance_id: str, settings: RuntimeSettings, *, isolated: bool) -> str:
+    """Return the folder that an instance may write to, under the name it has there."""
+    if isolated:
+        return "/tmp"  # noqa: S108 - the instance's own
+    return str(settings.scratch / instance_id) if settings.scratch is not None else tempfile.gettempdir()
 
 
 def _platform_variables(image: FunctionImage, instance_id: str) -> dict[str, str]:

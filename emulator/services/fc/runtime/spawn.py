@@ -84,7 +84,7 @@ class SpawnLauncher:
         transport.set_protocol(process.channel)
         process.channel.connection_made(transport)
         process.attach(control, source)
-        process.channel.send(process.boot_frame(image, instance_id, mark=True, more=more))
+        process.channel.send(process.boot_frame(image, instance_id, isolated=False, mark=True, more=more))
         if rest:
             process.channel.feed(rest)
         return process
@@ -117,6 +117,10 @@ class ProgramSpawner:
 
     def __init__(self) -> None:
         self._running: set[SpawnedProgram] = set()
+
+    async def isolated(self, runtime: str) -> bool:
+        """Whether instances have namespaces: no."""
+        return False
 
     async def execute(
         self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool

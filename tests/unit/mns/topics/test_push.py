@@ -12,8 +12,8 @@ from emulator.auth.push import PushSigner, SigningFailed
 from emulator.http.certificates import CertificateAuthority
 from emulator.kernel.clock import SystemClock
 from emulator.services.mns import admin
-from emulator.services.mns.topic_model import ContentFormat
-from emulator.services.mns.topic_service import CERTIFICATE_PAGE
+from emulator.services.mns.service import CERTIFICATE_PAGE
+from emulator.services.mns.topics.model import ContentFormat
 from emulator.wire.operation import operations_of
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from emulator.cli.render.graph import svg
 from emulator.cli.render.graph.layout import draw
 from emulator.cli.render.graph.model import build, steps_of
-from emulator.services.workflow.definition.parse import parse_flow
+from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 NEAR = 0.6
 

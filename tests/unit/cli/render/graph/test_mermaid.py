@@ -5,7 +5,7 @@ import json
 from emulator.cli.render.graph import mermaid
 from emulator.cli.render.graph.model import build
 from emulator.cli.render.graph.states import StepState
-from emulator.services.workflow.definition.parse import parse_flow
+from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 FLOW = """
 version: v1

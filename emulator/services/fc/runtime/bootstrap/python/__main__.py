@@ -1,4 +1,4 @@
-"""Entry of the agent's process: ``python __main__.py zygote DESCRIPTOR [HOOK]`` or ``... agent [HOOK]``.
+"""Entry of the agent's process: ``python __main__.py zygote DESCRIPTOR FOLDER [HOOK]`` or ``... agent [HOOK]``.
 
 ``zygote`` forks instances on request over its control socket and gets past ``start`` in a forked process only;
 ``agent`` becomes the one instance described on standard input. User code runs below the last line of this file,

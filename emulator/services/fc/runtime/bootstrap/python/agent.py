@@ -59,6 +59,8 @@ class Agent:
         """Serve calls until the server closes the channel; ends the process."""
         self._boot = self._read()[0]
         try:
+            if "mounts" in self._boot:
+                self._mount_folders()
             if self._boot["do"] == "exec":
                 process.exec_program(self._boot, self._channel)
             self._handlers = Handlers(self._boot["code_dir"])
@@ -80,6 +82,11 @@ class Agent:
                 threading.Thread(target=self._answer_in_thread, args=(call, payload), daemon=True).start()
             else:
                 self._answer(call, payload)
+
+    def _mount_folders(self) -> None:
+        from . import sandbox  # noqa: TID252 - only where the zygote has loaded it
+
+        sandbox.mount_folders(self._boot["mounts"], self._boot["opt"], self._boot["hidden"])
 
     def _answer(self, call: dict[str, Any], payload: bytes) -> None:
         if self._boot["mark"]:

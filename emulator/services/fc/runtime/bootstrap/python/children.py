@@ -13,19 +13,26 @@ import sys
 from .frames import REASONS  # noqa: TID252 - the package has another name inside an instance
 from .process import descriptor_ceiling  # noqa: TID252
 
+_MOST_GENERATIONS = 100
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Child:
-    """One running instance. ``inode`` identifies its channel; ``reason`` indexes `REASONS`."""
+    """One running instance. ``inode`` identifies its channel; ``reason`` indexes `REASONS`.
 
-    def __init__(self, pid: int, number: int, instance_id: str, memory_mb: int, max_processes: int, inode: int) -> None:
+    With ``isolated`` the process ``pid`` is the first of a namespace, and the instance its child.
+    """
+
+    def __init__(
+        self, pid: int, number: int, instance_id: str, memory_mb: int, max_processes: int, inode: int, *, isolated: bool
+    ) -> None:
         self.pid = pid
         self.number = number
         self.instance_id = instance_id
         self.memory_mb = memory_mb
         self.max_processes = max_processes
         self.inode = inode
+        self.isolated = isolated
         self.watched = False
         self.reason = 0
 
@@ -53,9 +60,10 @@ class Children:
         """Take note that a process has ended and end the rest of its session; return the instance it was."""
         for child in self._running.values():
             if child.pid == pid:
-                end_group(pid, signal.SIGKILL)
                 del self._running[child.number]
-                self._ended.append(child)
+                if not child.isolated:  # otherwise the kernel has ended what was in its namespace
+                    end_group(pid, signal.SIGKILL)
+                    self._ended.append(child)
                 return child
         return None
 
@@ -63,7 +71,7 @@ class Children:
         """End watched instances that use too much, and what ended ones have left behind."""
         for child in self._running.values():
             if child.watched:
-                reason = overrun(child.pid, child.memory_mb, child.max_processes)
+                reason = overrun(child.pid, child.memory_mb, child.max_processes, isolated=child.isolated)
                 if reason:
                     child.reason = REASONS.index(reason)
                     end_group(child.pid, signal.SIGKILL)
@@ -72,12 +80,20 @@ class Children:
             self._ended.clear()
 
     def end_all(self) -> None:
-        """End every instance and what it started."""
+        """End every instance, what it started, and what has become a child of this process since."""
         for child in self._running.values():
             end_group(child.pid, signal.SIGKILL)
-        self._ended += self._running.values()
+        self._ended += (child for child in self._running.values() if not child.isolated)
         self._running.clear()
         self.look_after()
+        for _ in range(_MOST_GENERATIONS):
+            adopted = _children(os.getpid())
+            if not adopted:
+                return
+            for pid in adopted:
+                end_group(pid, signal.SIGKILL)
+            for pid in adopted:
+                os.waitpid(pid, 0)  # only then are its own children this process's
 
 
 def next_ended() -> tuple[int, int, int] | None:
@@ -89,12 +105,15 @@ def next_ended() -> tuple[int, int, int] | None:
     return (pid, status, usage.ru_maxrss // (1024 if sys.platform == "darwin" else 1)) if pid else None
 
 
-def overrun(pid: int, memory_mb: int, max_processes: int) -> str:
-    """Return what the tree of processes below *pid* has too much of, ``memory`` or ``processes``, or nothing."""
+def overrun(pid: int, memory_mb: int, max_processes: int, *, isolated: bool = False) -> str:
+    """Return what the tree of processes below *pid* has too much of, ``memory`` or ``processes``, or nothing.
+
+    With *isolated* the process itself does not count.
+    """
     limit = memory_mb * 1024 * 1024
     used = 0
-    seen = {pid}
-    waiting = [pid]
+    waiting = _children(pid) if isolated else [pid]
+    seen = set(waiting)
     while waiting:
         current = waiting.pop()
         used += _anonymous_bytes(current)

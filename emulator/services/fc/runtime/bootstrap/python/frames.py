@@ -2,7 +2,8 @@
 
 A frame on an instance's channel is two lengths, a small JSON header, raw payload bytes.
 
-To the instance: ``{"do": "boot", ...}`` once (or ``{"do": "exec", ...}``: become another program), then ``{"do":
+To the instance: ``{"do": "boot", ...}`` once (or ``{"do": "exec", ...}``: become another program), both with ``mounts``
+where the instance has namespaces, then ``{"do":
 "invoke" | "initialize" | "pre_freeze" | "pre_stop", "seq": ..., ...}`` with the event as payload. From the instance:
 ``{"done": seq, ...}`` with the body as payload, ``{"log": request id}`` with output that belongs to one of several
 calls at once, ``{"began": seq}`` when the boot frame wants it, ``{"fatal": text}`` when it cannot start. ``seq`` is
@@ -33,7 +34,10 @@ LAUNCH, TERMINATE, KILL, WATCH, UNWATCH = range(1, 6)
 """``LAUNCH`` comes with two descriptors: the instance's channel and the writing end of its log pipe."""
 
 EVENT = struct.Struct("!IIiII")
-"""Event, number of the instance, process id or exit status, peak memory in KB, index into `REASONS`."""
+"""Event, number of the instance, value, peak memory in KB, index into `REASONS`.
+
+The value is the process id or the exit status; with `READY`, whether instances have namespaces.
+"""
 
 READY, STARTED, ENDED = range(1, 4)
 

@@ -23,7 +23,7 @@ import time
 from types import ModuleType
 from typing import Any
 
-from . import logs, process  # noqa: TID252 - the package has another name inside an instance
+from . import logs, process, sandbox  # noqa: TID252 - the package has another name inside an instance
 from .agent import Agent  # noqa: TID252
 from .children import Child, Children, end_group, next_ended  # noqa: TID252
 from .context import FCContext  # noqa: TID252
@@ -61,9 +61,10 @@ _SPARE_AFTER_S = 0.02
 class Zygote:
     """Forks on request until the control socket closes."""
 
-    def __init__(self, control: socket.socket, hook: ModuleType | None) -> None:
+    def __init__(self, control: socket.socket, hook: ModuleType | None, *, isolated: bool) -> None:
         self._control = control
         self._hook = hook
+        self._isolated = isolated
         self._children = Children()
         self._spare: Spare | None = None
         self._received = b""
@@ -75,7 +76,7 @@ class Zygote:
     def run(self) -> Agent:
         """Serve commands; return in a forked process only."""
         self._catch_signals()
-        self._report(READY, 0, os.getpid(), 0, 0)
+        self._report(READY, 0, int(self._isolated), 0, 0)
         self._spare_at = time.monotonic() + _SPARE_AFTER_S
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
@@ -160,7 +161,9 @@ class Zygote:
             self._report(ENDED, number, error.errno or 0, 0, REASONS.index("fork"))
         else:
             inode = os.fstat(channel).st_ino
-            self._children.add(Child(pid, number, instance_id, memory_mb, max_processes, inode))
+            self._children.add(
+                Child(pid, number, instance_id, memory_mb, max_processes, inode, isolated=self._isolated)
+            )
             self._report(STARTED, number, pid, 0, 0)
         os.close(channel)
         os.close(log)
@@ -180,7 +183,7 @@ class Zygote:
 
     def _fork_spare(self, *not_inherited: int) -> Agent | None:
         ours, theirs = socket.socketpair()
-        pid = os.fork()
+        pid = sandbox.fork_inside() if self._isolated else os.fork()
         if pid == 0:
             ours.close()
             for descriptor in not_inherited:
@@ -294,14 +297,31 @@ def warm_up() -> None:
     os.environ.update(dict(os.environ))
 
 
+def _isolate(folder: str) -> bool:
+    """Give instances namespaces where the kernel lets them have some; a file beside *folder* says why it does not."""
+    reason = sandbox.probe(folder) if folder else "switched off"
+    if reason:
+        if folder:
+            with open(folder + ".reason", "w", encoding="utf-8") as file:  # noqa: PTH123 - no pathlib, for memory
+                file.write(reason)
+        sandbox.adopt_orphans()
+        return False
+    sandbox.enter(folder)
+    return True
+
+
 def start(arguments: list[str]) -> Agent:
-    """Warm up and serve commands on the descriptor of that number; returns in a forked process only."""
+    """Warm up and serve commands; returns in a forked process only.
+
+    *arguments* are the number of the control socket's descriptor, the folder for `sandbox.enter` (empty for none) and
+    perhaps the hook's file.
+    """
     for name in PRELOADED:
         importlib.import_module(name)
-    hook = process.load_hook(arguments[1:])
+    hook = process.load_hook(arguments[2:])
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # both are text streams over descriptors here
-    zygote = Zygote(socket.socket(fileno=int(arguments[0])), hook)
+    zygote = Zygote(socket.socket(fileno=int(arguments[0])), hook, isolated=_isolate(arguments[1]))
     gc.disable()
     gc.collect()
     gc.freeze()
