@@ -293,6 +293,7 @@ def _claim_v4(request: Request, authorization: str) -> SignedRequest:
         key_id=key_id,
         signature=required(fields.get("Signature", ""), Reason.MALFORMED_AUTHORIZATION, NAME_V4, "Signature"),
         texts=_texts_v4(request, scope, date_text, _names(fields.get("AdditionalHeaders", "")), in_url=False),
+        check_body=lambda: _check_body(request),
         sign=sign_v4,
         token=headers.get("x-oss-security-token"),
         date=date,
@@ -315,6 +316,7 @@ def _claim_v4_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
         key_id=key_id,
         signature=required(query.get("x-oss-signature", ""), Reason.MISSING_SIGNATURE, NAME_V4, "x-oss-signature"),
         texts=_texts_v4(request, scope, date_text, _names(query.get("x-oss-additional-headers", "")), in_url=True),
+        check_body=lambda: _check_body(request),
         sign=sign_v4,
         token=query.get("x-oss-security-token", ""),
         date=date,
@@ -330,11 +332,19 @@ def _credential(text: str) -> tuple[str, str]:
     return match[1], match[2]
 
 
+def _check_body(request: Request) -> None:
+    """Compare the body with the stated digest.
+
+    Raises: AuthFailure (BODY_DIFFERS).
+    """
+    payload = request.headers.get("x-oss-content-sha256", _UNSIGNED)
+    if payload != _UNSIGNED and payload.lower() != hashlib.sha256(request.body).hexdigest():
+        raise AuthFailure(Reason.BODY_DIFFERS, scheme=NAME_V4, detail="x-oss-content-sha256")
+
+
 def _texts_v4(request: Request, scope: str, date: str, extra: list[str], *, in_url: bool) -> SignedTexts:
     headers = request.headers
     payload = headers.get("x-oss-content-sha256", _UNSIGNED)
-    if payload != _UNSIGNED and payload.lower() != hashlib.sha256(request.body).hexdigest():
-        raise AuthFailure(Reason.BODY_DIFFERS, scheme=NAME_V4, detail="x-oss-content-sha256")
     taken = {*extra, "content-type", "content-md5"}
     own = sorted(
         f"{name.lower()}:{value.strip()}\n"
