@@ -36,7 +36,7 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
 from emulator.lab import admin as lab_admin
-from emulator.lab.clock import ChangeSignal, load_clock
+from emulator.lab.clock import load_clock
 from emulator.lab.service import Lab
 from emulator.redirect import hook_environment
 from emulator.redirect.environment import write_bundle
@@ -79,7 +79,6 @@ class Emulator:
         self.stopped = asyncio.Event()
         self._ids = ids or RandomIds()
         self._clock = AdjustableClock()
-        self._changed = ChangeSignal()
         self._closing = AsyncExitStack()
         self._background = TaskGroup("emulator")
         self._traffic = Traffic()
@@ -151,7 +150,7 @@ class Emulator:
             self._database,
             self._clock,
             self._timers,
-            changed=self._changed,
+            watch=self._pipeline.on_end,
             observed=[self._pipeline, *services.activities()],
             conditions=services.conditions(),
         )
@@ -202,7 +201,6 @@ class Emulator:
             account=self.tenant.account,
             region=self.tenant.region,
             traffic=self._traffic,
-            changed=self._changed.notify,
             authorizer=_LateAuthorizer(self) if self.config.enforce_ram else None,
         )
 

@@ -199,9 +199,8 @@ class Pipeline:
         region: Region,
         authorizer: Authorizer | None = None,
         traffic: Traffic | None = None,
-        changed: Callable[[], None] = lambda: None,
     ) -> None:
-        self._changed = changed
+        self._on_end: Callable[[], None] | None = None
         self._in_work: dict[OperationRequest, Front | None] = {}
         self._traffic = traffic or Traffic()
         self._database = database
@@ -327,7 +326,8 @@ class Pipeline:
             return
         finally:
             del self._in_work[call]
-            self._changed()
+            if self._on_end is not None:
+                self._on_end()
         later = self._serve(front, call, started, respond)
         if later is not None:
             await later
@@ -361,7 +361,8 @@ class Pipeline:
             response = self._failed(error, front, call)
         finally:
             del self._in_work[call]
-            self._changed()
+            if self._on_end is not None:
+                self._on_end()
         self._finish(front, call, started, response, respond)
 
     # --- kernel.observing.Observed -------------------------------------------------------------------------------
@@ -373,6 +374,10 @@ class Pipeline:
             if not call.parked and front is not None and front.name not in _OWN_FRONTS:
                 resource = f"{front.name} {call.operation}"
                 yield Busy(kind="request", resource=resource, since=call.now, detail=f"request {call.request_id}")
+
+    def on_end(self, notify: Callable[[], None] | None) -> None:
+        """Call *notify* whenever a request has been answered, until this is called with None."""
+        self._on_end = notify
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Requests come when clients send them."""

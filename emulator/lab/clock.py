@@ -35,8 +35,12 @@ _QUIET_TURNS = 3
 """Turns of the loop that must find nothing to do: what has just ended may be about to set something off."""
 
 
+Watch = Callable[[Callable[[], None] | None], None]
+"""Takes the function to call whenever something ends, None to call it no longer."""
+
+
 class ChangeSignal:
-    """Wakes those who wait for something to end; `notify` costs one look at an empty list while nobody waits."""
+    """Wakes those who wait for something to end."""
 
     def __init__(self) -> None:
         self._waiters: list[asyncio.Future[None]] = []
@@ -48,6 +52,11 @@ class ChangeSignal:
             for waiter in waiters:
                 if not waiter.done():
                     waiter.set_result(None)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether someone waits."""
+        return any(not waiter.done() for waiter in self._waiters)
 
     async def wait(self, timeout_s: float) -> None:
         """Return at the next `notify`, or after *timeout_s*."""
@@ -76,7 +85,7 @@ class Moved:
 class TimeControl:
     """The emulator's time.
 
-    *observed* are the services and the gateway. *changed* is notified by whatever ends work. *moved* is called after
+    *observed* are the services and the gateway. *watch* lets requests' ends be noticed. *moved* is called after
     every change of the clock: function instances learn the time from it.
     """
 
@@ -85,14 +94,15 @@ class TimeControl:
         database: Database,
         clock: AdjustableClock,
         timers: LoopTimers,
-        changed: ChangeSignal,
+        watch: Watch,
         observed: Sequence[Observed],
         moved: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
         self._clock = clock
         self._timers = timers
-        self._changed = changed
+        self._changed = ChangeSignal()
+        self._watched = (database.on_commit, watch)
         self._observed = observed
         self._moved = moved
         self._lock = asyncio.Lock()
@@ -149,11 +159,17 @@ class TimeControl:
                 self._timers.run_due()
                 await asyncio.sleep(0)
             else:
-                self._database.on_commit(self._changed.notify)
-                try:
-                    await self._changed.wait(left_s)
-                finally:
-                    self._database.on_commit(None)
+                await self._wait_for_change(left_s)
+
+    async def _wait_for_change(self, timeout_s: float) -> None:
+        for watch in self._watched:
+            watch(self._changed.notify)
+        try:
+            await self._changed.wait(timeout_s)
+        finally:
+            if not self._changed.is_awaited:
+                for watch in self._watched:
+                    watch(None)
 
     # --- moving --------------------------------------------------------------------------------------------------
 
