@@ -17,7 +17,7 @@ from emulator.kernel.clock import SystemClock
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import Timers
-from emulator.services.mns.api import MnsFront
+from emulator.services.mns.front import MnsFront
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate

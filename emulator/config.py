@@ -1,4 +1,4 @@
-"""What an emulator is told: one frozen `Config`, merged from four places and checked once.
+"""Settings of an emulator: one frozen `Config`, merged from four places and checked once.
 
 Flags win over environment variables, those over ``localyun.yaml`` in the working directory, and that over the
 defaults. `OPTIONS` is the one table behind all of them: an option ``https_port`` is the flag ``--https-port``, the
@@ -19,6 +19,11 @@ DEFAULT_REGION = "cn-hangzhou"
 DEFAULT_PORT = 8868
 DEFAULT_KEPT_DAYS = 30
 DEFAULT_HTTPS_PORT = 8869
+AUTO_PORT = -1
+"""The text ``auto`` for a port: ``start`` takes the usual one, or the next that is free."""
+
+Marks = Mapping[tuple[str, ...], tuple[int, int]]
+"""Line and column, from 1, of each part of the file by its path."""
 
 RESOURCE_KEYS = ("queues", "topics", "flows", "schedules", "buckets", "roles")
 """Keys of ``localyun.yaml`` that describe resources; kept as written in `Config.resources`."""
@@ -34,9 +39,10 @@ class ConfigError(Exception):
 
 @frozen
 class Config:
-    """Everything an emulator is told at its start.
+    """The settings of one emulator.
 
-    ``host`` None means the loopback addresses 127.0.0.1 and ::1. A port of 0 means any free one. ``functions`` is None
+    ``host`` None means the loopback addresses 127.0.0.1 and ::1. A port of 0 means any free
+    one, `AUTO_PORT` the next free one after the default, which the command chooses. ``functions`` is None
     when there is no folder to load. ``access_key_id``, ``access_key_secret``, ``account_id`` and ``region`` are None
     when they are not given; `emulator.keyfile` then takes what the state folder holds. ``allowed_hosts`` are names,
     such as that of a container, under which clients may call beside loopback and the cloud's own. ``allow_push_to``
@@ -44,7 +50,7 @@ class Config:
     ``push_retry_scale`` is what the gaps between their retries are multiplied by.
     ``keep_executions`` is in days after the end, 0 for ever. ``runtimes``
     maps the name of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys of
-    `RESOURCE_KEYS` as written, ``resource_lines`` the line of each part of them by its path: ``("queues", "orders")``.
+    `RESOURCE_KEYS` as written, ``resource_marks`` the place of each part of them by its path: ``("queues", "orders")``.
     """
 
     host: tuple[str, ...] | None = None
@@ -69,7 +75,7 @@ class Config:
     push_retry_scale: float = 1.0
     runtimes: Mapping[str, Path] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
-    resource_lines: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    resource_marks: Marks = field(default_factory=dict)
 
     @property
     def is_local(self) -> bool:
@@ -124,6 +130,11 @@ class _Given:
     value: Any
     origin: str
     folder: Path
+    column: int | None = None
+
+    def refused(self, problem: str) -> ConfigError:
+        """Return the error that says where the value came from; a file's column is behind the problem."""
+        return ConfigError(f"{self.origin}: {problem}" + (f" (column {self.column})" if self.column else ""))
 
 
 def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> Settings:
@@ -133,7 +144,7 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> 
 
     Raises: ConfigError.
     """
-    given, resources, lines = _read_file(folder)
+    given, resources, marks = _read_file(folder)
     for option in OPTIONS:
         if environ.get(option.variable):
             given[option.name] = _Given(environ[option.variable], option.variable, folder)
@@ -147,8 +158,8 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> 
         values["functions"] = folder / "functions"
     values.setdefault("state", folder / ".localyun")
     origins = {option.name: given[option.name].origin if option.name in given else "default" for option in OPTIONS}
-    config = Config(**values, resources=resources, resource_lines=lines)
-    _check_together(config, origins)
+    config = Config(**values, resources=resources, resource_marks=marks)
+    _check_together(config, given)
     return Settings(config=config, origins=origins)
 
 
@@ -157,29 +168,29 @@ def _value_of(option: Option, given: _Given) -> Any:
         return option.read(given.value, given.folder)
     except ValueError as error:
         shown = "" if option.secret else f", not {given.value!r}"
-        raise ConfigError(f"{given.origin}: {option.name} must be {error}{shown}") from None
+        raise given.refused(f"{option.name} must be {error}{shown}") from None
 
 
-def _check_together(config: Config, origins: Mapping[str, str]) -> None:
+def _check_together(config: Config, given: Mapping[str, _Given]) -> None:
     """Check what concerns more than one value."""
     if config.access_key_id is not None and config.access_key_id.upper().startswith("LTAI"):
-        raise ConfigError(
-            f"{origins['access_key_id']}: {config.access_key_id[:6]}... looks like a real cloud access key (they start "
-            "with LTAI). The emulator does not take it, so that it cannot leak from here; leave it out and a key is "
-            "generated, or choose any other text."
+        raise given["access_key_id"].refused(
+            f"{config.access_key_id[:6]}... looks like a real cloud access key (they start with LTAI). The emulator "
+            "does not take it, so that it cannot leak from here; leave it out and a key is generated, or choose any "
+            "other text."
         )
     if (config.access_key_id is None) != (config.access_key_secret is None):
         one, other = ("access_key_id", "access_key_secret")
         if config.access_key_id is None:
             one, other = other, one
-        raise ConfigError(f"{origins[one]}: {one} needs {other} with it")
-    if config.port and config.port == config.https_port:
-        source = origins["https_port"] if origins["https_port"] != "default" else origins["port"]
-        raise ConfigError(f"{source}: http and https cannot share port {config.port}")
+        raise given[one].refused(f"{one} needs {other} with it")
+    if config.port > 0 and config.port == config.https_port:
+        port = given.get("https_port") or given["port"]
+        raise port.refused(f"http and https cannot share port {config.port}")
     wide = [host for host in config.host or () if not _is_loopback(host)]
     if wide and config.auth == "lenient":
-        raise ConfigError(
-            f"{origins['auth']}: auth lenient works on loopback addresses only, and {origins['host']} opens {wide[0]}; "
+        raise given["auth"].refused(
+            f"auth lenient works on loopback addresses only, and {given['host'].origin} opens {wide[0]}; "
             "with verify, callers from outside need the keys"
         )
 
@@ -203,6 +214,8 @@ def _hosts(value: Any, _: Path) -> tuple[str, ...]:
 
 def _port(value: Any, _: Path) -> int:
     expected = "a whole number from 0 to 65535"
+    if value == "auto":
+        return AUTO_PORT
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 65535:
@@ -321,77 +334,41 @@ def _executable(text: str, folder: Path) -> Path:
 # --- localyun.yaml -----------------------------------------------------------------------------------------------
 
 
-_Lines = dict[tuple[str, ...], int]
-
-
-def _read_file(folder: Path) -> tuple[dict[str, _Given], dict[str, Any], _Lines]:
-    """Return the options, the resources and the resources' lines of the file in *folder*; empty when there is none."""
-    path = folder / FILE_NAME
+def _read_file(folder: Path) -> tuple[dict[str, _Given], dict[str, Any], Marks]:
+    """Return the options, the resources and the places of all parts of the file in *folder*; empty without a file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = (folder / FILE_NAME).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return {}, {}, {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{FILE_NAME}: cannot be read: {error}") from error
-    options = {option.name for option in OPTIONS}
+    from emulator.wire.yaml import RepeatedKey, UnreadableYaml, read_document  # most installations have no file
+
+    try:
+        content, marks = read_document(text)
+    except RepeatedKey as error:
+        raise ConfigError(placed((error.line, error.column), f"{error.field} is given twice")) from error
+    except UnreadableYaml as error:
+        raise ConfigError(placed((error.line, error.column), f"not valid YAML: {error.problem}")) from error
+    if content is not None and not isinstance(content, dict):
+        raise ConfigError(placed(marks[()], "the file must be a mapping of settings"))
     given: dict[str, _Given] = {}
     resources: dict[str, Any] = {}
-    entries, lines = _entries(text)
-    for key, value, line in entries:
-        where = f"{FILE_NAME}:{line}"
-        if key in given or key in resources:
-            raise ConfigError(f"{where}: {key} is given twice")
+    options = {option.name for option in OPTIONS}
+    for key, value in (content or {}).items():
+        mark = marks[key,]
         if key in RESOURCE_KEYS:
             resources[key] = value
         elif key not in options:
-            raise ConfigError(f"{where}: there is no setting {key!r}{_suggestion(key)}")
+            raise ConfigError(placed(mark, f"there is no setting {key!r}{_suggestion(key)}"))
         elif value is not None:
-            given[key] = _Given(value, where, folder)
-    return given, resources, lines
+            given[key] = _Given(value, f"{FILE_NAME}:{mark.line}", folder, mark.column)
+    return given, resources, marks
 
 
-def _entries(text: str) -> tuple[list[tuple[str, Any, int]], _Lines]:
-    """Return (key, value, line) of the file's top level, and the lines of what its resources consist of."""
-    from emulator.wire.yaml import UnreadableYaml, YamlText  # most installations have no file
-
-    try:
-        document = YamlText(text)
-        root = document.root
-        if root is None:
-            return [], {}
-        if root.id != "mapping":
-            raise ConfigError(f"{FILE_NAME}:{root.start_mark.line + 1}: the file must be a mapping of settings")
-        entries: list[tuple[str, Any, int]] = []
-        lines: _Lines = {}
-        for key, value in root.value:
-            name = str(document.value(key))
-            if name in RESOURCE_KEYS:
-                _note_lines(key, value, (name,), lines, set())
-            entries.append((name, document.value(value), key.start_mark.line + 1))
-    except UnreadableYaml as error:
-        place = FILE_NAME if error.line is None else f"{FILE_NAME}:{error.line}"
-        raise ConfigError(f"{place}: not valid YAML: {error.problem}") from error
-    return entries, lines
-
-
-def _note_lines(key: Any, value: Any, path: tuple[str, ...], lines: _Lines, seen: set[int]) -> None:
-    """Note the line of every key below *path*; a part that an alias repeats is noted where it is written.
-
-    Raises: ConfigError for a key that comes twice in a mapping, of which YAML would keep the last.
-    """
-    line = key.start_mark.line + 1
-    if path in lines and len(path) > 1:
-        raise ConfigError(f"{FILE_NAME}:{line}: {'.'.join(path)} is given twice")
-    lines[path] = line
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    if value.id == "mapping":
-        for inner, content in value.value:
-            _note_lines(inner, content, (*path, str(inner.value)), lines, seen)
-    elif value.id == "sequence":
-        for number, content in enumerate(value.value):
-            _note_lines(content, content, (*path, str(number)), lines, seen)
+def placed(mark: tuple[int, int], problem: str) -> str:
+    """Return a problem of ``localyun.yaml`` with its place."""
+    return f"{FILE_NAME}:{mark[0]}: {problem} (column {mark[1]})"
 
 
 def _suggestion(key: str) -> str:
@@ -410,12 +387,17 @@ def _choice(name: str, help_text: str, *choices: str) -> Option:
 
 OPTIONS: tuple[Option, ...] = (
     Option(name="host", read=_hosts, metavar="ADDRESS", help="addresses to listen on (default: 127.0.0.1,::1)"),
-    Option(name="port", read=_port, metavar="PORT", help=f"HTTP port, 0 for any free one (default: {DEFAULT_PORT})"),
+    Option(
+        name="port",
+        read=_port,
+        metavar="PORT",
+        help=f"HTTP port, 0 for any, auto for the next free one (default: {DEFAULT_PORT})",
+    ),
     Option(
         name="https_port",
         read=_port,
         metavar="PORT",
-        help=f"HTTPS port, 0 for any free one (default: {DEFAULT_HTTPS_PORT})",
+        help=f"HTTPS port, 0 for any, auto for the next free one (default: {DEFAULT_HTTPS_PORT})",
     ),
     Option(name="state", read=_path, metavar="DIR", help="folder for everything that is kept (default: .localyun)"),
     Option(name="ephemeral", read=_switch, is_switch=True, help="keep no resources when the emulator stops"),

@@ -9,7 +9,7 @@ from emulator.kernel.identity import AccountId
 
 @frozen
 class AccessKey:
-    """A key somebody may sign with.
+    """A key that requests may be signed with.
 
     ``token`` and ``expires_at`` are set for temporary keys only; ``arn`` is the identity it stands for, ``policy`` the
     document that narrows what a temporary key may do, if any.
@@ -71,7 +71,7 @@ class NonceMemory:
         self._until: dict[int, Millis] = {}
 
     def is_new(self, key_id: str, nonce: str, now: Millis, date: Millis) -> bool:
-        """Remember the nonce of a request dated *date*; tell whether it was unknown."""
+        """Remember the nonce of a request dated *date*; return whether it was unknown."""
         # 64 bits of the interpreter's keyed hash: two nonces of 65,536 meet about once in 10**10 full memories
         entry = hash((key_id, nonce))
         known_until = self._until.get(entry)

@@ -10,6 +10,7 @@ from emulator.cli.failures import CallRefused
 from emulator.deploy.errors import Refused
 from emulator.deploy.model import Record, from_object, to_object
 from emulator.deploy.provider import Reply
+from emulator.wire.xml import MalformedXml, parse
 
 PATH = "/_localyun/deployments"
 
@@ -17,12 +18,12 @@ _JSON = {"Content-Type": "application/json"}
 
 
 class DeployClient:
-    """Calls services through *client* (`emulator.deploy.provider.Cloud`) and keeps records."""
+    """Calls services through *client* (`emulator.deploy.provider.ApiClient`) and keeps records."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    # --- emulator.deploy.provider.Cloud -----------------------------------------------------------------------------
+    # --- emulator.deploy.provider.ApiClient ---------------------------------------------------------------------------
 
     def functions(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Reply:
         """Call an operation of Function Compute.
@@ -57,6 +58,21 @@ class DeployClient:
             return self._client.rpc(version, action, parameters)
         except CallRefused as error:
             raise _refused(error) from error
+
+    def objects(self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> bytes:
+        """Call an operation of the object store.
+
+        Raises: Refused, NoEmulator.
+        """
+        reply = self._client.objects(method, target, body, headers or {})
+        if reply.status < 300:
+            return reply.body
+        try:
+            error = parse(reply.body)
+            code, message = error.text_of("Code") or "", error.text_of("Message") or ""
+        except MalformedXml:
+            code, message = "", reply.body.decode("utf-8", "replace")[:200]
+        raise Refused(reply.status, code, message)
 
     def download(self, url: str) -> bytes:
         """Return what is at a URL of this emulator, under whatever name it knows itself.

@@ -15,7 +15,7 @@ HANDLER = "index.handler"
 
 
 def ensure_function(client: Client, service: str, function: str, code: Path) -> bool:
-    """Create the function from the folder *code* unless it is there, and tell whether it was created.
+    """Create the function from the folder *code* unless it exists, and return whether it was created.
 
     Raises: NoEmulator, CallRefused.
     """

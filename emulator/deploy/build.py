@@ -1,108 +1,23 @@
-"""What the readers of all kinds of files build with: resources are added, and can be referred to from then on."""
+"""What the readers of all kinds of files build with: resources are added, and can be referred to from then on.
+
+Source: the return values of the ROS resource types ``ALIYUN::FC::*``, ``ALIYUN::FC3::*``, ``ALIYUN::FNF::*``,
+``ALIYUN::MNS::*`` and ``ALIYUN::RAM::*``.
+"""
 
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from emulator.deploy import fc_fields as fields
-from emulator.deploy import fc_fields as trigger_fields
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
-from emulator.deploy.model import Resource, Tenant, token
-from emulator.deploy.shapes import Field, Findings, Part, kept, members, suggestion
+from emulator.deploy.model import Resource, Target, token
+from emulator.deploy.shapes import Findings, Part, kept, suggestion
 from emulator.kernel.frozen import frozen
-
-DYNAMIC: Mapping[str, tuple[str, ...]] = {
-    "fc.service": ("ServiceId",),
-    "fc.function": ("FunctionId",),
-    "fc.trigger": ("TriggerId", "UrlInternet", "UrlIntranet"),
-    "fc.version": ("VersionId",),
-    "fc.layer": ("Arn", "Version"),
-    "fc.invocation": ("Result", "ResultType"),
-    "fc3.function": ("FunctionId",),
-    "fc3.trigger": ("TriggerId", "UrlInternet", "UrlIntranet"),
-    "fc3.version": ("VersionId",),
-    "fc3.layer": ("Arn", "Version"),
-    "fc3.invocation": ("Result", "ResultType"),
-    "fnf.flow": ("Id", "CreatedTime", "LastModifiedTime"),
-    "fnf.schedule": ("ScheduleId",),
-    "ram.role": ("RoleId",),
-}
-"""What the emulator decides; `emulator.deploy.planner` tells it once the resource is there."""
-
-_NAMES: Mapping[str, tuple[str, ...]] = {
-    "fc.service": ("ServiceName",),
-    "fc.function": ("ServiceName", "FunctionName"),
-    "fc.trigger": ("ServiceName", "FunctionName", "TriggerName"),
-    "fc.version": ("ServiceName",),
-    "fc.alias": ("ServiceName", "AliasName"),
-    "fc.provision": ("ServiceName", "Qualifier", "FunctionName"),
-    "fc.async": ("ServiceName", "FunctionName", "Qualifier"),
-    "fc.layer": ("LayerName",),
-    "fc.domain": ("DomainName",),
-    "fc.invocation": ("ServiceName", "FunctionName"),
-    "fc3.function": ("FunctionName",),
-    "fc3.trigger": ("FunctionName", "TriggerName"),
-    "fc3.version": ("FunctionName",),
-    "fc3.alias": ("FunctionName", "AliasName"),
-    "fc3.provision": ("FunctionName", "Qualifier"),
-    "fc3.scaling": ("FunctionName", "Qualifier"),
-    "fc3.async": ("FunctionName", "Qualifier"),
-    "fc3.concurrency": ("FunctionName",),
-    "fc3.layer": ("LayerName",),
-    "fc3.domain": ("DomainName",),
-    "fc3.invocation": ("FunctionName",),
-    "fnf.flow": ("Name",),
-    "fnf.schedule": ("FlowName", "ScheduleName"),
-    "mns.queue": ("QueueName",),
-    "mns.topic": ("TopicName",),
-    "mns.subscription": ("TopicName", "SubscriptionName"),
-    "ram.role": ("RoleName",),
-    "ram.policy": ("PolicyName",),
-    "ram.attachment": ("PolicyType", "PolicyName", "RoleName"),
-}
-"""What the parts of an identity are called."""
-
-
-def attributes_of(resource: Resource, tenant: Tenant) -> dict[str, Any]:
-    """Return the attributes of a resource by name; ``""`` is what ``Ref`` gives."""
-    identity, kind = resource.identity, resource.kind
-    found: dict[str, Any] = dict(zip(_NAMES.get(kind, ()), identity, strict=False))
-    found |= {name: token(resource.logical, name) for name in DYNAMIC.get(kind, ())}
-    found[""] = found["VersionId"] if kind in {"fc.version", "fc3.version"} else identity[-1]
-    return found | _arns(kind, identity, tenant)
-
-
-def _arns(kind: str, identity: tuple[str, ...], tenant: Tenant) -> dict[str, Any]:
-    place = f"{tenant.region}:{tenant.account}"
-    match kind:
-        case "fc.service":
-            return {"ARN": f"acs:fc:{place}:services/{identity[0]}"}
-        case "fc.function":
-            arn = f"acs:fc:{place}:services/{identity[0]}/functions/{identity[1]}"
-            return {"ARN": arn, "Arn": arn}
-        case "fc3.function":
-            arn = f"acs:fc:{place}:functions/{identity[0]}"
-            return {"ARN": arn, "Arn": arn}
-        case "mns.queue" | "mns.topic":
-            plural = "queues" if kind == "mns.queue" else "topics"
-            return {
-                "ARN.WithSlash": f"acs:mns:{place}:/{plural}/{identity[0]}",
-                "ARN.WithoutSlash": f"acs:mns:{place}:{plural}/{identity[0]}",
-                f"{plural[:-1].title()}Url": f"{tenant.endpoint}/{plural}/{identity[0]}",
-            }
-        case "mns.subscription":
-            return {"SubscriptionUrl": f"{tenant.endpoint}/topics/{identity[0]}/subscriptions/{identity[1]}"}
-        case "ram.role":
-            return {"Arn": f"acs:ram::{tenant.account}:role/{identity[0]}"}
-        case _:
-            return {}
-
+from emulator.services.ram.system_policies import is_effective, system_policy, system_policy_names
 
 Builder = Callable[["Build", Part, str], None]
 """Adds what one resource of a file stands for; the last argument is its type as written."""
-
-Table = tuple[Field, ...]
 
 
 class Build:
@@ -118,17 +33,17 @@ class Build:
     @property
     def account(self) -> str:
         """The account's id."""
-        return self.scope.tenant.account
+        return self.scope.target.account
 
     @property
     def region(self) -> str:
         """The region."""
-        return self.scope.tenant.region
+        return self.scope.target.region
 
     def properties(self, part: Part) -> Part:
         """Return a resource's ``Properties`` with every function evaluated."""
-        found = part.member("Properties")
-        return found.with_value(self.scope.value(found))
+        attributes = part.member("Properties")
+        return attributes.with_value(self.scope.value(attributes))
 
     def add(
         self,
@@ -149,21 +64,21 @@ class Build:
             kind=kind,
             identity=identity,
             properties=kept(properties),
-            line=part.line,
+            line=part.mark.line,
             package=package,
         )
         if resource.key in self._keys:
             part.problem(f"{resource.physical} is described by {self._keys[resource.key]} too")
         self._keys[resource.key] = resource.logical
         self.resources.append(resource)
-        known = attributes_of(resource, self.scope.tenant)
+        known = attributes_of(resource, self.scope.target)
         for name in (resource.logical, *also_known_as):
             self.scope.attributes[name] = known
         return resource
 
     def default_name(self, part: Part) -> str:
         """Return the name of a resource whose file gives none."""
-        return f"{self.scope.tenant.name}-{part.name}"
+        return f"{self.scope.target.name}-{part.name}"
 
     def role_arn(self, name: str) -> str:
         """Return the resource name of a role; one that is written out stays."""
@@ -175,15 +90,83 @@ class Build:
         return None if text is None else text.replace("{accountID}", self.account)
 
 
-def read_function_2(part: Part, extra: Table, *, capital: bool) -> dict[str, Any]:
-    """Return the properties of a function in a service; what only the file knows of (*extra*) is among them."""
-    return members(part, (*fields.FUNCTION_2, *extra), capital=capital)
+# --- what a resource gives to others ---------------------------------------------------------------------------------
+
+_ATTRIBUTES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "fc.service": (("ServiceName",), ("ServiceId",)),
+    "fc.function": (("ServiceName", "FunctionName"), ("FunctionId",)),
+    "fc.trigger": (("ServiceName", "FunctionName", "TriggerName"), ("TriggerId", "UrlInternet", "UrlIntranet")),
+    "fc.version": (("ServiceName",), ("VersionId",)),
+    "fc.alias": (("ServiceName", "AliasName"), ()),
+    "fc.provision": (("ServiceName", "Qualifier", "FunctionName"), ()),
+    "fc.async": (("ServiceName", "FunctionName", "Qualifier"), ()),
+    "fc.layer": (("LayerName",), ("Arn", "Version")),
+    "fc.domain": (("DomainName",), ()),
+    "fc.invocation": (("ServiceName", "FunctionName"), ("Result", "ResultType")),
+    "fc3.function": (("FunctionName",), ("FunctionId",)),
+    "fc3.trigger": (("FunctionName", "TriggerName"), ("TriggerId", "UrlInternet", "UrlIntranet")),
+    "fc3.version": (("FunctionName",), ("VersionId",)),
+    "fc3.alias": (("FunctionName", "AliasName"), ()),
+    "fc3.provision": (("FunctionName", "Qualifier"), ()),
+    "fc3.scaling": (("FunctionName", "Qualifier"), ()),
+    "fc3.async": (("FunctionName", "Qualifier"), ()),
+    "fc3.concurrency": (("FunctionName",), ()),
+    "fc3.layer": (("LayerName",), ("Arn", "Version")),
+    "fc3.domain": (("DomainName",), ()),
+    "fc3.invocation": (("FunctionName",), ("Result", "ResultType")),
+    "fnf.flow": (("Name",), ("Id", "CreatedTime", "LastModifiedTime")),
+    "fnf.schedule": (("FlowName", "ScheduleName"), ("ScheduleId",)),
+    "mns.queue": (("QueueName",), ()),
+    "mns.topic": (("TopicName",), ()),
+    "mns.subscription": (("TopicName", "SubscriptionName"), ()),
+    "oss.bucket": (("Name",), ()),
+    "ram.role": (("RoleName",), ("RoleId",)),
+    "ram.policy": (("PolicyName",), ()),
+    "ram.attachment": (("PolicyType", "PolicyName", "RoleName"), ()),
+}
+"""By kind: the names of the parts of an identity, and the attributes that exist only once the resource does."""
 
 
-def read_function_3(part: Part, extra: Table, *, capital: bool) -> dict[str, Any]:
-    """Return the properties of a function without a service."""
-    return members(part, (*fields.FUNCTION_3, *extra), capital=capital)
+def attributes_of(resource: Resource, target: Target) -> dict[str, Any]:
+    """Return the attributes of a resource by name; ``""`` is what ``Ref`` gives."""
+    identity, kind = resource.identity, resource.kind
+    names, decided_later = _ATTRIBUTES.get(kind, ((), ()))
+    attributes: dict[str, Any] = dict(zip(names, identity, strict=False))
+    attributes |= {name: token(resource.logical, name) for name in decided_later}
+    attributes[""] = attributes["VersionId"] if kind in {"fc.version", "fc3.version"} else identity[-1]
+    return attributes | _arns(kind, identity, target)
 
+
+def _arns(kind: str, identity: tuple[str, ...], target: Target) -> dict[str, Any]:
+    place = f"{target.region}:{target.account}"
+    match kind:
+        case "fc.service":
+            return {"ARN": f"acs:fc:{place}:services/{identity[0]}"}
+        case "fc.function":
+            arn = f"acs:fc:{place}:services/{identity[0]}/functions/{identity[1]}"
+            return {"ARN": arn, "Arn": arn}
+        case "fc3.function":
+            arn = f"acs:fc:{place}:functions/{identity[0]}"
+            return {"ARN": arn, "Arn": arn}
+        case "mns.queue" | "mns.topic":
+            plural = "queues" if kind == "mns.queue" else "topics"
+            return {
+                "ARN.WithSlash": f"acs:mns:{place}:/{plural}/{identity[0]}",
+                "ARN.WithoutSlash": f"acs:mns:{place}:{plural}/{identity[0]}",
+                f"{plural[:-1].title()}Url": f"{target.endpoint}/{plural}/{identity[0]}",
+            }
+        case "mns.subscription":
+            return {"SubscriptionUrl": f"{target.endpoint}/topics/{identity[0]}/subscriptions/{identity[1]}"}
+        case "ram.role":
+            return {"Arn": f"acs:ram::{target.account}:role/{identity[0]}"}
+        case "oss.bucket":
+            host = f"{identity[0]}.oss-{target.region}"
+            return {"DomainName": f"{host}.aliyuncs.com", "InternalDomainName": f"{host}-internal.aliyuncs.com"}
+        case _:
+            return {}
+
+
+# --- roles and policies ----------------------------------------------------------------------------------------------
 
 _LONGEST_ROLE = 64
 
@@ -206,20 +189,41 @@ def add_role(
     logical: str = "",
     description: Any = None,
 ) -> Resource:
-    """Add a role; *trust_document* tells who may take it."""
-    document = trust_document if isinstance(trust_document, str) else json.dumps(trust_document, ensure_ascii=False)
-    properties = {"AssumeRolePolicyDocument": document, "Description": description}
+    """Add a role; *trust_document* says who may assume it."""
+    properties = {"AssumeRolePolicyDocument": _document(trust_document), "Description": description}
     return build.add(part, "ram.role", (name,), properties, type_name=type_name, logical=logical)
 
 
 def add_policy(build: Build, part: Part, name: str, document: Any, *, type_name: str, logical: str) -> Resource:
     """Add a policy of the account's own."""
-    text = document if isinstance(document, str) else json.dumps(document, ensure_ascii=False)
-    return build.add(part, "ram.policy", (name,), {"PolicyDocument": text}, type_name=type_name, logical=logical)
+    properties = {"PolicyDocument": _document(document)}
+    return build.add(part, "ram.policy", (name,), properties, type_name=type_name, logical=logical)
+
+
+def _document(value: Any) -> str:
+    """Return a policy document as JSON text whose scalars are texts: files write ``Version: 1``."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return str(value)
+    return json.dumps(_as_texts(value), ensure_ascii=False)
+
+
+def _as_texts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _as_texts(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_texts(item) for item in value]
+    return json.dumps(value) if isinstance(value, (bool, int, float)) else value
 
 
 def attach(build: Build, part: Part, role: str, kind: str, policy: str, *, type_name: str, logical: str = "") -> None:
     """Add that a role has a policy."""
+    if kind == SYSTEM and system_policy(policy) is None:
+        part.problem(f"there is no system policy {policy}{suggestion(policy, system_policy_names())}")
+    elif kind == SYSTEM and not is_effective(policy):
+        part.note(f"the policy {policy} is of a service that is not here; it has no effect")
     logical = logical or f"{part.name}/{policy}"
     build.add(part, "ram.attachment", (kind, policy, role), {}, type_name=type_name, logical=logical)
 
@@ -232,8 +236,8 @@ def role_of_policies(build: Build, owner: Part, policies: Part, service: str) ->
     logical = f"{owner.name}Role"
     name = build.default_name(owner).lower()[: _LONGEST_ROLE - len("-role")] + "-role"
     add_role(build, owner, name, trust(service), type_name="ALIYUN::RAM::Role", logical=logical)
-    given = policies.items() if isinstance(policies.value, list) else [policies]
-    for number, policy in enumerate(given):
+    listed = policies.items() if isinstance(policies.value, list) else [policies]
+    for number, policy in enumerate(listed):
         if isinstance(policy.value, str):
             kind, policy_name = SYSTEM, policy.value
         elif isinstance(policy.value, dict) and "Statement" in policy.value:
@@ -252,6 +256,8 @@ def role_of_policies(build: Build, owner: Part, policies: Part, service: str) ->
     return build.role_arn(name)
 
 
+# --- triggers --------------------------------------------------------------------------------------------------------
+
 _ALIASES = {"cdn": "cdn_events", "mns": "mns_topic", "mnstopic": "mns_topic"}
 _WITH_ROLE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events", "rds"})
 
@@ -268,16 +274,18 @@ class Event:
     description: str | None = None
 
 
-def kind_of(part: Part) -> str:
+def trigger_type(part: Part) -> str:
     """Return the type of a trigger as the API has it; an unknown one is a problem."""
     name = part.text()
     kind = _ALIASES.get(name.lower(), name)
-    if name and kind not in trigger_fields.TYPES:
-        part.problem(f"the trigger type {name} is not known{suggestion(name, list(trigger_fields.TYPES))}")
+    if name and kind not in fields.TRIGGER_TYPES:
+        part.problem(f"the trigger type {name} is not known{suggestion(name, list(fields.TRIGGER_TYPES))}")
     return kind
 
 
-def add(build: Build, part: Part, function: Resource, event: Event, *, logical: str, type_name: str) -> Resource:
+def add_trigger(
+    build: Build, part: Part, function: Resource, event: Event, *, logical: str, type_name: str
+) -> Resource:
     """Add a trigger of *function*.
 
     Event sources of the cloud need a role to call with; where a file leaves that to the tool, the account's default
@@ -286,7 +294,7 @@ def add(build: Build, part: Part, function: Resource, event: Event, *, logical: 
     role = event.role or ("AliyunFCDefaultRole" if event.kind in _WITH_ROLE else None)
     properties: dict[str, Any] = {
         "triggerType": event.kind,
-        "triggerConfig": trigger_fields.config(event.config, event.kind),
+        "triggerConfig": fields.trigger_config(event.config, event.kind),
         "invocationRole": build.role_arn(role) if role else None,
         "qualifier": event.qualifier,
         "sourceArn": event.source,

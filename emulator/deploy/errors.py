@@ -13,10 +13,15 @@ from emulator.kernel.frozen import frozen
 
 @frozen(kw_only=False)
 class Problem:
-    """Something that is wrong at a line, counted from 1."""
+    """Something that is wrong at a place of the file; line and column count from 1."""
 
     line: int
+    column: int
     text: str
+
+    def __str__(self) -> str:
+        """The problem as messages have it."""
+        return f"{self.text} (column {self.column})"
 
 
 class DeployError(Exception):
@@ -24,11 +29,11 @@ class DeployError(Exception):
 
 
 class FileProblems(DeployError):
-    """The file says what cannot be deployed; *problems* are in the order of its lines."""
+    """The file says what cannot be deployed; *problems* are in the order of their places."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(sorted(problems, key=lambda problem: problem.line))
-        super().__init__("; ".join(f"line {each.line}: {each.text}" for each in self.problems))
+        self.problems = tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))
+        super().__init__("; ".join(f"line {each.line}: {each}" for each in self.problems))
 
 
 class Refused(DeployError):
@@ -43,7 +48,7 @@ class Refused(DeployError):
 class StepFailed(DeployError):
     """A resource that could not be created, updated or deleted.
 
-    *restored* tells whether everything before it was undone; if not, *left* says what could not be.
+    Everything done before it was undone, except *left*.
     """
 
     def __init__(self, what: str, reason: str, left: Iterable[str] = ()) -> None:

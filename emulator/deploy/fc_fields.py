@@ -4,7 +4,7 @@ Source: the parameter tables of the API; the ROS resource types ``ALIYUN::FC::*`
 the components ``fc`` and ``fc3``.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from emulator.deploy.shapes import (
@@ -12,9 +12,9 @@ from emulator.deploy.shapes import (
     Part,
     Reader,
     anything,
-    fields,
     list_of,
     lowered,
+    map_of,
     members,
     noted,
     number,
@@ -68,7 +68,7 @@ def _mount_point(part: Part, capital: bool) -> dict[str, Any]:
     return found
 
 
-_LOG = fields(
+_LOG = map_of(
     Field("project", text),
     Field("logstore", text),
     Field("enableRequestMetrics", switch),
@@ -76,18 +76,18 @@ _LOG = fields(
     Field("enableLlmMetrics", switch),
     Field("logBeginRule", text),
 )
-_VPC = fields(
+_VPC = map_of(
     Field("vpcId", text),
     Field("vSwitchIds", texts, also=("vswitchIds", "vSwitchIDs", "VSwitchIds")),
     Field("securityGroupId", text),
     Field("role", text),
 )
-_NAS = fields(Field("userId", number), Field("groupId", number), Field("mountPoints", list_of(_mount_point)))
-_OSS_MOUNT = fields(
+_NAS = map_of(Field("userId", number), Field("groupId", number), Field("mountPoints", list_of(_mount_point)))
+_OSS_MOUNT = map_of(
     Field(
         "mountPoints",
         list_of(
-            fields(
+            map_of(
                 Field("bucketName", text),
                 Field("bucketPath", text),
                 Field("endpoint", text),
@@ -104,10 +104,10 @@ def _tracing(part: Part, capital: bool) -> Any:
     if isinstance(part.value, str):
         part.note("there is no tracing here")
         return None
-    return fields(Field("type", text), Field("params", text_map))(part, capital)
+    return map_of(Field("type", text), Field("params", text_map))(part, capital)
 
 
-HEALTH = fields(
+HEALTH = map_of(
     Field("httpGetUrl", text, also=("HttpGetURL", "httpGetURL")),
     Field("initialDelaySeconds", number),
     Field("periodSeconds", number),
@@ -115,17 +115,17 @@ HEALTH = fields(
     Field("failureThreshold", number),
     Field("successThreshold", number),
 )
-_DNS = fields(
+_DNS = map_of(
     Field("nameServers", texts),
     Field("searches", texts),
-    Field("dnsOptions", list_of(fields(Field("name", text), Field("value", text)))),
+    Field("dnsOptions", list_of(map_of(Field("name", text), Field("value", text)))),
 )
-_HOOK = fields(Field("handler", text), Field("timeout", number), Field("command", texts))
-_LIFECYCLE = fields(Field("initializer", _HOOK), Field("preFreeze", _HOOK), Field("preStop", _HOOK))
-_CUSTOM_RUNTIME = fields(
+_HOOK = map_of(Field("handler", text), Field("timeout", number), Field("command", texts))
+_LIFECYCLE = map_of(Field("initializer", _HOOK), Field("preFreeze", _HOOK), Field("preStop", _HOOK))
+_CUSTOM_RUNTIME = map_of(
     Field("command", texts), Field("args", texts), Field("port", number), Field("healthCheckConfig", HEALTH)
 )
-_CONTAINER_2 = fields(
+_CONTAINER_2 = map_of(
     Field("image", text, required=True),
     Field("command", anything),
     Field("args", anything),
@@ -133,7 +133,7 @@ _CONTAINER_2 = fields(
     Field("instanceID", text),
     Field("webServerMode", switch),
 )
-_CONTAINER_3 = fields(
+_CONTAINER_3 = map_of(
     Field("image", text, required=True),
     Field("command", texts),
     Field("entrypoint", texts),
@@ -202,7 +202,7 @@ FUNCTION_2 = (
 FUNCTION_3 = (
     *_FUNCTION,
     *SURROUNDINGS,
-    Field("gpuConfig", fields(Field("gpuType", text), Field("gpuMemorySize", number))),
+    Field("gpuConfig", map_of(Field("gpuType", text), Field("gpuMemorySize", number))),
     Field("customContainerConfig", _CONTAINER_3),
     Field("resourceGroupId", text),
     Field("disableOndemand", switch),
@@ -220,7 +220,7 @@ DEFAULTS_2 = {"description": "", "memorySize": 128, "timeout": 3, "environmentVa
 
 DEFAULTS_3 = {"description": "", "memorySize": 512, "timeout": 3, "environmentVariables": {}}
 
-_DESTINATION = fields(Field("destination", text, required=True))
+_DESTINATION = map_of(Field("destination", text, required=True))
 
 
 def _side(part: Part, capital: bool) -> Any:
@@ -228,7 +228,7 @@ def _side(part: Part, capital: bool) -> Any:
     return {"destination": part.value} if isinstance(part.value, str) else _DESTINATION(part, capital)
 
 
-_DESTINATIONS = fields(Field("onSuccess", _side), Field("onFailure", _side))
+_DESTINATIONS = map_of(Field("onSuccess", _side), Field("onFailure", _side))
 ASYNC = (
     Field("destinationConfig", _DESTINATIONS, also=("destination", "Destination")),
     Field("maxAsyncEventAgeInSeconds", number),
@@ -238,7 +238,7 @@ ASYNC_2 = (*ASYNC, Field("statefulInvocation", switch))
 ASYNC_3 = (*ASYNC, Field("asyncTask", switch, also=("AsyncTask", "statefulInvocation")), Field("qualifier", text))
 
 _WINDOW = (Field("name", text), Field("startTime", text), Field("endTime", text), Field("timeZone", text))
-_ACTIONS = list_of(fields(*_WINDOW, Field("target", number), Field("scheduleExpression", text)))
+_ACTIONS = list_of(map_of(*_WINDOW, Field("target", number), Field("scheduleExpression", text)))
 _METRIC = (Field("metricType", text), Field("metricTarget", number))
 PROVISION = (
     Field("target", number, also=("defaultTarget", "DefaultTarget")),
@@ -247,7 +247,7 @@ PROVISION = (
     Field("scheduledActions", _ACTIONS),
     Field(
         "targetTrackingPolicies",
-        list_of(fields(*_WINDOW, *_METRIC, Field("minCapacity", number), Field("maxCapacity", number))),
+        list_of(map_of(*_WINDOW, *_METRIC, Field("minCapacity", number), Field("maxCapacity", number))),
     ),
 )
 SCALING = (
@@ -259,12 +259,12 @@ SCALING = (
     Field("scheduledPolicies", _ACTIONS),
     Field(
         "horizontalScalingPolicies",
-        list_of(fields(*_WINDOW, *_METRIC, Field("minInstances", number), Field("maxInstances", number))),
+        list_of(map_of(*_WINDOW, *_METRIC, Field("minInstances", number), Field("maxInstances", number))),
     ),
 )
 CONCURRENCY = (Field("reservedConcurrency", number, required=True),)
 
-_REWRITES = list_of(fields(Field("match", text, required=True), Field("replacement", text, required=True)))
+_REWRITES = list_of(map_of(Field("match", text, required=True), Field("replacement", text, required=True)))
 ROUTE = (
     Field("path", text),
     Field("serviceName", text),
@@ -273,10 +273,10 @@ ROUTE = (
     Field("methods", texts),
     Field(
         "rewriteConfig",
-        fields(Field("equalRules", _REWRITES), Field("wildcardRules", _REWRITES), Field("regexRules", _REWRITES)),
+        map_of(Field("equalRules", _REWRITES), Field("wildcardRules", _REWRITES), Field("regexRules", _REWRITES)),
     ),
 )
-CERTIFICATE = fields(Field("certName", text), Field("certificate", text), Field("privateKey", text))
+CERTIFICATE = map_of(Field("certName", text), Field("certificate", text), Field("privateKey", text))
 DOMAIN = (
     Field("domainName", text, required=True),
     Field("protocol", text),
@@ -285,7 +285,7 @@ DOMAIN = (
     Field("authConfig", lowered),
     Field("wafConfig", noted("there is no firewall here")),
 )
-ROUTES = fields(Field("routes", list_of(fields(*ROUTE)), required=True))
+ROUTES = map_of(Field("routes", list_of(map_of(*ROUTE)), required=True))
 
 VERSION = (Field("description", text),)
 ALIAS = (
@@ -299,8 +299,6 @@ LAYER = (
     Field("compatibleRuntime", texts, required=True),
     Field("description", text),
 )
-
-Reader = Callable[[Part, bool], Any]
 
 
 def _filter(part: Part, capital: bool) -> Any:
@@ -358,10 +356,10 @@ _CONFIGS: Mapping[str, Mapping[str, tuple[str, Reader]]] = {
 }
 """Names in lower case -> the API's name and the reader. A type that is missing here (eventbridge) takes anything."""
 
-TYPES = frozenset({*_CONFIGS, "eventbridge"})
+TRIGGER_TYPES = frozenset({*_CONFIGS, "eventbridge"})
 
 
-def config(part: Part, kind: str) -> Any:
+def trigger_config(part: Part, kind: str) -> Any:
     """Return the configuration of a trigger of type *kind*."""
     table = _CONFIGS.get(kind)
     return part.value if table is None else _known(part, table, capital=False)

@@ -9,7 +9,17 @@ from urllib.parse import quote
 
 from emulator.deploy.errors import Refused
 from emulator.deploy.model import Resource
-from emulator.deploy.provider import Attributes, Cloud, Content, Identity, Kind, Live, Unchanging, is_not_there, same
+from emulator.deploy.provider import (
+    ActualState,
+    ApiClient,
+    Attributes,
+    Content,
+    Identity,
+    Immutable,
+    ResourceProvider,
+    is_not_there,
+    same,
+)
 from emulator.kernel.crc64 import checksum
 
 
@@ -18,20 +28,20 @@ def path_of(template: str, identity: Identity) -> str:
     return template.format(*(quote(part, safe="") for part in identity))
 
 
-def get(cloud: Cloud, path: str) -> Content | None:
+def get(api: ApiClient, path: str) -> Content | None:
     """Return what GET shows, None when it is not there."""
     try:
-        return cloud.functions("GET", path)
+        return api.functions("GET", path)
     except Refused as error:
         if is_not_there(error):
             return None
         raise
 
 
-def remove(cloud: Cloud, path: str) -> None:
+def remove(api: ApiClient, path: str) -> None:
     """DELETE, also what is gone already."""
     try:
-        cloud.functions("DELETE", path)
+        api.functions("DELETE", path)
     except Refused as error:
         if not is_not_there(error):
             raise
@@ -64,7 +74,7 @@ class Plain:
         *,
         fixed: tuple[str, ...] = (),
         as_text: tuple[str, ...] = (),
-        tells: Mapping[str, str] | None = None,
+        shows: Mapping[str, str] | None = None,
     ) -> None:
         self._collection = collection
         self._item = item
@@ -72,57 +82,57 @@ class Plain:
         self._keeps = keeps
         self._fixed = fixed
         self._as_text = as_text
-        self._tells = tells or {}
+        self._shows = shows or {}
 
-    def find(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> Live | None:
+    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
         """Return what GET shows."""
         del attributes
-        found = get(cloud, path_of(self._item, identity))
-        return None if found is None else Live(self._opened(found))
+        shown = get(api, path_of(self._item, identity))
+        return None if shown is None else ActualState(self._opened(shown))
 
-    def create(self, cloud: Cloud, resource: Resource) -> Live:
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """POST it."""
         body = {self._name: resource.identity[-1], **self._body(resource)}
-        return Live(self._opened(cloud.functions("POST", path_of(self._collection, resource.identity), body)))
+        return ActualState(self._opened(api.functions("POST", path_of(self._collection, resource.identity), body)))
 
-    def update(self, cloud: Cloud, resource: Resource, live: Live) -> Live:
+    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """PUT what may change."""
-        del live
+        del actual
         body = {name: value for name, value in self._body(resource).items() if name not in self._fixed}
-        return Live(self._opened(cloud.functions("PUT", path_of(self._item, resource.identity), body)))
+        return ActualState(self._opened(api.functions("PUT", path_of(self._item, resource.identity), body)))
 
-    def delete(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> None:
+    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         """DELETE it."""
         del attributes
-        remove(cloud, path_of(self._item, identity))
+        remove(api, path_of(self._item, identity))
 
-    def differs(self, resource: Resource, live: Live) -> bool:
+    def differs(self, resource: Resource, actual: ActualState) -> bool:
         """Compare property by property."""
         return any(
-            not same(wanted, live.content.get(name), exact=name in _EXACT)
+            not same(wanted, actual.content.get(name), exact=name in _EXACT)
             for name, wanted in resource.properties.items()
             if name != "code"
         )
 
-    def is_fixed(self, resource: Resource, live: Live) -> bool:
+    def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
         """Compare what cannot be changed."""
-        return any(not same(resource.properties.get(name), live.content.get(name)) for name in self._fixed)
+        return any(not same(resource.properties.get(name), actual.content.get(name)) for name in self._fixed)
 
-    def saved(self, cloud: Cloud, resource: Resource, live: Live) -> Resource:
+    def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         """Keep what can be written."""
-        del cloud
-        kept = {name: live.content[name] for name in self._keeps if live.content.get(name) is not None}
+        del api
+        kept = {name: actual.content[name] for name in self._keeps if actual.content.get(name) is not None}
         return replace(resource, properties=kept, package=None)
 
-    def undo_update(self, cloud: Cloud, saved: Resource, live: Live) -> None:
+    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
         """PUT back; what had no value before gets an empty one where the update gave it one."""
-        emptied = {name: _empty(live.content[name]) for name in self._keeps if live.content.get(name) is not None}
-        self.update(cloud, replace(saved, properties={**emptied, **saved.properties}), live)
+        emptied = {name: _empty(actual.content[name]) for name in self._keeps if actual.content.get(name) is not None}
+        self.update(api, replace(saved, properties={**emptied, **saved.properties}), actual)
 
-    def attributes(self, live: Live) -> dict[str, str]:
+    def attributes(self, actual: ActualState) -> dict[str, str]:
         """Return ids and addresses."""
-        flat = {**live.content, **(live.content.get("httpTrigger") or {})}
-        return {name: str(flat[member]) for name, member in self._tells.items() if flat.get(member) is not None}
+        flat = {**actual.content, **(actual.content.get("httpTrigger") or {})}
+        return {name: str(flat[member]) for name, member in self._shows.items() if flat.get(member) is not None}
 
     def _body(self, resource: Resource) -> dict[str, Any]:
         return {
@@ -130,12 +140,12 @@ class Plain:
             for name, value in resource.properties.items()
         }
 
-    def _opened(self, found: Content) -> Content:
+    def _opened(self, shown: Content) -> Content:
         """Return an answer with its JSON texts as what they stand for."""
-        opened = dict(found)
+        opened = dict(shown)
         for name in self._as_text:
-            if isinstance(found.get(name), str) and found[name]:
-                opened[name] = json.loads(found[name])
+            if isinstance(shown.get(name), str) and shown[name]:
+                opened[name] = json.loads(shown[name])
         return opened
 
 
@@ -148,26 +158,28 @@ def _empty(value: Any) -> Any:
 class Function(Plain):
     """A function: its code goes along when it is another than the one that is there."""
 
-    def create(self, cloud: Cloud, resource: Resource) -> Live:
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """POST settings and code."""
-        return super().create(cloud, with_code(resource))
+        return super().create(api, with_code(resource))
 
-    def update(self, cloud: Cloud, resource: Resource, live: Live) -> Live:
+    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """PUT settings, and the code when it has changed."""
-        changed = resource.package is None or checksum(resource.package) != str(live.content.get("codeChecksum"))
-        return super().update(cloud, with_code(resource) if changed else resource, live)
+        changed = resource.package is None or checksum(resource.package) != str(actual.content.get("codeChecksum"))
+        return super().update(api, with_code(resource) if changed else resource, actual)
 
-    def differs(self, resource: Resource, live: Live) -> bool:
+    def differs(self, resource: Resource, actual: ActualState) -> bool:
         """Compare settings, and code by its checksum."""
-        if resource.package is not None and checksum(resource.package) != str(live.content.get("codeChecksum")):
+        if resource.package is not None and checksum(resource.package) != str(actual.content.get("codeChecksum")):
             return True
-        return super().differs(resource, live)
+        return super().differs(resource, actual)
 
-    def saved(self, cloud: Cloud, resource: Resource, live: Live) -> Resource:
+    def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         """Keep the settings and the code."""
-        location = cloud.functions("GET", path_of(self._item, resource.identity) + "/code")
-        package = cloud.download(str(location["url"])) if location.get("url") else None
-        return replace(super().saved(cloud, resource, live), package=package)
+        if str(actual.content.get("runtime", "")).startswith("custom-container"):
+            return super().saved(api, resource, actual)  # its code is an image
+        location = api.functions("GET", path_of(self._item, resource.identity) + "/code")
+        package = api.download(str(location["url"])) if location.get("url") else None
+        return replace(super().saved(api, resource, actual), package=package)
 
 
 _SHOWN_ONLY = frozenset(
@@ -176,7 +188,7 @@ _SHOWN_ONLY = frozenset(
         "createdTime", "lastModifiedTime", "service", "function", "qualifier",
     }
 )  # fmt: skip
-"""What answers tell and no PUT takes."""
+"""Members of answers that no PUT takes."""
 
 
 class Setting:
@@ -189,103 +201,103 @@ class Setting:
         self._item = item
         self._off = off
 
-    def find(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> Live | None:
+    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
         """Return what GET shows; one that is off is none."""
         del attributes
-        found = get(cloud, path_of(self._item, identity))
-        if found is None or (self._off is not None and all(found.get(key) == off for key, off in self._off.items())):
+        shown = get(api, path_of(self._item, identity))
+        if shown is None or (self._off is not None and all(shown.get(key) == off for key, off in self._off.items())):
             return None
-        return Live(found)
+        return ActualState(shown)
 
-    def create(self, cloud: Cloud, resource: Resource) -> Live:
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """PUT it."""
-        return Live(cloud.functions("PUT", path_of(self._item, resource.identity), resource.properties))
+        return ActualState(api.functions("PUT", path_of(self._item, resource.identity), resource.properties))
 
-    def update(self, cloud: Cloud, resource: Resource, live: Live) -> Live:
+    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """PUT it."""
-        del live
-        return self.create(cloud, resource)
+        del actual
+        return self.create(api, resource)
 
-    def delete(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> None:
+    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         """DELETE it or switch it off."""
         del attributes
         path = path_of(self._item, identity)
         if self._off is None:
-            remove(cloud, path)
-        elif get(cloud, path) is not None:
-            cloud.functions("PUT", path, self._off)
+            remove(api, path)
+        elif get(api, path) is not None:
+            api.functions("PUT", path, self._off)
 
-    def differs(self, resource: Resource, live: Live) -> bool:
+    def differs(self, resource: Resource, actual: ActualState) -> bool:
         """Compare property by property; the default target is what the API calls it in one of two places."""
-        shown = dict(live.content)
+        shown = dict(actual.content)
         if "defaultTarget" in shown:
             shown["target"] = shown["defaultTarget"]
         return not same(dict(resource.properties), shown)
 
-    def is_fixed(self, resource: Resource, live: Live) -> bool:
+    def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
         """Everything can be changed."""
-        del resource, live
+        del resource, actual
         return False
 
-    def saved(self, cloud: Cloud, resource: Resource, live: Live) -> Resource:
+    def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         """Keep all that a PUT takes."""
-        del cloud
-        shown = {name: value for name, value in live.content.items() if value is not None and name not in _SHOWN_ONLY}
-        if "defaultTarget" in live.content:
-            shown["target"] = live.content["defaultTarget"]
+        del api
+        shown = {name: value for name, value in actual.content.items() if value is not None and name not in _SHOWN_ONLY}
+        if "defaultTarget" in actual.content:
+            shown["target"] = actual.content["defaultTarget"]
         return replace(resource, properties=shown)
 
-    def undo_update(self, cloud: Cloud, saved: Resource, live: Live) -> None:
+    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
         """PUT what was there."""
-        self.update(cloud, saved, live)
+        self.update(api, saved, actual)
 
-    def attributes(self, live: Live) -> dict[str, str]:
+    def attributes(self, actual: ActualState) -> dict[str, str]:
         """There are none."""
-        del live
+        del actual
         return {}
 
 
-class Version(Unchanging):
-    """A published version: found by its number, never changed."""
+class Version(Immutable):
+    """A published version: shown by its number, never changed."""
 
     def __init__(self, versions: str) -> None:
         self._versions = versions
 
-    def find(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> Live | None:
+    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
         """Return the version that was noted."""
         number = attributes.get("VersionId")
         if not number:
             return None
-        found = get(cloud, f"{path_of(self._versions, identity)}?startKey={number}&limit=1")
-        rows = (found or {}).get("versions") or []
-        return Live(rows[0]) if rows and rows[0].get("versionId") == number else None
+        shown = get(api, f"{path_of(self._versions, identity)}?startKey={number}&limit=1")
+        rows = (shown or {}).get("versions") or []
+        return ActualState(rows[0]) if rows and rows[0].get("versionId") == number else None
 
-    def create(self, cloud: Cloud, resource: Resource) -> Live:
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """Publish; when nothing has changed since the newest version, that one is it."""
         path = path_of(self._versions, resource.identity)
         try:
-            return Live(cloud.functions("POST", path, resource.properties))
+            return ActualState(api.functions("POST", path, resource.properties))
         except Refused as error:
             if error.code != "VersionPublishError":
                 raise
-            newest = cloud.functions("GET", f"{path}?limit=1").get("versions") or []
+            newest = api.functions("GET", f"{path}?limit=1").get("versions") or []
             if not newest:
                 raise
-            return Live(newest[0], False)
+            return ActualState(newest[0], False)
 
-    def update(self, cloud: Cloud, resource: Resource, live: Live) -> Live:
+    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """A version stays what it is."""
-        del cloud, resource
-        return live
+        del api, resource
+        return actual
 
-    def delete(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> None:
+    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         """Remove the version that was noted."""
         if number := attributes.get("VersionId"):
-            remove(cloud, f"{path_of(self._versions, identity)}/{number}")
+            remove(api, f"{path_of(self._versions, identity)}/{number}")
 
-    def attributes(self, live: Live) -> dict[str, str]:
+    def attributes(self, actual: ActualState) -> dict[str, str]:
         """Return the number."""
-        return {"VersionId": str(live.content.get("versionId", ""))}
+        return {"VersionId": str(actual.content.get("versionId", ""))}
 
 
 class Layer:
@@ -294,51 +306,51 @@ class Layer:
     def __init__(self, versions: str) -> None:
         self._versions = versions
 
-    def find(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> Live | None:
+    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
         """Return the version that was noted."""
         number = attributes.get("Version")
-        found = get(cloud, f"{path_of(self._versions, identity)}/{number}") if number else None
-        return None if found is None else Live({**found, "versions": attributes.get("Versions", number)})
+        shown = get(api, f"{path_of(self._versions, identity)}/{number}") if number else None
+        return None if shown is None else ActualState({**shown, "versions": attributes.get("Versions", number)})
 
-    def create(self, cloud: Cloud, resource: Resource) -> Live:
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """Publish a version."""
         body = with_code(resource).properties
-        return Live(cloud.functions("POST", path_of(self._versions, resource.identity), body))
+        return ActualState(api.functions("POST", path_of(self._versions, resource.identity), body))
 
-    def update(self, cloud: Cloud, resource: Resource, live: Live) -> Live:
+    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """Publish another version; functions may still use the one before."""
-        made = self.create(cloud, resource).content
-        return Live({**made, "versions": f"{live.content.get('versions')},{made['version']}"})
+        made = self.create(api, resource).content
+        return ActualState({**made, "versions": f"{actual.content.get('versions')},{made['version']}"})
 
-    def delete(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> None:
+    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         """Remove every version published by this deployment."""
         for number in attributes.get("Versions", "").split(","):
             if number:
-                remove(cloud, f"{path_of(self._versions, identity)}/{number}")
+                remove(api, f"{path_of(self._versions, identity)}/{number}")
 
-    def differs(self, resource: Resource, live: Live) -> bool:
+    def differs(self, resource: Resource, actual: ActualState) -> bool:
         """Compare the content."""
         package = resource.package
-        return package is not None and checksum(package) != str(live.content.get("codeChecksum"))
+        return package is not None and checksum(package) != str(actual.content.get("codeChecksum"))
 
-    def is_fixed(self, resource: Resource, live: Live) -> bool:
+    def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
         """Another version can always be published."""
-        del resource, live
+        del resource, actual
         return False
 
-    def saved(self, cloud: Cloud, resource: Resource, live: Live) -> Resource:
+    def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         """Keep the content."""
-        location = (live.content.get("code") or {}).get("location")
-        kept = {name: live.content.get(name) for name in ("compatibleRuntime", "description")}
-        return replace(resource, properties=kept, package=cloud.download(str(location)) if location else None)
+        location = (actual.content.get("code") or {}).get("location")
+        kept = {name: actual.content.get(name) for name in ("compatibleRuntime", "description")}
+        return replace(resource, properties=kept, package=api.download(str(location)) if location else None)
 
-    def undo_update(self, cloud: Cloud, saved: Resource, live: Live) -> None:
+    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
         """Remove the version that the update published."""
-        remove(cloud, f"{path_of(self._versions, saved.identity)}/{live.content['version']}")
+        remove(api, f"{path_of(self._versions, saved.identity)}/{actual.content['version']}")
 
-    def attributes(self, live: Live) -> dict[str, str]:
+    def attributes(self, actual: ActualState) -> dict[str, str]:
         """Return number and resource name."""
-        content = live.content
+        content = actual.content
         return {
             "Version": str(content.get("version")),
             "Versions": str(content.get("versions") or content.get("version")),
@@ -346,42 +358,42 @@ class Layer:
         }
 
 
-class Invocation(Unchanging):
+class Invocation(Immutable):
     """A call of a function, made once and again when what is said about it changes."""
 
     def __init__(self, function: str) -> None:
         self._function = function
 
-    def find(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> Live | None:
+    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
         """A call that was made stays made."""
-        del cloud, identity
-        return Live({"result": attributes["Result"]}) if "Result" in attributes else None
+        del api, identity
+        return ActualState({"result": attributes["Result"]}) if "Result" in attributes else None
 
-    def create(self, cloud: Cloud, resource: Resource) -> Live:
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """Call the function."""
-        given = resource.properties
+        properties = resource.properties
         path = path_of(self._function, resource.identity)
-        if given.get("qualifier"):
-            path += f"?qualifier={quote(str(given['qualifier']), safe='')}"
-        payload = str(given.get("event") or "").encode("utf-8", "replace")
-        answer, error = cloud.invoke(path, payload, asynchronous=bool(given.get("async")))
+        if properties.get("qualifier"):
+            path += f"?qualifier={quote(str(properties['qualifier']), safe='')}"
+        payload = str(properties.get("event") or "").encode("utf-8", "replace")
+        answer, error = api.invoke(path, payload, asynchronous=bool(properties.get("async")))
         result = answer.decode("utf-8", "replace")
-        if error and given.get("checkError"):
+        if error and properties.get("checkError"):
             raise Refused(200, error, result[:500])
-        return Live({"result": result[:4000], "error": error})
+        return ActualState({"result": result[:4000], "error": error})
 
-    def update(self, cloud: Cloud, resource: Resource, live: Live) -> Live:
+    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """Call it again."""
-        del live
-        return self.create(cloud, resource)
+        del actual
+        return self.create(api, resource)
 
-    def delete(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> None:
+    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         """What a call did cannot be undone."""
 
-    def attributes(self, live: Live) -> dict[str, str]:
+    def attributes(self, actual: ActualState) -> dict[str, str]:
         """Return what the function answered."""
-        error = live.content.get("error")
-        return {"Result": str(live.content["result"]), "ResultType": "Failure" if error else "Success"}
+        error = actual.content.get("error")
+        return {"Result": str(actual.content["result"]), "ResultType": "Failure" if error else "Success"}
 
 
 _V2, _V3 = "/2016-08-15", "/2023-03-30"
@@ -408,18 +420,18 @@ _S2, _F2, _F3 = (
     _V3 + "/functions/{0}",
 )
 
-REST_KINDS: Mapping[str, Kind] = {
+FC_PROVIDERS: Mapping[str, ResourceProvider] = {
     "fc.service": Plain(
-        _V2 + "/services", _S2, "serviceName", ("description", *_SURROUNDINGS), tells={"ServiceId": "serviceId"}
+        _V2 + "/services", _S2, "serviceName", ("description", *_SURROUNDINGS), shows={"ServiceId": "serviceId"}
     ),
-    "fc.function": Function(_S2 + "/functions", _F2, "functionName", _FUNCTION_2, tells={"FunctionId": "functionId"}),
+    "fc.function": Function(_S2 + "/functions", _F2, "functionName", _FUNCTION_2, shows={"FunctionId": "functionId"}),
     "fc.trigger": Plain(
         _F2 + "/triggers",
         _F2 + "/triggers/{2}",
         "triggerName",
         _TRIGGER,
         fixed=("triggerType", "sourceArn"),
-        tells=_TRIGGER_TELLS | {"UrlIntranet": "urlInternet"},
+        shows=_TRIGGER_TELLS | {"UrlIntranet": "urlInternet"},
     ),
     "fc.version": Version(_S2 + "/versions"),
     "fc.alias": Plain(_S2 + "/aliases", _S2 + "/aliases/{1}", "aliasName", _ALIAS),
@@ -428,7 +440,7 @@ REST_KINDS: Mapping[str, Kind] = {
     "fc.domain": Plain(_V2 + "/custom-domains", _V2 + "/custom-domains/{0}", "domainName", _DOMAIN),
     "fc.layer": Layer(_V2 + "/layers/{0}/versions"),
     "fc.invocation": Invocation(_F2 + "/invocations"),
-    "fc3.function": Function(_V3 + "/functions", _F3, "functionName", _FUNCTION_3, tells={"FunctionId": "functionId"}),
+    "fc3.function": Function(_V3 + "/functions", _F3, "functionName", _FUNCTION_3, shows={"FunctionId": "functionId"}),
     "fc3.trigger": Plain(
         _F3 + "/triggers",
         _F3 + "/triggers/{1}",
@@ -436,7 +448,7 @@ REST_KINDS: Mapping[str, Kind] = {
         _TRIGGER,
         fixed=("triggerType", "sourceArn"),
         as_text=("triggerConfig",),
-        tells=_TRIGGER_TELLS,
+        shows=_TRIGGER_TELLS,
     ),
     "fc3.version": Version(_F3 + "/versions"),
     "fc3.alias": Plain(_F3 + "/aliases", _F3 + "/aliases/{1}", "aliasName", _ALIAS),

@@ -1,4 +1,4 @@
-"""The functions of a template: ``Ref``, ``Fn::Join``, ``Fn::If`` and their like, evaluated without calling anybody.
+"""Template functions: ``Ref``, ``Fn::Join``, ``Fn::If`` and their like, evaluated without calling the emulator.
 
 An attribute of a resource that only exists once the resource does is a token (`emulator.deploy.model`). Texts may be
 joined around tokens; functions that would have to look inside one are a problem.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from emulator.deploy.model import Tenant, has_token
+from emulator.deploy.model import Target, has_token, member_of
 from emulator.deploy.shapes import Part, suggestion
 from emulator.deploy.value_functions import AROUND_TOKENS, NOTHING, VALUE_FUNCTIONS, Misuse, written
 
@@ -25,23 +25,23 @@ class Scope:
     being what ``Ref`` gives. It grows while resources are read in the order of their references.
     """
 
-    def __init__(self, tenant: Tenant, parameters: Mapping[str, Any], mappings: Any, conditions: Part) -> None:
-        self.tenant = tenant
+    def __init__(self, target: Target, parameters: Mapping[str, Any], mappings: Any, conditions: Part) -> None:
+        self.target = target
         self.parameters = parameters
         self.attributes: dict[str, Mapping[str, Any]] = {}
         self._mappings = mappings if isinstance(mappings, dict) else {}
         self._conditions = conditions
         self._deciding: list[str] = []
-        self._given = ""
+        self._preferred = ""
 
     @contextmanager
     def giving(self, attribute: str) -> Iterator[None]:
         """Let ``Ref`` give another attribute of the resources that have it."""
-        before, self._given = self._given, attribute
+        before, self._preferred = self._preferred, attribute
         try:
             yield
         finally:
-            self._given = before
+            self._preferred = before
 
     # --- evaluation ----------------------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ class Scope:
         return value
 
     def holds(self, part: Part) -> bool:
-        """Tell whether a condition does: a name, or a function that gives true or false."""
+        """Whether a condition does: a name, or a function that gives true or false."""
         if isinstance(part.value, str) and part.value.lower() not in {"true", "false"}:
             return self._named(part, part.value)
         if isinstance(part.value, dict) and list(part.value) == ["Condition"]:
@@ -95,13 +95,15 @@ class Scope:
         if eager is None:
             part.problem(f"the function {name} is not known{suggestion(name, [*_LAZY, *VALUE_FUNCTIONS])}")
             return None
-        if (given := self.value(part)) is NOTHING:
+        if (argument := self.value(part)) is NOTHING:
             return NOTHING
-        if name not in AROUND_TOKENS and has_token(given):
+        if name == "Fn::GetJsonValue" and has_token(argument) and (later := _json_value_later(argument)):
+            return later
+        if name not in AROUND_TOKENS and has_token(argument):
             part.problem(f"{name} needs values that are known before anything is made")
             return None
         try:
-            return eager(given)
+            return eager(argument)
         except (ValueError, TypeError, LookupError) as error:
             part.problem(f"{name}: {error}" if isinstance(error, Misuse) else f"{name} cannot be applied to this")
             return None
@@ -115,7 +117,7 @@ class Scope:
         if name.startswith("ALIYUN::"):
             return self._pseudo(part, name)
         if name in self.attributes:
-            return self.attribute(part, name, self._given if self._given in self.attributes[name] else "")
+            return self.attribute(part, name, self._preferred if self._preferred in self.attributes[name] else "")
         part.problem(f"there is no parameter or resource {name}{suggestion(name, self._names())}")
         return None
 
@@ -135,19 +137,27 @@ class Scope:
         return [*self.parameters, *self.attributes]
 
     def _pseudo(self, part: Part, name: str) -> Any:
-        tenant = self.tenant
+        target = self.target
         known = {
-            "ALIYUN::Region": tenant.region,
-            "ALIYUN::AccountId": tenant.account,
-            "ALIYUN::TenantId": tenant.account,
-            "ALIYUN::StackName": tenant.name,
-            "ALIYUN::StackId": tenant.name,
+            "ALIYUN::Region": target.region,
+            "ALIYUN::AccountId": target.account,
+            "ALIYUN::TenantId": target.account,
+            "ALIYUN::StackName": target.name,
+            "ALIYUN::StackId": target.name,
             "ALIYUN::NoValue": NOTHING,
         }
         if name not in known:
             part.problem(f"the pseudo parameter {name} is not known{suggestion(name, list(known))}")
             return None
         return known[name]
+
+
+def _json_value_later(argument: Any) -> str | None:
+    match argument:
+        case [str(key), str(text)]:
+            return member_of(text, key)
+        case _:
+            return None
 
 
 # --- functions that look at names, or at only some of their arguments ------------------------------------------------
@@ -216,7 +226,7 @@ def _find_in_map(scope: Scope, part: Part) -> Any:
 
 
 def _all_hold(scope: Scope, part: Part) -> bool:
-    return min(map(scope.holds, part.items()), default=True)  # not all(): every problem is to be told
+    return min(map(scope.holds, part.items()), default=True)  # not all(): every problem is reported
 
 
 def _one_holds(scope: Scope, part: Part) -> bool:
@@ -231,6 +241,45 @@ def _not(scope: Scope, part: Part) -> bool:
     return not scope.holds(items[0])
 
 
+def _stack_output(scope: Scope, part: Part) -> Any:
+    names = scope.value(part)
+    if not isinstance(names, list) or len(names) not in {2, 3} or not all(isinstance(name, str) for name in names):
+        part.problem("Fn::GetStackOutput takes the name of a deployment and of one of its outputs")
+        return None
+    outputs = scope.target.outputs_of(names[0])
+    if outputs is None or names[1] not in outputs:
+        what = "deployment" if outputs is None else "output of it,"
+        part.problem(f"Fn::GetStackOutput: there is no {what} {names[0] if outputs is None else names[1]}")
+        return None
+    return outputs[names[1]]
+
+
+def _format_time(scope: Scope, part: Part) -> Any:
+    """Write the time of the deployment, in UTC unless a zone is given."""
+    match scope.value(part):
+        case str(pattern) | [str(pattern)]:
+            zone = "UTC"
+        case [str(pattern), str(zone)]:
+            pass
+        case _:
+            part.problem("Fn::FormatTime takes a format and, optionally, a time zone")
+            return None
+    from datetime import UTC, datetime, timedelta  # rarely needed
+    from zoneinfo import ZoneInfo
+
+    try:
+        time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=scope.target.now)
+        return time.astimezone(ZoneInfo(zone)).strftime(pattern)
+    except (ValueError, OSError, LookupError, UnicodeError):
+        part.problem(f"Fn::FormatTime: {pattern[:40]!r} in {zone[:40]!r} cannot be written")
+        return None
+
+
+def _marketplace_image(scope: Scope, part: Part) -> Any:
+    part.note("there is no marketplace here; the image's code stands for its id")
+    return scope.value(part)
+
+
 _LAZY: Mapping[str, Callable[[Scope, Part], Any]] = {
     "Ref": _ref,
     "Fn::GetAtt": _get_att,
@@ -240,7 +289,11 @@ _LAZY: Mapping[str, Callable[[Scope, Part], Any]] = {
     "Fn::And": _all_hold,
     "Fn::Or": _one_holds,
     "Fn::Not": _not,
-    "Fn::GetAZs": lambda scope, part: [f"{scope.tenant.region}-f"],
+    "Fn::Any": _one_holds,
+    "Fn::GetStackOutput": _stack_output,
+    "Fn::FormatTime": _format_time,
+    "Fn::MarketplaceImage": _marketplace_image,
+    "Fn::GetAZs": lambda scope, part: [f"{scope.target.region}-f"],
 }
 
 

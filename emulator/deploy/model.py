@@ -1,4 +1,4 @@
-"""What a deployment consists of: resources in the terms of the API, and references that become known while applying.
+"""What a deployment consists of: resources in the terms of the API, and the record of those that exist.
 
 A text can hold *tokens*: places for attributes that only exist once a resource does (the id of a version). `filled`
 puts the values in.
@@ -11,17 +11,18 @@ from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any
 
+from emulator.deploy.value_functions import json_value, written
 from emulator.kernel.frozen import frozen
 
-_OPEN, _CLOSE = "\ue000", "\ue001"
-_TOKEN = re.compile(f"{_OPEN}([^{_CLOSE}]*)\\.([A-Za-z0-9]+){_CLOSE}")
+_OPEN, _CLOSE, _MEMBER = "\ue000", "\ue001", "\ue002"
+_TOKEN = re.compile(f"{_OPEN}([^{_CLOSE}]*?)\\.([A-Za-z0-9]+)((?:{_MEMBER}[^{_MEMBER}{_CLOSE}]*)*){_CLOSE}")
 
 Properties = Mapping[str, Any]
 
 
 @frozen
 class Resource:
-    """Something to be there after the deployment.
+    """A resource that a file describes.
 
     ``logical`` is its name in the file and ``type`` its type as written there; ``kind`` is how it is handled, and
     ``identity`` what it is called in the emulator (service and function, topic and subscription ...). ``properties``
@@ -39,7 +40,7 @@ class Resource:
 
     @property
     def key(self) -> str:
-        """What two deployments know the same resource by."""
+        """Identifies the resource in all deployments."""
         return key_of(self.kind, self.identity)
 
     @property
@@ -49,17 +50,22 @@ class Resource:
 
 
 def key_of(kind: str, identity: tuple[str, ...]) -> str:
-    """Return what two deployments know the same resource by."""
+    """Return what identifies a resource in all deployments."""
     return json.dumps([kind, *identity], ensure_ascii=False)
 
 
 def token(logical: str, attribute: str) -> str:
-    """Return the place of an attribute that is not known yet."""
+    """Return the placeholder of an attribute that is not known yet."""
     return f"{_OPEN}{logical}.{attribute}{_CLOSE}"
 
 
+def member_of(value: str, key: str) -> str | None:
+    """Return the placeholder of a member of the JSON that *value*, a placeholder itself, will be; None for any text."""
+    return f"{value[:-1]}{_MEMBER}{key}{_CLOSE}" if _TOKEN.fullmatch(value) else None
+
+
 def has_token(value: Any) -> bool:
-    """Tell whether there is a token anywhere in *value*."""
+    """Whether there is a token anywhere in *value*."""
     if isinstance(value, str):
         return _OPEN in value
     if isinstance(value, Mapping):
@@ -72,7 +78,7 @@ def filled(value: Any, attribute: Callable[[str, str], str | None]) -> Any:
     if isinstance(value, str):
         if _OPEN not in value:
             return value
-        return _TOKEN.sub(lambda found: _or_same(attribute(found[1], found[2]), found[0]), value)
+        return _TOKEN.sub(lambda place: _read(attribute(place[1], place[2]), place), value)
     if isinstance(value, Mapping):
         return {key: filled(item, attribute) for key, item in value.items()}
     if isinstance(value, list):
@@ -82,25 +88,33 @@ def filled(value: Any, attribute: Callable[[str, str], str | None]) -> Any:
     return value
 
 
-def _or_same(value: str | None, same: str) -> str:
-    return same if value is None else value
+def _read(value: str | None, place: re.Match[str]) -> str:
+    if value is None:
+        return place[0]
+    for key in place[3].split(_MEMBER)[1:]:
+        value = written(json_value(key, value))
+    return value
 
 
 def digest(resource: Resource) -> str:
-    """Return what changes whenever what the file says about a resource does."""
+    """Return a checksum of what the file says about a resource."""
     text = json.dumps(resource.properties, sort_keys=True, ensure_ascii=False)
     return sha256(text.encode("utf-8", "surrogatepass") + b"\0" + (resource.package or b"")).hexdigest()
 
 
 @frozen
-class Tenant:
-    """Whose resources these are: what ``ALIYUN::AccountId`` and the like stand for; ``endpoint`` is a URL."""
+class Target:
+    """Where resources are made: values of ``ALIYUN::AccountId`` and the like; ``endpoint`` is a URL."""
 
     account: str
     region: str
     endpoint: str
     name: str
     """Of the deployment: ``ALIYUN::StackName``."""
+    now: int = 0
+    """The time of the deployment in milliseconds, for ``Fn::FormatTime``."""
+    outputs_of: Callable[[str], Mapping[str, Any] | None] = lambda name: None
+    """Returns the outputs of another deployment by its name, None when there is none."""
 
 
 @frozen
@@ -118,7 +132,7 @@ UNDER_WAY = "CREATE_IN_PROGRESS"
 
 @frozen
 class Entry:
-    """A resource of a deployment. ``made`` tells whether the deployment made it or found it there."""
+    """A resource of a deployment. ``made`` is true when the deployment made it, false when it existed before."""
 
     logical: str
     type: str
@@ -131,7 +145,7 @@ class Entry:
 
     @property
     def key(self) -> str:
-        """What two deployments know the same resource by."""
+        """Identifies the resource in all deployments."""
         return key_of(self.kind, self.identity)
 
     @property
@@ -149,7 +163,7 @@ def physical(kind: str, identity: tuple[str, ...], attributes: Mapping[str, str]
 
 @frozen
 class Record:
-    """A deployment. ``file`` is where its file was, ``outputs`` what the file promised to tell."""
+    """A deployment. ``file`` is where its file was, ``outputs`` the values of the file's outputs."""
 
     name: str
     file: str = ""
@@ -157,7 +171,7 @@ class Record:
     outputs: Mapping[str, Any] = field(default_factory=dict)
 
     def by_key(self) -> dict[str, Entry]:
-        """Return the entries by what they are known by."""
+        """Return the entries by key."""
         return {entry.key: entry for entry in self.entries}
 
     def with_entries(self, entries: Iterable[Entry]) -> "Record":
@@ -187,12 +201,12 @@ def to_object(record: Record) -> dict[str, Any]:
     }
 
 
-def from_object(found: Mapping[str, Any]) -> Record:
+def from_object(content: Mapping[str, Any]) -> Record:
     """Return the record that `to_object` wrote."""
     return Record(
-        name=str(found["name"]),
-        file=str(found.get("file") or ""),
-        outputs=dict(found.get("outputs") or {}),
+        name=str(content["name"]),
+        file=str(content.get("file") or ""),
+        outputs=dict(content.get("outputs") or {}),
         entries=tuple(
             Entry(
                 logical=str(row["logical"]),
@@ -204,6 +218,6 @@ def from_object(found: Mapping[str, Any]) -> Record:
                 made=bool(row["made"]),
                 attributes={str(name): str(value) for name, value in row["attributes"].items()},
             )
-            for row in found["resources"]
+            for row in content["resources"]
         ),
     )

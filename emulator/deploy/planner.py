@@ -1,4 +1,7 @@
-"""What has to be done: the difference between a file, the record of the last deployment and what is there."""
+"""Deploy a file: `read` it, `plan` the difference to the last record and the emulator's state, `apply` it or remove it.
+
+When a step fails, everything done before it is undone.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -6,9 +9,8 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
-from emulator.deploy import document
 from emulator.deploy.errors import FileProblems, Problem, Refused, StepFailed
-from emulator.deploy.fc_providers import REST_KINDS
+from emulator.deploy.fc_providers import FC_PROVIDERS
 from emulator.deploy.files import Files
 from emulator.deploy.model import (
     CREATED,
@@ -18,17 +20,81 @@ from emulator.deploy.model import (
     Entry,
     Record,
     Resource,
-    Tenant,
+    Target,
     digest,
     filled,
     has_token,
 )
-from emulator.deploy.provider import Cloud, Kind, Live
-from emulator.deploy.rpc_providers import RPC_KINDS
-from emulator.deploy.s_yaml import read_project
-from emulator.deploy.shapes import Findings, Part, whole
+from emulator.deploy.oss_provider import BucketProvider
+from emulator.deploy.provider import ActualState, ApiClient, ResourceProvider
+from emulator.deploy.rpc_providers import RPC_PROVIDERS
+from emulator.deploy.s_yaml import ActionCommand, commands_before, extended, read_project
+from emulator.deploy.shapes import Part
 from emulator.deploy.template import read_template
+from emulator.deploy.value_functions import Misuse
 from emulator.kernel.frozen import frozen
+
+PROVIDERS: Mapping[str, ResourceProvider] = {
+    **FC_PROVIDERS,
+    **RPC_PROVIDERS,
+    "oss.bucket": BucketProvider(),
+}
+"""How each kind of resource is found, made, changed and removed."""
+
+
+# --- read ------------------------------------------------------------------------------------------------------------
+
+
+def read(
+    root: Part,
+    target: Target,
+    folder: Path,
+    parameters: Mapping[str, str],
+    environ: Mapping[str, str] = os.environ,
+    *,
+    actions_run: bool = False,
+) -> Blueprint:
+    """Return what a file in *folder* says; its notes are in the findings of *root*.
+
+    Unless *actions_run*, each of the `actions` is noted as skipped.
+
+    Raises: FileProblems.
+    """
+    files = Files(folder)
+    if not isinstance(root.value, dict):
+        raise FileProblems([Problem(1, 1, "the file must be a template with Resources, or an s.yaml")])
+    if is_project(root):
+        root = extended(root, files)
+        if parameters:
+            raise FileProblems([Problem(1, 1, "an s.yaml has no parameters; it has vars and ${env('NAME')}")])
+        return read_project(root, target, files, environ, actions_run=actions_run)
+    if "Resources" in root.value or "ROSTemplateFormatVersion" in root.value:
+        return read_template(root, target, files, parameters)
+    raise FileProblems(
+        [Problem(1, 1, "neither a template (ROSTemplateFormatVersion, Resources) nor an s.yaml (edition, name)")]
+    )
+
+
+def is_project(root: Part) -> bool:
+    """Whether a file is an ``s.yaml``."""
+    return isinstance(root.value, dict) and not root.value.keys().isdisjoint({"edition", "services", "extend"})
+
+
+def actions(root: Part, target: Target, folder: Path, environ: Mapping[str, str] = os.environ) -> list[ActionCommand]:
+    """Return the commands that an ``s.yaml`` wants run before it is read; a template has none."""
+    if not is_project(root):
+        return []
+    files = Files(folder)
+    return commands_before(extended(root.unreported(), files), target, files, environ)
+
+
+def project_name(root: Part, folder: Path) -> str:
+    """Return the name an ``s.yaml`` gives itself, empty when it gives none that can be used."""
+    name = extended(root.unreported(), Files(folder)).member("name").value if is_project(root) else None
+    return name if isinstance(name, str) and "${" not in name else ""
+
+
+# --- plan ------------------------------------------------------------------------------------------------------------
 
 
 class Action(StrEnum):
@@ -47,14 +113,14 @@ class Action(StrEnum):
 class Step:
     """One resource and what is done with it.
 
-    ``entry`` is what the last deployment noted of it, ``live`` what is there now. ``resource`` is None for one that the
-    file no longer has.
+    ``entry`` is what the last deployment recorded of it, ``actual`` its state in the emulator. ``resource`` is None for
+    one that the file no longer has.
     """
 
     action: Action
     resource: Resource | None
     entry: Entry | None
-    live: Live | None = None
+    actual: ActualState | None = None
 
     @property
     def logical(self) -> str:
@@ -100,14 +166,14 @@ class Plan:
         return sum(step.action is action for step in self.steps)
 
 
-def plan(cloud: Cloud, kinds: Mapping[str, Kind], blueprint: Blueprint, record: Record) -> Plan:
-    """Look at what is there and return what has to be done.
+def plan(api: ApiClient, providers: Mapping[str, ResourceProvider], blueprint: Blueprint, record: Record) -> Plan:
+    """Compare a blueprint with the emulator's state and the record.
 
     Raises: Refused.
     """
     noted = record.by_key()
     known: dict[str, Mapping[str, str]] = {}
-    steps = [_step(cloud, kinds, resource, noted, known) for resource in blueprint.resources]
+    steps = [_step(api, providers, resource, noted, known) for resource in blueprint.resources]
     wanted = {step.resource.key for step in steps if step.resource is not None}
     return Plan((*steps, *_dropped(record, wanted)))
 
@@ -124,65 +190,72 @@ def _dropped(record: Record, wanted: set[str]) -> Iterator[Step]:
 
 
 def _step(
-    cloud: Cloud,
-    kinds: Mapping[str, Kind],
+    api: ApiClient,
+    providers: Mapping[str, ResourceProvider],
     resource: Resource,
     noted: Mapping[str, Entry],
     known: dict[str, Mapping[str, str]],
 ) -> Step:
     resource = with_attributes(resource, known)
-    kind = kinds[resource.kind]
+    provider = providers[resource.kind]
     entry = noted.get(resource.key)
     if has_token(resource.identity):
         return Step(action=Action.CREATE, resource=resource, entry=None)
-    live = kind.find(cloud, resource.identity, entry.attributes if entry else {})
-    if live is None:
+    actual = provider.find(api, resource.identity, entry.attributes if entry else {})
+    if actual is None:
         return Step(action=Action.CREATE, resource=resource, entry=entry)
-    if kind.is_fixed(resource, live):
-        return Step(action=Action.REPLACE, resource=resource, entry=entry, live=live)
+    if provider.is_fixed(resource, actual):
+        return Step(action=Action.REPLACE, resource=resource, entry=entry, actual=actual)
     changed = has_token(resource.properties) or (entry is not None and entry.digest != digest(resource))
-    action = Action.UPDATE if changed or kind.differs(resource, live) else Action.UNCHANGED
+    action = Action.UPDATE if changed or provider.differs(resource, actual) else Action.UNCHANGED
     if (not changed and action is Action.UNCHANGED) or resource.kind in {"fc.version", "fc3.version"}:
-        known[resource.logical] = kind.attributes(live)
+        known[resource.logical] = provider.attributes(actual)
         action = Action.UNCHANGED
     elif resource.kind not in _NEW_EACH_TIME:
-        known[resource.logical] = kind.attributes(live)  # ids and addresses stay when a resource changes
-    return Step(action=action, resource=resource, entry=entry, live=live)
+        known[resource.logical] = provider.attributes(actual)  # ids and addresses stay when a resource changes
+    return Step(action=action, resource=resource, entry=entry, actual=actual)
 
 
 _NEW_EACH_TIME = frozenset({"fc.layer", "fc3.layer", "fc.invocation", "fc3.invocation"})
 
 
 def with_attributes(resource: Resource, known: Mapping[str, Mapping[str, str]]) -> Resource:
-    """Return a resource with the attributes of others that are known by now."""
+    """Return a resource with the attributes of others that are known by now.
+
+    Raises: Refused when one of them is not what a function of the file needs.
+    """
 
     def attribute(logical: str, name: str) -> str | None:
         return known.get(logical, {}).get(name)
 
-    return replace(
-        resource, identity=filled(resource.identity, attribute), properties=filled(resource.properties, attribute)
-    )
+    try:
+        identity, properties = filled(resource.identity, attribute), filled(resource.properties, attribute)
+    except Misuse as error:
+        raise Refused(0, "", str(error)) from error
+    return replace(resource, identity=identity, properties=properties)
 
 
-Tell = Callable[[Step], None]
+ProgressCallback = Callable[[Step], None]
 
 _EARLY = frozenset({"fc.trigger", "fc3.trigger"})
 """Kinds that are taken away before others are made: a function has one HTTP trigger, under whatever name."""
 
 
-def apply(cloud: Cloud, kinds: Mapping[str, Kind], plan: Plan, tell: Tell) -> tuple[Entry, ...]:
-    """Do every step and return what is there then; *tell* hears of each step before it is done.
+def apply(
+    api: ApiClient, providers: Mapping[str, ResourceProvider], plan: Plan, progress: ProgressCallback
+) -> tuple[Entry, ...]:
+    """Do every step and return the resources of the deployment; *progress* is called before each change.
 
     Raises: StepFailed when an answer was an error; everything done before it is undone then, as far as that can be.
-    What else may be raised (the emulator is gone, somebody interrupts) comes after the same attempt.
+    What else may be raised (the emulator is gone, an interrupt) comes after the same attempt.
     """
-    work = _Work(cloud, kinds)
+    work = _Work(api, providers)
     early = [step for step in plan.steps if step.action is Action.DELETE and step.kind in _EARLY]
     others = [step for step in plan.steps if step not in early]
     for step in [*early, *others]:
         try:
             if step.action not in {Action.UNCHANGED, Action.LEAVE}:
-                tell(step)
+                progress(step)
             work.do(step)
         except Refused as error:
             raise StepFailed(described(step), str(error), work.undo()) from error
@@ -203,10 +276,10 @@ def described(step: Step) -> str:
 class _Work:
     """The steps done so far: what is there because of them, and how to undo each."""
 
-    def __init__(self, cloud: Cloud, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, api: ApiClient, providers: Mapping[str, ResourceProvider]) -> None:
         self.entries: list[Entry] = []
-        self._cloud = cloud
-        self._kinds = kinds
+        self._api = api
+        self._providers = providers
         self._known: dict[str, Mapping[str, str]] = {}
         self._undo: list[tuple[str, Callable[[], object]]] = []
 
@@ -220,17 +293,17 @@ class _Work:
                 self._delete(step, step.entry)
             return
         resource = with_attributes(step.resource, self._known)
-        kind = self._kinds[resource.kind]
+        provider = self._providers[resource.kind]
         match step.action:
             case Action.CREATE:
-                live = self._create(step, kind, resource)
+                actual = self._create(step, provider, resource)
             case Action.UPDATE:
-                live = self._update(step, kind, resource, _there(step))
+                actual = self._update(step, provider, resource, _there(step))
             case Action.REPLACE:
-                live = self._replace(step, kind, resource, _there(step))
+                actual = self._replace(step, provider, resource, _there(step))
             case _:
-                live = _there(step)
-        self._note(step, kind, resource, live)
+                actual = _there(step)
+        self._note(step, provider, resource, actual)
 
     def undo(self) -> tuple[str, ...]:
         """Undo what was done, last first, and return what could not be."""
@@ -243,48 +316,48 @@ class _Work:
                 left.append(f"{what}: {error}")
         return tuple(left)
 
-    def _create(self, step: Step, kind: Kind, resource: Resource) -> Live:
-        live = kind.create(self._cloud, resource)
-        if live.made:
-            attributes = kind.attributes(live)
-            self._remember(step, lambda: kind.delete(self._cloud, resource.identity, attributes))
-        return live
+    def _create(self, step: Step, provider: ResourceProvider, resource: Resource) -> ActualState:
+        actual = provider.create(self._api, resource)
+        if actual.made:
+            attributes = provider.attributes(actual)
+            self._remember(step, lambda: provider.delete(self._api, resource.identity, attributes))
+        return actual
 
-    def _update(self, step: Step, kind: Kind, resource: Resource, live: Live) -> Live:
-        saved = kind.saved(self._cloud, resource, live)
-        updated = kind.update(self._cloud, resource, live)
-        self._remember(step, lambda: kind.undo_update(self._cloud, saved, updated))
+    def _update(self, step: Step, provider: ResourceProvider, resource: Resource, actual: ActualState) -> ActualState:
+        saved = provider.saved(self._api, resource, actual)
+        updated = provider.update(self._api, resource, actual)
+        self._remember(step, lambda: provider.undo_update(self._api, saved, updated))
         return updated
 
-    def _replace(self, step: Step, kind: Kind, resource: Resource, live: Live) -> Live:
-        saved = kind.saved(self._cloud, resource, live)
-        kind.delete(self._cloud, resource.identity, kind.attributes(live))
-        self._remember(step, lambda: kind.create(self._cloud, saved))
-        made = kind.create(self._cloud, resource)
-        self._remember(step, lambda: kind.delete(self._cloud, resource.identity, kind.attributes(made)))
+    def _replace(self, step: Step, provider: ResourceProvider, resource: Resource, actual: ActualState) -> ActualState:
+        saved = provider.saved(self._api, resource, actual)
+        provider.delete(self._api, resource.identity, provider.attributes(actual))
+        self._remember(step, lambda: provider.create(self._api, saved))
+        made = provider.create(self._api, resource)
+        self._remember(step, lambda: provider.delete(self._api, resource.identity, provider.attributes(made)))
         return made
 
     def _delete(self, step: Step, entry: Entry) -> None:
-        kind = self._kinds.get(entry.kind)
-        if kind is None:
+        provider = self._providers.get(entry.kind)
+        if provider is None:
             return
-        live = kind.find(self._cloud, entry.identity, entry.attributes)
-        if live is not None:
-            saved = kind.saved(self._cloud, _as_resource(entry), live)
-            kind.delete(self._cloud, entry.identity, entry.attributes)
-            self._remember(step, lambda: kind.create(self._cloud, saved))
+        actual = provider.find(self._api, entry.identity, entry.attributes)
+        if actual is not None:
+            saved = provider.saved(self._api, _as_resource(entry), actual)
+            provider.delete(self._api, entry.identity, entry.attributes)
+            self._remember(step, lambda: provider.create(self._api, saved))
 
     def _remember(self, step: Step, back: Callable[[], object]) -> None:
         self._undo.append((described(step), back))
 
-    def _note(self, step: Step, kind: Kind, resource: Resource, live: Live) -> None:
-        attributes = kind.attributes(live)
+    def _note(self, step: Step, provider: ResourceProvider, resource: Resource, actual: ActualState) -> None:
+        attributes = provider.attributes(actual)
         self._known[resource.logical] = attributes
         entry = step.entry
         status = CREATED if step.action is Action.CREATE else UPDATED
         if step.action is Action.UNCHANGED:
             status = entry.status if entry is not None else CREATED
-        made = live.made if step.action is Action.CREATE else (entry.made if entry is not None else False)
+        made = actual.made if step.action is Action.CREATE else (entry.made if entry is not None else False)
         self.entries.append(
             Entry(
                 logical=resource.logical,
@@ -299,10 +372,10 @@ class _Work:
         )
 
 
-def _there(step: Step) -> Live:
-    if step.live is None:
+def _there(step: Step) -> ActualState:
+    if step.actual is None:
         raise LookupError("a step that changes a resource has found it")
-    return step.live
+    return step.actual
 
 
 def _as_resource(entry: Entry) -> Resource:
@@ -328,50 +401,3 @@ def entry_under_way(step: Step) -> Entry | None:
         made=True,
         attributes={},
     )
-
-
-KINDS: Mapping[str, Kind] = {**REST_KINDS, **RPC_KINDS}
-
-
-def read_text(text: str, findings: Findings) -> Part:
-    """Return all of a file's text.
-
-    Raises: FileProblems.
-    """
-    return whole(document.read(text), findings)
-
-
-def read(
-    root: Part,
-    tenant: Tenant,
-    folder: Path,
-    parameters: Mapping[str, str],
-    environ: Mapping[str, str] = os.environ,
-) -> Blueprint:
-    """Return what a file in *folder* says; its notes are in the findings of *root*.
-
-    Raises: FileProblems.
-    """
-    files = Files(folder)
-    if not isinstance(root.value, dict):
-        raise FileProblems([Problem(1, "the file must be a template with Resources, or an s.yaml")])
-    if is_project(root):
-        if parameters:
-            raise FileProblems([Problem(1, "an s.yaml has no parameters; it has vars and ${env('NAME')}")])
-        return read_project(root, tenant, files, environ)
-    if "Resources" in root.value or "ROSTemplateFormatVersion" in root.value:
-        return read_template(root, tenant, files, parameters)
-    raise FileProblems(
-        [Problem(1, "neither a template (ROSTemplateFormatVersion, Resources) nor an s.yaml (edition, name)")]
-    )
-
-
-def is_project(root: Part) -> bool:
-    """Tell whether a file is an ``s.yaml``."""
-    return isinstance(root.value, dict) and ("edition" in root.value or "services" in root.value)
-
-
-def project_name(root: Part) -> str:
-    """Return the name an ``s.yaml`` gives itself, empty when it gives none that can be used."""
-    name = root.member("name").value if is_project(root) else None
-    return name if isinstance(name, str) and "${" not in name else ""

@@ -11,7 +11,7 @@ from emulator.kernel.frozen import frozen
 Reply = dict[str, Any]
 
 
-class Cloud(Protocol):
+class ApiClient(Protocol):
     """Signed calls to the services of one account and region.
 
     Each call raises `Refused` when the answer is an error.
@@ -27,6 +27,10 @@ class Cloud(Protocol):
 
     def rpc(self, version: str, action: str, parameters: Mapping[str, str]) -> Reply:
         """Call an operation of a service that speaks RPC."""
+        ...
+
+    def objects(self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> bytes:
+        """Call an operation of the object store and return its answer; *target* is ``/bucket/key?query``, encoded."""
         ...
 
     def download(self, url: str) -> bytes:
@@ -47,82 +51,82 @@ _NOT_THERE = frozenset(
 
 
 @frozen(kw_only=False)
-class Live:
+class ActualState:
     """A resource as it is: what the API shows of it, and whether the call that gave this has made it."""
 
     content: Content
     made: bool = True
 
 
-class Kind(Protocol):
+class ResourceProvider(Protocol):
     """One kind of resource. Every method may raise `Refused`."""
 
-    def find(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> Live | None:
+    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
         """Return the resource, None when it is not there; *attributes* are those the last deployment noted."""
         ...
 
-    def create(self, cloud: Cloud, resource: Resource) -> Live:
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """Make the resource."""
         ...
 
-    def update(self, cloud: Cloud, resource: Resource, live: Live) -> Live:
+    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """Bring a resource that is there to what the file says."""
         ...
 
-    def delete(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> None:
+    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         """Take the resource away; one that is gone already is fine."""
         ...
 
-    def differs(self, resource: Resource, live: Live) -> bool:
-        """Tell whether what is there is not what the file says."""
+    def differs(self, resource: Resource, actual: ActualState) -> bool:
+        """Whether what is there is not what the file says."""
         ...
 
-    def is_fixed(self, resource: Resource, live: Live) -> bool:
-        """Tell whether only a new resource can be what the file says."""
+    def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
+        """Whether only a new resource can be what the file says."""
         ...
 
-    def saved(self, cloud: Cloud, resource: Resource, live: Live) -> Resource:
+    def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         """Return what makes the resource as it is now again."""
         ...
 
-    def undo_update(self, cloud: Cloud, saved: Resource, live: Live) -> None:
-        """Bring the resource back to what was *saved*; *live* is what the update gave."""
+    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
+        """Bring the resource back to what was *saved*; *actual* is what the update gave."""
         ...
 
-    def attributes(self, live: Live) -> dict[str, str]:
+    def attributes(self, actual: ActualState) -> dict[str, str]:
         """Return what the emulator has decided about the resource."""
         ...
 
 
-class Unchanging:
-    """The part of a `Kind` whose resources are there or not and never change."""
+class Immutable:
+    """The part of a `ResourceProvider` whose resources are there or not and never change."""
 
-    def differs(self, resource: Resource, live: Live) -> bool:
+    def differs(self, resource: Resource, actual: ActualState) -> bool:
         """What is there is what the file says."""
-        del resource, live
+        del resource, actual
         return False
 
-    def is_fixed(self, resource: Resource, live: Live) -> bool:
+    def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
         """There is nothing a new resource would be needed for."""
-        del resource, live
+        del resource, actual
         return False
 
-    def saved(self, cloud: Cloud, resource: Resource, live: Live) -> Resource:
+    def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         """What the file says is all there is to know."""
-        del cloud, live
+        del api, actual
         return resource
 
-    def undo_update(self, cloud: Cloud, saved: Resource, live: Live) -> None:
+    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
         """Nothing was changed."""
 
 
 def is_not_there(error: Refused) -> bool:
-    """Tell whether an error says that the resource is not there."""
+    """Whether an error says that the resource is not there."""
     return error.status == 404 or error.code in _NOT_THERE
 
 
 def same(wanted: Any, found: Any, *, exact: bool = False) -> bool:
-    """Tell whether *found* is what is *wanted*; a map may hold more than that unless *exact*.
+    """Whether *found* is what is *wanted*; a map may hold more than that unless *exact*.
 
     Nothing and an empty value are alike, and so are a number and its text.
     """

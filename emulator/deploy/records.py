@@ -1,4 +1,8 @@
-"""Records of deployments in the emulator's own state, so that whoever reaches the emulator can go on from them."""
+"""Records of deployments: kept in the emulator's own state, reached at ``/_localyun/deployments``.
+
+Calls are signed with this installation's key instead of the admin token, so that a client elsewhere that may deploy can
+also continue from the last deployment. ``GET`` lists all; below it are ``GET``, ``PUT`` and ``DELETE`` of one name.
+"""
 
 import json
 from typing import Any
@@ -43,7 +47,7 @@ class Deployments:
         )
 
     def remove(self, name: str) -> bool:
-        """Forget a record and tell whether there was one."""
+        """Forget a record and return whether it existed."""
         gone = self._database.write(
             "DELETE FROM deployments WHERE account = ? AND region = ? AND name = ?", (*self._place, name)
         )
@@ -81,7 +85,7 @@ class DeploymentNotFound(DeploymentError):
 
 
 class RecordTooLarge(DeploymentError):
-    """A record nobody would write."""
+    """A record larger than any deployment needs."""
 
     code = "EntityTooLarge"
     http_status = 413
@@ -108,7 +112,7 @@ class DeploymentsFront:
         return False
 
     def auth_error(self, failure: AuthFailure, context: OperationRequest) -> ServiceError:
-        """Return the refusal of a call that nobody known has signed."""
+        """Return the refusal of a call without a valid signature."""
         del context
         return DeploymentForbidden(f"this call needs the signature of this installation's access key ({failure})")
 

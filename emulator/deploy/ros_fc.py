@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from emulator.deploy import build as triggers
 from emulator.deploy import fc_fields as fields
-from emulator.deploy import fc_fields as trigger_fields
-from emulator.deploy.build import Build, Builder, read_function_2, read_function_3
+from emulator.deploy.build import Build, Builder, trigger_type
 from emulator.deploy.files import packed_text
 from emulator.deploy.provider import decoded
 from emulator.deploy.shapes import (
@@ -19,13 +17,13 @@ from emulator.deploy.shapes import (
     Part,
     anything,
     json_text,
+    map_of,
     members,
     noted,
     number,
     switch,
     text,
 )
-from emulator.deploy.shapes import fields as map_of
 
 _SERVICE_NAME = Field("serviceName", text, required=True)
 _FUNCTION_NAME = Field("functionName", text, required=True)
@@ -42,27 +40,27 @@ _CODE = map_of(
 _SOURCE_FILES = {"python": "index.py", "nodejs": "index.js", "php": "index.php"}
 
 
-def _code(part: Part, found: dict[str, Any], runtime: str) -> bytes | None:
-    """Return the package, or leave in *found* where it is in a bucket.
+def _code(part: Part, values: dict[str, Any], runtime: str) -> bytes | None:
+    """Return the package, or leave in *values* where it is in a bucket.
 
     The text of a handler is packed under the name its runtime expects.
     """
-    given = found.pop("code", None)
-    if given is None:
+    code = values.pop("code", None)
+    if code is None:
         if not runtime.startswith("custom-container"):
             part.problem("Code is missing")
         return None
     place = part.member("Code")
-    if source := given.get("sourceCode"):
+    if source := code.get("sourceCode"):
         name = next((name for prefix, name in _SOURCE_FILES.items() if runtime.startswith(prefix)), "index.py")
         return packed_text(name, source)
-    if zipped := given.get("zipFile"):
+    if zipped := code.get("zipFile"):
         package = decoded(zipped)
         if package is None:
             place.member("ZipFile").problem("is not base64 of a zip archive")
         return package
-    if given.get("ossBucketName") and given.get("ossObjectName"):
-        found["code"] = {name: given[name] for name in ("ossBucketName", "ossObjectName")}
+    if code.get("ossBucketName") and code.get("ossObjectName"):
+        values["code"] = {name: code[name] for name in ("ossBucketName", "ossObjectName")}
     else:
         place.problem("needs ZipFile, SourceCode, or OssBucketName and OssObjectName")
     return None
@@ -73,15 +71,15 @@ def _code(part: Part, found: dict[str, Any], runtime: str) -> bytes | None:
 
 def service(build: Build, part: Part, kind: str) -> None:
     """Add a service."""
-    found = members(build.properties(part), (_SERVICE_NAME, *fields.SERVICE), capital=True)
-    name = found.pop("serviceName", "")
-    _own_role(build, found)
-    build.add(part, "fc.service", (name,), {"description": "", **found}, type_name=kind)
+    values = members(build.properties(part), (_SERVICE_NAME, *fields.SERVICE), capital=True)
+    name = values.pop("serviceName", "")
+    _own_role(build, values)
+    build.add(part, "fc.service", (name,), {"description": "", **values}, type_name=kind)
 
 
-def _own_role(build: Build, found: dict[str, Any]) -> None:
-    if found.get("role"):
-        found["role"] = build.role_arn(found["role"])
+def _own_role(build: Build, values: dict[str, Any]) -> None:
+    if values.get("role"):
+        values["role"] = build.role_arn(values["role"])
 
 
 def function_2(build: Build, part: Part, kind: str) -> None:
@@ -95,11 +93,11 @@ def function_2(build: Build, part: Part, kind: str) -> None:
         Field("projectName", noted("logs go to the emulator's own log")),
         Field("tags", noted("tags of functions are set through the API")),
     )
-    found = read_function_2(place, extra, capital=True)
-    identity = (found.pop("serviceName", ""), found.pop("functionName", ""))
-    calls = found.pop("asyncConfiguration", None)
-    package = _code(place, found, str(found.get("runtime", "")))
-    build.add(part, "fc.function", identity, {**fields.DEFAULTS_2, **found}, type_name=kind, package=package)
+    values = members(place, (*fields.FUNCTION_2, *extra), capital=True)
+    identity = (values.pop("serviceName", ""), values.pop("functionName", ""))
+    calls = values.pop("asyncConfiguration", None)
+    package = _code(place, values, str(values.get("runtime", "")))
+    build.add(part, "fc.function", identity, {**fields.DEFAULTS_2, **values}, type_name=kind, package=package)
     if calls:
         logical = f"{part.name}/async"
         build.add(part, "fc.async", (*identity, "LATEST"), calls, type_name=kind, logical=logical)
@@ -115,14 +113,14 @@ def function_3(build: Build, part: Part, kind: str) -> None:
         Field("concurrencyConfig", map_of(*fields.CONCURRENCY)),
         Field("reservedConcurrency", number),
     )
-    found = read_function_3(place, extra, capital=True)
-    name = found.pop("functionName", "")
-    _own_role(build, found)
+    values = members(place, (*fields.FUNCTION_3, *extra), capital=True)
+    name = values.pop("functionName", "")
+    _own_role(build, values)
     belongings = {
-        key: found.pop(key, None) for key in ("asyncInvokeConfig", "concurrencyConfig", "reservedConcurrency")
+        key: values.pop(key, None) for key in ("asyncInvokeConfig", "concurrencyConfig", "reservedConcurrency")
     }
-    package = _code(place, found, str(found.get("runtime", "")))
-    build.add(part, "fc3.function", (name,), {**fields.DEFAULTS_3, **found}, type_name=kind, package=package)
+    package = _code(place, values, str(values.get("runtime", "")))
+    build.add(part, "fc3.function", (name,), {**fields.DEFAULTS_3, **values}, type_name=kind, package=package)
     if calls := belongings["asyncInvokeConfig"]:
         qualifier = calls.pop("qualifier", None) or "LATEST"
         build.add(part, "fc3.async", (name, qualifier), calls, type_name=kind, logical=f"{part.name}/async")
@@ -148,24 +146,24 @@ _TRIGGER = (
 def trigger(build: Build, part: Part, kind: str, *, in_service: bool) -> None:
     """Add a trigger of a function."""
     place = build.properties(part)
-    found = members(place, (*_TRIGGER, _SERVICE_NAME) if in_service else _TRIGGER, capital=True)
-    if "triggerType" not in found:
+    values = members(place, (*_TRIGGER, _SERVICE_NAME) if in_service else _TRIGGER, capital=True)
+    if "triggerType" not in values:
         return
-    event_kind = triggers.kind_of(place.member("TriggerType"))
+    event_kind = trigger_type(place.member("TriggerType"))
     config = place.member("TriggerConfig")
     if isinstance(config.value, str):
         config = config.with_value(_opened(config))
-    role = found.get("invocationRole")
+    role = values.get("invocationRole")
     properties = {
         "triggerType": event_kind,
-        "triggerConfig": trigger_fields.config(config, event_kind),
-        "sourceArn": found.get("sourceArn"),
+        "triggerConfig": fields.trigger_config(config, event_kind),
+        "sourceArn": values.get("sourceArn"),
         "invocationRole": build.role_arn(role) if role else None,
-        "qualifier": found.get("qualifier"),
-        "description": found.get("description"),
+        "qualifier": values.get("qualifier"),
+        "description": values.get("description"),
     }
     names = ("serviceName", "functionName", "triggerName") if in_service else ("functionName", "triggerName")
-    identity = tuple(found.get(name, "") for name in names)
+    identity = tuple(values.get(name, "") for name in names)
     build.add(part, "fc.trigger" if in_service else "fc3.trigger", identity, properties, type_name=kind)
 
 
@@ -185,50 +183,50 @@ def _scope(in_service: bool) -> tuple[Field, str, str]:
 def version(build: Build, part: Part, kind: str, *, in_service: bool) -> None:
     """Add a published version."""
     owner, name, prefix = _scope(in_service)
-    found = members(build.properties(part), (owner, *fields.VERSION), capital=True)
-    identity = (found.pop(name, ""), part.name)
-    build.add(part, f"{prefix}.version", identity, found, type_name=kind)
+    values = members(build.properties(part), (owner, *fields.VERSION), capital=True)
+    identity = (values.pop(name, ""), part.name)
+    build.add(part, f"{prefix}.version", identity, values, type_name=kind)
 
 
 def alias(build: Build, part: Part, kind: str, *, in_service: bool) -> None:
     """Add an alias."""
     owner, name, prefix = _scope(in_service)
-    found = members(build.properties(part), (owner, *fields.ALIAS), capital=True)
-    identity = (found.pop(name, ""), found.pop("aliasName", ""))
-    properties = {"description": "", "additionalVersionWeight": {}, **found}
+    values = members(build.properties(part), (owner, *fields.ALIAS), capital=True)
+    identity = (values.pop(name, ""), values.pop("aliasName", ""))
+    properties = {"description": "", "additionalVersionWeight": {}, **values}
     build.add(part, f"{prefix}.alias", identity, properties, type_name=kind)
 
 
 def provision_2(build: Build, part: Part, kind: str) -> None:
     """Add instances that are kept ready, of a function in a service."""
     table = (_SERVICE_NAME, _FUNCTION_NAME, Field("qualifier", text, required=True), *fields.PROVISION)
-    found = members(build.properties(part), table, capital=True)
-    identity = tuple(found.pop(name, "") for name in ("serviceName", "qualifier", "functionName"))
-    build.add(part, "fc.provision", identity, found, type_name=kind)
+    values = members(build.properties(part), table, capital=True)
+    identity = tuple(values.pop(name, "") for name in ("serviceName", "qualifier", "functionName"))
+    build.add(part, "fc.provision", identity, values, type_name=kind)
 
 
 def setting_3(build: Build, part: Part, kind: str, *, what: str, table: tuple[Field, ...]) -> None:
     """Add a configuration of a function without a service."""
-    found = members(build.properties(part), (_FUNCTION_NAME, _QUALIFIER, *table), capital=True)
-    name, qualifier = found.pop("functionName", ""), found.pop("qualifier", None) or "LATEST"
+    values = members(build.properties(part), (_FUNCTION_NAME, _QUALIFIER, *table), capital=True)
+    name, qualifier = values.pop("functionName", ""), values.pop("qualifier", None) or "LATEST"
     identity = (name,) if what == "concurrency" else (name, qualifier)
-    build.add(part, f"fc3.{what}", identity, found, type_name=kind)
+    build.add(part, f"fc3.{what}", identity, values, type_name=kind)
 
 
 def domain(build: Build, part: Part, kind: str, *, prefix: str) -> None:
     """Add a custom domain."""
     table = (*fields.DOMAIN, Field("routeConfig", fields.ROUTES), Field("apiVersion", text))
-    found = members(build.properties(part), table, capital=True)
-    found.pop("apiVersion", None)
-    build.add(part, f"{prefix}.domain", (found.pop("domainName", ""),), {"protocol": "HTTP", **found}, type_name=kind)
+    values = members(build.properties(part), table, capital=True)
+    values.pop("apiVersion", None)
+    build.add(part, f"{prefix}.domain", (values.pop("domainName", ""),), {"protocol": "HTTP", **values}, type_name=kind)
 
 
 def layer(build: Build, part: Part, kind: str, *, prefix: str) -> None:
     """Add a layer version."""
     place = build.properties(part)
-    found = members(place, (*fields.LAYER, Field("code", _CODE, required=True)), capital=True)
-    package = _code(place, found, "python") if "code" in found else None
-    build.add(part, f"{prefix}.layer", (found.pop("layerName", ""),), found, type_name=kind, package=package)
+    values = members(place, (*fields.LAYER, Field("code", _CODE, required=True)), capital=True)
+    package = _code(place, values, "python") if "code" in values else None
+    build.add(part, f"{prefix}.layer", (values.pop("layerName", ""),), values, type_name=kind, package=package)
 
 
 def invocation(build: Build, part: Part, kind: str, *, in_service: bool) -> None:
@@ -242,10 +240,10 @@ def invocation(build: Build, part: Part, kind: str, *, in_service: bool) -> None
         Field("executeVersion", text),
         Field("checkError", switch),
     )
-    found = members(build.properties(part), (*table, _SERVICE_NAME) if in_service else table, capital=True)
+    values = members(build.properties(part), (*table, _SERVICE_NAME) if in_service else table, capital=True)
     names = ("serviceName", "functionName") if in_service else ("functionName",)
-    identity = (*(found.pop(name, "") for name in names), part.name)
-    build.add(part, "fc.invocation" if in_service else "fc3.invocation", identity, found, type_name=kind)
+    identity = (*(values.pop(name, "") for name in names), part.name)
+    build.add(part, "fc.invocation" if in_service else "fc3.invocation", identity, values, type_name=kind)
 
 
 _FC3 = "ALIYUN::FC3::"

@@ -6,8 +6,7 @@ Source: Resource Orchestration Service, reference of resource types.
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.deploy import build as roles
-from emulator.deploy.build import Build, Builder
+from emulator.deploy.build import CUSTOM, SYSTEM, Build, Builder, add_policy, add_role, attach
 from emulator.deploy.model import has_token
 from emulator.deploy.shapes import (
     Field,
@@ -16,6 +15,7 @@ from emulator.deploy.shapes import (
     anything,
     json_text,
     list_of,
+    map_of,
     members,
     noted,
     number,
@@ -24,7 +24,7 @@ from emulator.deploy.shapes import (
     text,
     texts,
 )
-from emulator.deploy.shapes import fields as map_of
+from emulator.services.mns.queues.model import QUEUE as QUEUE_TABLE
 
 _REQUEST_ID = Field("requestId", noted("it names a request; each here has its own"))
 
@@ -43,15 +43,15 @@ def flow(build: Build, part: Part, kind: str) -> None:
         Field("environment", json_text),
         _REQUEST_ID,
     )
-    found = members(build.properties(part), table, capital=True)
-    name = found.get("name") or build.default_name(part)
+    values = members(build.properties(part), table, capital=True)
+    name = values.get("name") or build.default_name(part)
     properties = {
-        "Definition": found.get("definition"),
-        "Description": found.get("description") or name,
-        "Type": found.get("type") or "FDL",
-        "RoleArn": found.get("roleArn"),
-        "ExecutionMode": found.get("executionMode"),
-        "Environment": found.get("environment"),
+        "Definition": values.get("definition"),
+        "Description": values.get("description") or name,
+        "Type": values.get("type") or "FDL",
+        "RoleArn": values.get("roleArn"),
+        "ExecutionMode": values.get("executionMode"),
+        "Environment": values.get("environment"),
     }
     build.add(part, "fnf.flow", (name,), properties, type_name=kind)
 
@@ -67,26 +67,23 @@ def schedule(build: Build, part: Part, kind: str) -> None:
         Field("description", text),
         _REQUEST_ID,
     )
-    found = members(build.properties(part), table, capital=True)
+    values = members(build.properties(part), table, capital=True)
     properties = {
-        "CronExpression": found.get("cronExpression"),
-        "Payload": found.get("payload") or "",
-        "Enable": found.get("enable", True),
-        "Description": found.get("description") or "",
+        "CronExpression": values.get("cronExpression"),
+        "Payload": values.get("payload") or "",
+        "Enable": values.get("enable", True),
+        "Description": values.get("description") or "",
     }
-    identity = (found.get("flowName", ""), found.get("scheduleName", ""))
+    identity = (values.get("flowName", ""), values.get("scheduleName", ""))
     build.add(part, "fnf.schedule", identity, properties, type_name=kind)
 
 
 # --- messages --------------------------------------------------------------------------------------------------------
 
 QUEUE: Mapping[str, tuple[Reader, Any]] = {
-    "DelaySeconds": (number, 0),
-    "MaximumMessageSize": (number, 65536),
-    "MessageRetentionPeriod": (number, 345600),
-    "VisibilityTimeout": (number, 30),
-    "PollingWaitSeconds": (number, 0),
-    "LoggingEnabled": (switch, False),
+    each.name: (number if each.kind is int else switch, QUEUE_TABLE.default_of(each))
+    for each in QUEUE_TABLE.of_form("file")
+    if each.kind in {int, bool} and not each.words
 }
 """The attributes of a queue, how each is read and what it is by default."""
 
@@ -104,15 +101,15 @@ def queue(build: Build, part: Part, kind: str) -> None:
         Field("dlqPolicy", anything),
         Field("tags", noted("tags are set through the API")),
     )
-    found = members(build.properties(part), table, capital=True)
-    properties = queue_properties(found)
-    properties |= {"QueueType": found.get("queueType"), "DlqPolicy": found.get("dlqPolicy")}
-    build.add(part, "mns.queue", (found.get("queueName", ""),), properties, type_name=kind)
+    values = members(build.properties(part), table, capital=True)
+    properties = queue_properties(values)
+    properties |= {"QueueType": values.get("queueType"), "DlqPolicy": values.get("dlqPolicy")}
+    build.add(part, "mns.queue", (values.get("queueName", ""),), properties, type_name=kind)
 
 
-def queue_properties(found: Mapping[str, Any]) -> dict[str, Any]:
+def queue_properties(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes of a queue as the management API takes them."""
-    values = {name: found.get(name[0].lower() + name[1:], default) for name, (_, default) in QUEUE.items()}
+    values = {name: values.get(name[0].lower() + name[1:], default) for name, (_, default) in QUEUE.items()}
     values["EnableLogging"] = values.pop("LoggingEnabled")
     return values
 
@@ -126,13 +123,13 @@ def topic(build: Build, part: Part, kind: str) -> None:
         Field("topicType", text),
         Field("tags", noted("tags are set through the API")),
     )
-    found = members(build.properties(part), table, capital=True)
+    values = members(build.properties(part), table, capital=True)
     properties = {
-        "MaxMessageSize": found.get("maximumMessageSize", 65536),
-        "EnableLogging": found.get("loggingEnabled", False),
-        "TopicType": found.get("topicType"),
+        "MaxMessageSize": values.get("maximumMessageSize", 65536),
+        "EnableLogging": values.get("loggingEnabled", False),
+        "TopicType": values.get("topicType"),
     }
-    build.add(part, "mns.topic", (found.get("topicName", ""),), properties, type_name=kind)
+    build.add(part, "mns.topic", (values.get("topicName", ""),), properties, type_name=kind)
 
 
 def subscription(build: Build, part: Part, kind: str) -> None:
@@ -145,22 +142,51 @@ def subscription(build: Build, part: Part, kind: str) -> None:
         Field("notifyStrategy", text),
         Field("notifyContentFormat", text),
     )
-    found = members(build.properties(part), table, capital=True)
-    identity = (found.get("topicName", ""), found.get("subscriptionName", ""))
-    build.add(part, "mns.subscription", identity, subscription_properties(build, found), type_name=kind)
+    values = members(build.properties(part), table, capital=True)
+    identity = (values.get("topicName", ""), values.get("subscriptionName", ""))
+    build.add(part, "mns.subscription", identity, subscription_properties(build, values), type_name=kind)
 
 
-def subscription_properties(build: Build, found: Mapping[str, Any]) -> dict[str, Any]:
+def subscription_properties(build: Build, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a subscription as the management API takes it; a queue's bare name is one of this account."""
-    endpoint = str(found.get("endpoint") or "")
+    endpoint = str(values.get("endpoint") or "")
     if ":" not in endpoint and not has_token(endpoint):
         endpoint = f"acs:mns:{build.region}:{build.account}:queues/{endpoint}"
     return {
         "Endpoint": endpoint,
-        "MessageTag": found.get("filterTag"),
-        "NotifyStrategy": found.get("notifyStrategy") or "BACKOFF_RETRY",
-        "NotifyContentFormat": found.get("notifyContentFormat") or "XML",
+        "MessageTag": values.get("filterTag"),
+        "NotifyStrategy": values.get("notifyStrategy") or "BACKOFF_RETRY",
+        "NotifyContentFormat": values.get("notifyContentFormat") or "XML",
     }
+
+
+# --- buckets ---------------------------------------------------------------------------------------------------------
+
+_NO_BUCKET_SETTING = noted("kept by no setting of buckets here; without effect")
+_BUCKET_SETTINGS = (
+    "corsConfiguration", "lifecycleConfiguration", "loggingConfiguration", "refererConfiguration",
+    "serverSideEncryptionConfiguration", "tags", "websiteConfiguration", "websiteConfigurationV2", "policy",
+    "versioningConfiguration", "enableOssHdfsService", "resourceGroupId", "transferAcceleration", "worm",
+    "replicationConfiguration", "redundancyType", "blockPublicAccess",
+)  # fmt: skip
+
+
+def bucket(build: Build, part: Part, kind: str) -> None:
+    """Add a bucket."""
+    table = (
+        Field("bucketName", text, required=True),
+        Field("accessControl", text),
+        Field("storageClass", text),
+        Field("deletionForce", switch),
+        *(Field(name, _NO_BUCKET_SETTING) for name in _BUCKET_SETTINGS),
+    )
+    values = members(build.properties(part), table, capital=True)
+    properties = {
+        "AccessControl": values.get("accessControl") or "private",
+        "StorageClass": values.get("storageClass") or "Standard",
+        "DeletionForce": values.get("deletionForce", False),
+    }
+    build.add(part, "oss.bucket", (values.get("bucketName", ""),), properties, type_name=kind)
 
 
 # --- roles -----------------------------------------------------------------------------------------------------------
@@ -182,20 +208,20 @@ def role(build: Build, part: Part, kind: str) -> None:
         Field("tags", noted("tags are set through the API")),
     )
     place = build.properties(part)
-    found = members(place, table, capital=True)
-    name = found.get("roleName", "")
-    document = found.get("assumeRolePolicyDocument", {})
-    roles.add_role(build, part, name, document, type_name=kind, description=found.get("description"))
+    values = members(place, table, capital=True)
+    name = values.get("roleName", "")
+    document = values.get("assumeRolePolicyDocument", {})
+    add_role(build, part, name, document, type_name=kind, description=values.get("description"))
     policy_type, attachment = "ALIYUN::RAM::ManagedPolicy", "ALIYUN::RAM::AttachPolicyToRole"
-    for policy in found.get("policies") or []:
+    for policy in values.get("policies") or []:
         own = str(policy.get("policyName"))
         logical = f"{part.name}/{own}-policy"
-        roles.add_policy(build, part, own, policy.get("policyDocument"), type_name=policy_type, logical=logical)
-        roles.attach(build, part, name, roles.CUSTOM, own, type_name=attachment)
-    attached = found.get("policyAttachments") or {}
-    for policy_kind, names in ((roles.SYSTEM, attached.get("system")), (roles.CUSTOM, attached.get("custom"))):
+        add_policy(build, part, own, policy.get("policyDocument"), type_name=policy_type, logical=logical)
+        attach(build, part, name, CUSTOM, own, type_name=attachment)
+    attached = values.get("policyAttachments") or {}
+    for policy_kind, names in ((SYSTEM, attached.get("system")), (CUSTOM, attached.get("custom"))):
         for policy_name in names or []:
-            roles.attach(build, part, name, policy_kind, policy_name, type_name=attachment)
+            attach(build, part, name, policy_kind, policy_name, type_name=attachment)
 
 
 def policy(build: Build, part: Part, kind: str) -> None:
@@ -210,13 +236,13 @@ def policy(build: Build, part: Part, kind: str) -> None:
         Field("deletionForce", switch),
         Field("ignoreExisting", switch),
     )
-    found = members(build.properties(part), table, capital=True)
-    name = found.get("policyName", "")
-    document = found.get("policyDocument", {})
-    roles.add_policy(build, part, name, document, type_name=kind, logical=part.name)
-    for each in found.get("roles") or []:
+    values = members(build.properties(part), table, capital=True)
+    name = values.get("policyName", "")
+    document = values.get("policyDocument", {})
+    add_policy(build, part, name, document, type_name=kind, logical=part.name)
+    for each in values.get("roles") or []:
         attachment = "ALIYUN::RAM::AttachPolicyToRole"
-        build.add(part, "ram.attachment", (roles.CUSTOM, name, each), {}, type_name=attachment,
+        build.add(part, "ram.attachment", (CUSTOM, name, each), {}, type_name=attachment,
                   logical=f"{part.name}/{each}")  # fmt: skip
 
 
@@ -227,8 +253,8 @@ def attachment(build: Build, part: Part, kind: str) -> None:
         Field("policyType", text, required=True),
         Field("roleName", text, required=True),
     )
-    found = members(build.properties(part), table, capital=True)
-    identity = tuple(found.get(name, "") for name in ("policyType", "policyName", "roleName"))
+    values = members(build.properties(part), table, capital=True)
+    identity = tuple(values.get(name, "") for name in ("policyType", "policyName", "roleName"))
     build.add(part, "ram.attachment", identity, {}, type_name=kind)
 
 
@@ -238,6 +264,7 @@ SERVICE_TYPES: Mapping[str, Builder] = {
     "ALIYUN::MNS::Queue": queue,
     "ALIYUN::MNS::Topic": topic,
     "ALIYUN::MNS::Subscription": subscription,
+    "ALIYUN::OSS::Bucket": bucket,
     "ALIYUN::RAM::Role": role,
     "ALIYUN::RAM::ManagedPolicy": policy,
     "ALIYUN::RAM::AttachPolicyToRole": attachment,

@@ -8,23 +8,24 @@ from typing import Any
 from emulator.deploy.errors import Refused
 from emulator.deploy.model import Resource
 from emulator.deploy.provider import (
+    ActualState,
+    ApiClient,
     Attributes,
-    Cloud,
     Content,
     Identity,
-    Kind,
-    Live,
+    Immutable,
     Reply,
-    Unchanging,
+    ResourceProvider,
     is_not_there,
     same,
 )
+from emulator.services.mns.queues.model import QUEUE
 
 FNF, MNS, RAM = "2019-03-15", "2022-01-19", "2015-05-01"
 
 
-def _call(cloud: Cloud, version: str, action: str, given: Mapping[str, Any]) -> Reply:
-    return cloud.rpc(version, action, {name: _text(value) for name, value in given.items() if value is not None})
+def _call(api: ApiClient, version: str, action: str, parameters: Mapping[str, Any]) -> Reply:
+    return api.rpc(version, action, {name: _text(value) for name, value in parameters.items() if value is not None})
 
 
 def _text(value: Any) -> str:
@@ -51,7 +52,7 @@ class Plain:
         shown: Mapping[str, str] | None = None,
         fixed: tuple[str, ...] = (),
         documents: tuple[str, ...] = (),
-        tells: Mapping[str, str] | None = None,
+        shows: Mapping[str, str] | None = None,
     ) -> None:
         self._version = version
         self._create, self._show, self._change, self._delete = actions
@@ -61,72 +62,74 @@ class Plain:
         self._shown = shown or {}
         self._fixed = fixed
         self._documents = documents
-        self._tells = tells or {}
+        self._shows = shows or {}
 
-    def find(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> Live | None:
+    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
         """Return what the API shows."""
         del attributes
         try:
-            return Live(self._read(_call(cloud, self._version, self._show, self._identity(identity))))
+            return ActualState(self._read(_call(api, self._version, self._show, self._identity(identity))))
         except Refused as error:
             if is_not_there(error):
                 return None
             raise
 
-    def create(self, cloud: Cloud, resource: Resource) -> Live:
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """Make it."""
-        _call(cloud, self._version, self._create, {**resource.properties, **self._identity(resource.identity)})
-        return self.find(cloud, resource.identity, {}) or Live({})
+        _call(api, self._version, self._create, {**resource.properties, **self._identity(resource.identity)})
+        return self.find(api, resource.identity, {}) or ActualState({})
 
-    def update(self, cloud: Cloud, resource: Resource, live: Live) -> Live:
+    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """Change what may change."""
-        del live
-        given = {name: value for name, value in resource.properties.items() if name not in self._fixed}
-        _call(cloud, self._version, self._change, {**given, **self._identity(resource.identity)})
-        return self.find(cloud, resource.identity, {}) or Live({})
+        del actual
+        parameters = {name: value for name, value in resource.properties.items() if name not in self._fixed}
+        _call(api, self._version, self._change, {**parameters, **self._identity(resource.identity)})
+        return self.find(api, resource.identity, {}) or ActualState({})
 
-    def delete(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> None:
+    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         """Delete it."""
         del attributes
         try:
-            _call(cloud, self._version, self._delete, self._identity(identity))
+            _call(api, self._version, self._delete, self._identity(identity))
         except Refused as error:
             if not is_not_there(error):
                 raise
 
-    def differs(self, resource: Resource, live: Live) -> bool:
+    def differs(self, resource: Resource, actual: ActualState) -> bool:
         """Compare property by property."""
-        return any(not self._same(name, wanted, live) for name, wanted in resource.properties.items())
+        return any(not self._same(name, wanted, actual) for name, wanted in resource.properties.items())
 
-    def is_fixed(self, resource: Resource, live: Live) -> bool:
+    def is_fixed(self, resource: Resource, actual: ActualState) -> bool:
         """Compare what cannot be changed."""
         return any(
-            not self._same(name, resource.properties[name], live) for name in self._fixed if name in resource.properties
+            not self._same(name, resource.properties[name], actual)
+            for name in self._fixed
+            if name in resource.properties
         )
 
-    def saved(self, cloud: Cloud, resource: Resource, live: Live) -> Resource:
+    def saved(self, api: ApiClient, resource: Resource, actual: ActualState) -> Resource:
         """Keep what can be written."""
-        del cloud
-        kept = {name: live.content.get(self._shown.get(name, name)) for name in self._keeps}
+        del api
+        kept = {name: actual.content.get(self._shown.get(name, name)) for name in self._keeps}
         return replace(resource, properties={name: value for name, value in kept.items() if value != ""})
 
-    def undo_update(self, cloud: Cloud, saved: Resource, live: Live) -> None:
+    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
         """Change it back."""
-        empty = {name: "" for name in self._keeps if isinstance(live.content.get(self._shown.get(name, name)), str)}
-        self.update(cloud, replace(saved, properties={**empty, **saved.properties}), live)
+        empty = {name: "" for name in self._keeps if isinstance(actual.content.get(self._shown.get(name, name)), str)}
+        self.update(api, replace(saved, properties={**empty, **saved.properties}), actual)
 
-    def attributes(self, live: Live) -> dict[str, str]:
+    def attributes(self, actual: ActualState) -> dict[str, str]:
         """Return ids and times."""
-        return {name: str(live.content[member]) for name, member in self._tells.items() if member in live.content}
+        return {name: str(actual.content[member]) for name, member in self._shows.items() if member in actual.content}
 
     def _identity(self, identity: Identity) -> dict[str, str]:
         return dict(zip(self._names, identity, strict=True))
 
-    def _same(self, name: str, wanted: Any, live: Live) -> bool:
-        found = live.content.get(self._shown.get(name, name))
+    def _same(self, name: str, wanted: Any, actual: ActualState) -> bool:
+        shown = actual.content.get(self._shown.get(name, name))
         if name in self._documents:
-            wanted, found = _opened(wanted), _opened(found)
-        return same(wanted, found)
+            wanted, shown = _opened(wanted), _opened(shown)
+        return same(wanted, shown)
 
     def _read(self, reply: Reply) -> Content:
         return dict(reply.get(self._inside) or {}) if self._inside else dict(reply)
@@ -142,10 +145,10 @@ def _opened(value: Any) -> Any:
 class Subscription(Plain):
     """A subscription; how its endpoint is reached follows from the endpoint."""
 
-    def create(self, cloud: Cloud, resource: Resource) -> Live:
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """Subscribe."""
         push = _push_type(str(resource.properties.get("Endpoint")))
-        return super().create(cloud, replace(resource, properties={**resource.properties, "PushType": push}))
+        return super().create(api, replace(resource, properties={**resource.properties, "PushType": push}))
 
 
 def _push_type(endpoint: str) -> str:
@@ -156,38 +159,38 @@ def _push_type(endpoint: str) -> str:
 
 
 class Role(Plain):
-    """A role; the document that tells who may take it is changed under a name of its own."""
+    """A role; the trust document is changed under a name of its own."""
 
-    def update(self, cloud: Cloud, resource: Resource, live: Live) -> Live:
+    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """Change the document."""
-        del live
-        given = {
+        del actual
+        parameters = {
             "NewAssumeRolePolicyDocument": resource.properties.get("AssumeRolePolicyDocument"),
             "NewDescription": resource.properties.get("Description"),
         }
-        _call(cloud, RAM, "UpdateRole", {**given, **self._identity(resource.identity)})
-        return self.find(cloud, resource.identity, {}) or Live({})
+        _call(api, RAM, "UpdateRole", {**parameters, **self._identity(resource.identity)})
+        return self.find(api, resource.identity, {}) or ActualState({})
 
 
 class Policy(Plain):
     """A policy of the account's own; a change is a new default version, and the one before goes."""
 
-    def find(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> Live | None:
+    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
         """Return the policy with its document."""
-        return super().find(cloud, identity, attributes)
+        return super().find(api, identity, attributes)
 
-    def update(self, cloud: Cloud, resource: Resource, live: Live) -> Live:
+    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """Make a version the default one, and remove the one that was."""
-        given = {"PolicyDocument": resource.properties.get("PolicyDocument"), "SetAsDefault": True}
+        parameters = {"PolicyDocument": resource.properties.get("PolicyDocument"), "SetAsDefault": True}
         name = self._identity(resource.identity)
-        _call(cloud, RAM, "CreatePolicyVersion", {**given, **name})
-        if before := live.content.get("DefaultVersion"):
-            _call(cloud, RAM, "DeletePolicyVersion", {"VersionId": before, **name})
-        return self.find(cloud, resource.identity, {}) or Live({})
+        _call(api, RAM, "CreatePolicyVersion", {**parameters, **name})
+        if before := actual.content.get("DefaultVersion"):
+            _call(api, RAM, "DeletePolicyVersion", {"VersionId": before, **name})
+        return self.find(api, resource.identity, {}) or ActualState({})
 
-    def undo_update(self, cloud: Cloud, saved: Resource, live: Live) -> None:
+    def undo_update(self, api: ApiClient, saved: Resource, actual: ActualState) -> None:
         """Make the document that was there the default version."""
-        self.update(cloud, saved, live)
+        self.update(api, saved, actual)
 
     def _identity(self, identity: Identity) -> dict[str, str]:
         return {"PolicyName": identity[0], "PolicyType": "Custom"}
@@ -198,45 +201,45 @@ class Policy(Plain):
         return {**policy, "PolicyDocument": version.get("PolicyDocument") or policy.get("PolicyDocument")}
 
 
-class Attachment(Unchanging):
+class Attachment(Immutable):
     """That a role has a policy."""
 
-    def find(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> Live | None:
+    def find(self, api: ApiClient, identity: Identity, attributes: Attributes) -> ActualState | None:
         """Look for the policy among the role's."""
         del attributes
         kind, policy, role = identity
         try:
-            found = _call(cloud, RAM, "ListPoliciesForRole", {"RoleName": role})
+            shown = _call(api, RAM, "ListPoliciesForRole", {"RoleName": role})
         except Refused as error:
             if is_not_there(error):
                 return None
             raise
-        rows = (found.get("Policies") or {}).get("Policy") or []
+        rows = (shown.get("Policies") or {}).get("Policy") or []
         mine = (row for row in rows if row.get("PolicyName") == policy and row.get("PolicyType") == kind)
-        return next((Live(dict(row)) for row in mine), None)
+        return next((ActualState(dict(row)) for row in mine), None)
 
-    def create(self, cloud: Cloud, resource: Resource) -> Live:
+    def create(self, api: ApiClient, resource: Resource) -> ActualState:
         """Attach."""
-        _call(cloud, RAM, "AttachPolicyToRole", _attachment(resource.identity))
-        return Live({})
+        _call(api, RAM, "AttachPolicyToRole", _attachment(resource.identity))
+        return ActualState({})
 
-    def update(self, cloud: Cloud, resource: Resource, live: Live) -> Live:
+    def update(self, api: ApiClient, resource: Resource, actual: ActualState) -> ActualState:
         """It is there or not."""
-        del cloud, resource
-        return live
+        del api, resource
+        return actual
 
-    def delete(self, cloud: Cloud, identity: Identity, attributes: Attributes) -> None:
+    def delete(self, api: ApiClient, identity: Identity, attributes: Attributes) -> None:
         """Detach."""
         del attributes
         try:
-            _call(cloud, RAM, "DetachPolicyFromRole", _attachment(identity))
+            _call(api, RAM, "DetachPolicyFromRole", _attachment(identity))
         except Refused as error:
             if not is_not_there(error):
                 raise
 
-    def attributes(self, live: Live) -> dict[str, str]:
+    def attributes(self, actual: ActualState) -> dict[str, str]:
         """There are none."""
-        del live
+        del actual
         return {}
 
 
@@ -244,12 +247,9 @@ def _attachment(identity: Identity) -> dict[str, str]:
     return dict(zip(("PolicyType", "PolicyName", "RoleName"), identity, strict=True))
 
 
-_QUEUE = (
-    "DelaySeconds", "MaximumMessageSize", "MessageRetentionPeriod", "VisibilityTimeout", "PollingWaitSeconds",
-    "EnableLogging", "QueueType", "DlqPolicy",
-)  # fmt: skip
+_QUEUE = tuple(each.name_in("rpc") for each in QUEUE.of_form("file"))
 
-RPC_KINDS: Mapping[str, Kind] = {
+RPC_PROVIDERS: Mapping[str, ResourceProvider] = {
     "fnf.flow": Plain(
         FNF,
         ("CreateFlow", "DescribeFlow", "UpdateFlow", "DeleteFlow"),
@@ -257,14 +257,14 @@ RPC_KINDS: Mapping[str, Kind] = {
         ("Definition", "Description", "Type", "RoleArn", "ExecutionMode", "Environment"),
         fixed=("ExecutionMode",),
         documents=("Environment",),
-        tells={"Id": "Id", "CreatedTime": "CreatedTime", "LastModifiedTime": "LastModifiedTime"},
+        shows={"Id": "Id", "CreatedTime": "CreatedTime", "LastModifiedTime": "LastModifiedTime"},
     ),
     "fnf.schedule": Plain(
         FNF,
         ("CreateSchedule", "DescribeSchedule", "UpdateSchedule", "DeleteSchedule"),
         ("FlowName", "ScheduleName"),
         ("CronExpression", "Payload", "Enable", "Description"),
-        tells={"ScheduleId": "ScheduleId"},
+        shows={"ScheduleId": "ScheduleId"},
     ),
     "mns.queue": Plain(
         MNS,
@@ -300,7 +300,7 @@ RPC_KINDS: Mapping[str, Kind] = {
         ("AssumeRolePolicyDocument", "Description"),
         inside="Role",
         documents=("AssumeRolePolicyDocument",),
-        tells={"RoleId": "RoleId"},
+        shows={"RoleId": "RoleId"},
     ),
     "ram.policy": Policy(
         RAM,

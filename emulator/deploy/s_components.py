@@ -7,10 +7,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.deploy import build as triggers
 from emulator.deploy import fc_fields as fields
 from emulator.deploy import ros_services
-from emulator.deploy.build import Build, read_function_2, read_function_3
+from emulator.deploy.build import Build, Event, add_trigger, trigger_type
 from emulator.deploy.model import Resource
 from emulator.deploy.shapes import (
     Field,
@@ -18,6 +17,7 @@ from emulator.deploy.shapes import (
     anything,
     json_text,
     list_of,
+    map_of,
     members,
     noted,
     number,
@@ -25,28 +25,27 @@ from emulator.deploy.shapes import (
     switch,
     text,
 )
-from emulator.deploy.shapes import fields as map_of
 
 _REGION = Field("region", text)
 
 # --- fc: functions in services ---------------------------------------------------------------------------------------
 
 
-def _code(build: Build, place: Part, key: str, found: dict[str, Any]) -> bytes | None:
-    """Return the package of the code, or put where it is in a bucket into *found*."""
-    uri, bucket, name = found.pop(key, None), found.pop("ossBucket", None), found.pop("ossKey", None)
+def _code(build: Build, place: Part, key: str, values: dict[str, Any]) -> bytes | None:
+    """Return the package of the code, or put where it is in a bucket into *values*."""
+    uri, bucket, name = values.pop(key, None), values.pop("ossBucket", None), values.pop("ossKey", None)
     if isinstance(uri, dict):
         bucket, name, uri = uri.get("ossBucketName"), uri.get("ossObjectName"), uri.get("src")
         place = place.member(key)
         key = "src"
     if bucket and name:
-        found["code"] = {"ossBucketName": bucket, "ossObjectName": name}
+        values["code"] = {"ossBucketName": bucket, "ossObjectName": name}
     elif isinstance(uri, str) and uri.startswith("oss://"):
         bucket, _, name = uri.removeprefix("oss://").partition("/")
-        found["code"] = {"ossBucketName": bucket, "ossObjectName": name}
+        values["code"] = {"ossBucketName": bucket, "ossObjectName": name}
     elif isinstance(uri, str):
         return build.files.package(place.member(key))
-    elif not str(found.get("runtime", "")).startswith("custom-container"):
+    elif not str(values.get("runtime", "")).startswith("custom-container"):
         place.problem(f"{key} is missing")
     return None
 
@@ -88,12 +87,12 @@ def fc(build: Build, part: Part, props: Part) -> None:
     if props.member("function").value is None:
         return
     place = props.member("function")
-    found = read_function_2(place, _FC_EXTRA, capital=False)
-    calls = found.pop("asyncConfiguration", None)
-    function_name = found.pop("name", "")
-    package = _code(build, place, "codeUri", found)
+    values = members(place, (*fields.FUNCTION_2, *_FC_EXTRA), capital=False)
+    calls = values.pop("asyncConfiguration", None)
+    function_name = values.pop("name", "")
+    package = _code(build, place, "codeUri", values)
     function = build.add(
-        place, "fc.function", (name, function_name), {**fields.DEFAULTS_2, **found}, type_name="fc function",
+        place, "fc.function", (name, function_name), {**fields.DEFAULTS_2, **values}, type_name="fc function",
         logical=part.name, package=package,
     )  # fmt: skip
     if calls:
@@ -117,24 +116,24 @@ def _trigger(build: Build, function: Resource, part: Part, prefix: str, role: st
         Field("description", text),
         Field(config, anything),
     )
-    found = members(part, table, capital=False)
-    if name_key not in found or type_key not in found:
+    values = members(part, table, capital=False)
+    if name_key not in values or type_key not in values:
         return
-    kind = triggers.kind_of(part.member(type_key))
+    kind = trigger_type(part.member(type_key))
     place = part.member(config)
     given = place.value if isinstance(place.value, dict) else {}
-    source = found.get("sourceArn") or _source(build, kind, given)
-    event = triggers.Event(
+    source = values.get("sourceArn") or _source(build, kind, given)
+    event = Event(
         kind=kind,
         config=place.with_value(_trigger_config(kind, given)),
-        role=found.get(role),
-        qualifier=found.get("qualifier"),
+        role=values.get(role),
+        qualifier=values.get("qualifier"),
         source=source,
-        description=found.get("description"),
+        description=values.get("description"),
     )
-    logical = f"{function.logical}/{found[name_key]}"
-    named = Part(part.value, (*part.path, found[name_key]), part.lines, part.findings)
-    triggers.add(build, named, function, event, logical=logical, type_name=f"{kind} trigger")
+    logical = f"{function.logical}/{values[name_key]}"
+    named = Part(part.value, (*part.path, values[name_key]), part.marks, part.findings)
+    add_trigger(build, named, function, event, logical=logical, type_name=f"{kind} trigger")
 
 
 def _source(build: Build, kind: str, config: Mapping[str, Any]) -> str | None:
@@ -147,29 +146,29 @@ def _source(build: Build, kind: str, config: Mapping[str, Any]) -> str | None:
 
 def _trigger_config(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration without what only names the source; ``Key.Prefix`` is taken apart."""
-    found = {key: value for key, value in given.items() if kind == "http" or key not in {"topicName", "bucketName"}}
+    values = {key: value for key, value in given.items() if kind == "http" or key not in {"topicName", "bucketName"}}
     if kind == "mns_topic":
-        found.pop("region", None)
-    chosen = found.get("filter")
+        values.pop("region", None)
+    chosen = values.get("filter")
     if kind == "oss" and isinstance(chosen, dict):
         key = dict(chosen.get("key") or chosen.get("Key") or {})
         key |= {name.partition(".")[2].lower(): value for name, value in chosen.items() if "." in name}
         others = {name: value for name, value in chosen.items() if "." not in name and name.lower() != "key"}
-        found["filter"] = {**others, "key": key}
-    return found
+        values["filter"] = {**others, "key": key}
+    return values
 
 
 def _domain_2(build: Build, function: Resource, part: Part) -> None:
-    found = members(part, _DOMAIN_2, capital=False)
-    name = found.pop("domainName", "")
+    values = members(part, _DOMAIN_2, capital=False)
+    name = values.pop("domainName", "")
     if name.lower() == "auto":
         part.note("a domain cannot be made up here: none is made; the function has its HTTP trigger's address")
         return
-    routes = found.pop("routeConfigs", None) or [{"path": "/*"}]
+    routes = values.pop("routeConfigs", None) or [{"path": "/*"}]
     for route in routes:
         route.setdefault("serviceName", function.identity[0])
         route.setdefault("functionName", function.identity[1])
-    properties = {"protocol": "HTTP", **found, "routeConfig": {"routes": routes}}
+    properties = {"protocol": "HTTP", **values, "routeConfig": {"routes": routes}}
     build.add(part, "fc.domain", (name,), properties, type_name="fc customDomain", logical=f"{function.logical}/{name}")
 
 
@@ -200,17 +199,17 @@ _SETTINGS = {
 
 def fc3(build: Build, part: Part, props: Part) -> None:
     """Add a function without a service, its triggers and settings."""
-    found = read_function_3(props, _FC3_EXTRA, capital=False)
-    name = found.pop("functionName", "")
+    values = members(props, (*fields.FUNCTION_3, *_FC3_EXTRA), capital=False)
+    name = values.pop("functionName", "")
     for key in ("region", "triggers"):
-        found.pop(key, None)
-    if found.get("role"):
-        found["role"] = build.role_arn(found["role"])
-    domain = found.pop("customDomain", None)
-    settings = {key: found.pop(key, None) for key in _SETTINGS}
-    package = _code(build, props, "code", found)
+        values.pop(key, None)
+    if values.get("role"):
+        values["role"] = build.role_arn(values["role"])
+    domain = values.pop("customDomain", None)
+    settings = {key: values.pop(key, None) for key in _SETTINGS}
+    package = _code(build, props, "code", values)
     function = build.add(
-        part, "fc3.function", (name,), {**fields.DEFAULTS_3, **found}, type_name="fc3", package=package
+        part, "fc3.function", (name,), {**fields.DEFAULTS_3, **values}, type_name="fc3", package=package
     )
     for trigger in props.member("triggers").items():
         _trigger(build, function, trigger, "trigger", "invocationRole", "triggerConfig")
@@ -241,16 +240,16 @@ _DOMAIN_3 = (
 
 
 def _domain_3(build: Build, place: Part, *, logical: str, function: str = "") -> None:
-    found = members(place, _DOMAIN_3, capital=False)
-    found.pop("region", None)
-    name = found.pop("domainName", "")
+    values = members(place, _DOMAIN_3, capital=False)
+    values.pop("region", None)
+    name = values.pop("domainName", "")
     if name.lower() == "auto":
         place.note("a domain cannot be made up here: none is made; the function has its HTTP trigger's address")
         return
-    route = found.pop("route", None)
+    route = values.pop("route", None)
     if route is not None:
-        found["routeConfig"] = {"routes": [{"functionName": function, **route}]}
-    build.add(place, "fc3.domain", (name,), {"protocol": "HTTP", **found}, type_name="fc3-domain", logical=logical)
+        values["routeConfig"] = {"routes": [{"functionName": function, **route}]}
+    build.add(place, "fc3.domain", (name,), {"protocol": "HTTP", **values}, type_name="fc3-domain", logical=logical)
 
 
 def fc3_domain(build: Build, part: Part, props: Part) -> None:
@@ -261,12 +260,12 @@ def fc3_domain(build: Build, part: Part, props: Part) -> None:
 def fc3_layer(build: Build, part: Part, props: Part) -> None:
     """Add a layer version."""
     table = (_REGION, *fields.LAYER, Field("code", anything, required=True), Field("acl", anything))
-    found = members(props, table, capital=False)
-    found.pop("region", None)
-    found.pop("acl", None)
-    package = _code(build, props, "code", found)
-    name = found.pop("layerName", "")
-    build.add(part, "fc3.layer", (name,), found, type_name="fc3-layer", package=package)
+    values = members(props, table, capital=False)
+    values.pop("region", None)
+    values.pop("acl", None)
+    package = _code(build, props, "code", values)
+    name = values.pop("layerName", "")
+    build.add(part, "fc3.layer", (name,), values, type_name="fc3-layer", package=package)
 
 
 # --- flows -----------------------------------------------------------------------------------------------------------
@@ -293,21 +292,21 @@ _SCHEDULE = (
 
 def flow(build: Build, part: Part, props: Part) -> None:
     """Add a flow, whose definition is a file, a text or written out, and its schedules."""
-    found = members(props, _FLOW, capital=False)
-    definition = found.get("definition")
+    values = members(props, _FLOW, capital=False)
+    definition = values.get("definition")
     if isinstance(definition, str) and "\n" not in definition.strip():
         definition = build.definition(props.member("definition"))
     elif definition is not None and not isinstance(definition, str):
         definition = json.dumps(definition, ensure_ascii=False)
-    name = found.get("name", "")
-    role = found.get("roleArn")
+    name = values.get("name", "")
+    role = values.get("roleArn")
     properties = {
         "Definition": definition,
-        "Description": found.get("description") or name,
-        "Type": found.get("type") or "FDL",
+        "Description": values.get("description") or name,
+        "Type": values.get("type") or "FDL",
         "RoleArn": build.role_arn(role) if role else None,
-        "ExecutionMode": found.get("executionMode"),
-        "Environment": found.get("environment"),
+        "ExecutionMode": values.get("executionMode"),
+        "Environment": values.get("environment"),
     }
     build.add(part, "fnf.flow", (name,), properties, type_name="flow")
     for place in props.member("schedules").items():
@@ -350,21 +349,21 @@ _SUBSCRIPTION = (
 
 def queue(build: Build, part: Part, props: Part, logical: str = "") -> None:
     """Add a queue."""
-    found = members(props, _QUEUE, capital=False)
-    properties = ros_services.queue_properties(found)
-    properties |= {"QueueType": found.get("queueType"), "DlqPolicy": found.get("dlqPolicy")}
-    name = found.get("queueName", "")
+    values = members(props, _QUEUE, capital=False)
+    properties = ros_services.queue_properties(values)
+    properties |= {"QueueType": values.get("queueType"), "DlqPolicy": values.get("dlqPolicy")}
+    name = values.get("queueName", "")
     build.add(part, "mns.queue", (name,), properties, type_name="queue", logical=logical and f"{logical}/{name}")
 
 
 def topic(build: Build, part: Part, props: Part, logical: str = "") -> None:
     """Add a topic and its subscriptions."""
-    found = members(props, _TOPIC, capital=False)
-    name = found.get("topicName", "")
+    values = members(props, _TOPIC, capital=False)
+    name = values.get("topicName", "")
     properties = {
-        "MaxMessageSize": found.get("maximumMessageSize", 65536),
-        "EnableLogging": found.get("loggingEnabled", False),
-        "TopicType": found.get("topicType"),
+        "MaxMessageSize": values.get("maximumMessageSize", 65536),
+        "EnableLogging": values.get("loggingEnabled", False),
+        "TopicType": values.get("topicType"),
     }
     made = build.add(part, "mns.topic", (name,), properties, type_name="topic", logical=logical and f"{logical}/{name}")
     for place in props.member("subscriptions").items():

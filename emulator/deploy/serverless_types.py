@@ -8,11 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.deploy import build as roles
-from emulator.deploy import build as triggers
 from emulator.deploy import fc_fields as fields
-from emulator.deploy.build import Build, Builder, read_function_2
-from emulator.deploy.document import Document, read
+from emulator.deploy.build import Build, Builder, Event, add_trigger, role_of_policies
 from emulator.deploy.errors import FileProblems
 from emulator.deploy.functions import names_in
 from emulator.deploy.model import Resource
@@ -23,6 +20,7 @@ from emulator.deploy.shapes import (
     anything,
     json_text,
     list_of,
+    map_of,
     members,
     number,
     payload,
@@ -31,45 +29,44 @@ from emulator.deploy.shapes import (
     text,
     whole,
 )
-from emulator.deploy.shapes import fields as map_of
 
 _REFERS = re.compile(r"!(?:Ref|GetAtt|Sub|Join)\b|\bRef['\"]?\s*:|\bFn::")
 
 
-def written(build: Build, place: Part) -> object:
+def definition_here(build: Build, place: Part) -> object:
     """Return a definition that stands in the template, its references evaluated."""
     with build.scope.giving("ARN"):
         return build.scope.value(place)
 
 
-def in_file(build: Build, place: Part) -> str | None:
+def definition_in_file(build: Build, place: Part) -> str | None:
     """Return the definition in the file that *place* names; its text as it is where it refers to nothing."""
     text = build.definition(place)
     if text is None or not _REFERS.search(text):
         return text
     findings = Findings()
     try:
-        document = read(text)
+        document = whole(text, findings)
         with build.scope.giving("ARN"):
-            value = build.scope.value(whole(document, findings))
+            value = build.scope.value(document)
         findings.check()
     except FileProblems as error:
         for problem in error.problems:
-            place.problem(f"{place.value}:{problem.line}: {problem.text}")
+            place.problem(f"{place.value}:{problem.line}: {problem}")
         return None
     return json.dumps(value, ensure_ascii=False)
 
 
 def names_in_file(build: Build, resource: Part) -> set[str]:
-    """Return the names that the definition file of a resource may refer to; what is wrong with it is told elsewhere."""
+    """Return the names that the definition file of a resource may refer to; problems are reported when it is read."""
     place = resource.member("Properties").member("DefinitionUri")
     if not isinstance(place.value, str):
         return set()
-    text = build.definition(Part(place.value, place.path, place.lines, Findings()))
+    text = build.definition(Part(place.value, place.path, place.marks, Findings()))
     if text is None or not _REFERS.search(text):
         return set()
     try:
-        document: Document = read(text)
+        document = whole(text, Findings())
     except FileProblems:
         return set()
     return names_in(document.value)
@@ -101,14 +98,14 @@ _EVENTS = {
 
 def service(build: Build, part: Part, kind: str) -> None:
     """Add a service, its role, its functions and their triggers."""
-    found = members(build.properties(part), (*fields.SERVICE, Field("policies", anything)), capital=True)
-    policies = found.pop("policies", None)
-    if policies and "role" not in found:
+    values = members(build.properties(part), (*fields.SERVICE, Field("policies", anything)), capital=True)
+    policies = values.pop("policies", None)
+    if policies and "role" not in values:
         owner = build.properties(part).member("Policies")
-        found["role"] = roles.role_of_policies(build, part, owner, "fc")
-    if "role" in found:
-        found["role"] = build.role_arn(found["role"])
-    made = build.add(part, "fc.service", (part.name,), {"description": "", **found}, type_name=kind)
+        values["role"] = role_of_policies(build, part, owner, "fc")
+    if "role" in values:
+        values["role"] = build.role_arn(values["role"])
+    made = build.add(part, "fc.service", (part.name,), {"description": "", **values}, type_name=kind)
     for entry in part.entries():
         if entry.name not in _RESERVED:
             _function(build, made, entry)
@@ -122,16 +119,17 @@ def _function(build: Build, owner: Resource, part: Part) -> None:
         if entry.name not in {"Type", "Properties", "Events"}:
             entry.problem(f"there is no such part of a function{suggestion(entry.name, ['Properties', 'Events'])}")
     place = build.properties(part)
-    extra = (Field("codeUri", text), Field("asyncConfiguration", map_of(*fields.ASYNC_2)))
-    found = read_function_2(place, extra, capital=True)
-    calls = found.pop("asyncConfiguration", None)
-    package = _code(build, place, found)
+    extra = (Field("functionName", text), Field("codeUri", text), Field("asyncConfiguration", map_of(*fields.ASYNC_2)))
+    values = members(place, (*fields.FUNCTION_2, *extra), capital=True)
+    calls = values.pop("asyncConfiguration", None)
+    name = values.pop("functionName", None) or part.name
+    package = _code(build, place, values)
     service_name = owner.identity[0]
     made = build.add(
         part,
         "fc.function",
-        (service_name, part.name),
-        {**fields.DEFAULTS_2, **found},
+        (service_name, name),
+        {**fields.DEFAULTS_2, **values},
         type_name=FUNCTION_TYPE,
         logical=f"{owner.logical}/{part.name}",
         package=package,
@@ -151,16 +149,16 @@ def _function(build: Build, owner: Resource, part: Part) -> None:
         _event(build, made, event)
 
 
-def _code(build: Build, place: Part, found: dict[str, Any]) -> bytes | None:
-    """Put where the code is into *found*, or return its package."""
-    uri = found.pop("codeUri", None)
+def _code(build: Build, place: Part, values: dict[str, Any]) -> bytes | None:
+    """Put where the code is into *values*, or return its package."""
+    uri = values.pop("codeUri", None)
     if uri is None:
-        if not str(found.get("runtime", "")).startswith("custom-container"):
+        if not str(values.get("runtime", "")).startswith("custom-container"):
             place.problem("CodeUri is missing")
         return None
     if uri.startswith("oss://"):
         bucket, _, name = uri.removeprefix("oss://").partition("/")
-        found["code"] = {"ossBucketName": bucket, "ossObjectName": name}
+        values["code"] = {"ossBucketName": bucket, "ossObjectName": name}
         return None
     return build.files.package(place.member("CodeUri"))
 
@@ -174,21 +172,29 @@ def _event(build: Build, function: Resource, part: Part) -> None:
         if entry.name not in {"Type", "Properties"}:
             entry.problem("there is no such part of an event")
     place = part.member("Properties")
-    given = dict(place.value) if isinstance(place.value, dict) else {}
-    extra = {"InvocationRole": None, "Qualifier": None, "TopicName": None, "Region": None, "BucketName": None}
-    own = {name: given.pop(name) for name in extra if name in given}
-    names = {"instanceName": given.pop("InstanceName", None), "tableName": given.pop("TableName", None)}
-    event = triggers.Event(
+    config = dict(place.value) if isinstance(place.value, dict) else {}
+    own = {name: text(place.member(name)) for name in _SOURCE if config.pop(name, None) is not None}
+    if (needed := _NEEDED.get(_EVENTS[kind])) and place.member(needed).value is None:
+        place.problem(f"{needed} is missing")
+    event = Event(
         kind=_EVENTS[kind],
-        config=place.with_value(given),
+        config=place.with_value(config),
         role=own.get("InvocationRole"),
         qualifier=own.get("Qualifier"),
-        source=_source(build, _EVENTS[kind], own, names),
+        source=_source(build, _EVENTS[kind], own),
     )
-    triggers.add(build, part, function, event, logical=f"{function.logical}/{part.name}", type_name=kind)
+    add_trigger(build, part, function, event, logical=f"{function.logical}/{part.name}", type_name=kind)
 
 
-def _source(build: Build, kind: str, own: Mapping[str, Any], names: Mapping[str, Any]) -> str | None:
+_SOURCE = (
+    "InvocationRole", "Qualifier", "Region", "TopicName", "BucketName", "InstanceId", "InstanceName", "TableName",
+)  # fmt: skip
+"""Properties of an event that are not part of the trigger's configuration."""
+
+_NEEDED = {"oss": "BucketName", "mns_topic": "TopicName"}
+
+
+def _source(build: Build, kind: str, own: Mapping[str, Any]) -> str | None:
     match kind:
         case "mns_topic":
             return f"acs:mns:{own.get('Region') or build.region}:{build.account}:/topics/{own.get('TopicName', '')}"
@@ -199,9 +205,9 @@ def _source(build: Build, kind: str, own: Mapping[str, Any], names: Mapping[str,
         case "cdn_events":
             return f"acs:cdn:*:{build.account}"
         case "rds":
-            return f"acs:rds:{build.region}:{build.account}:dbinstance/fun"
+            return f"acs:rds:{build.region}:{build.account}:dbinstance/{own.get('InstanceId', 'fun')}"
         case "tablestore":
-            instance, table = names["instanceName"], names["tableName"]
+            instance, table = own.get("InstanceName"), own.get("TableName")
             return f"acs:ots:{build.region}:{build.account}:instance/{instance}/table/{table}"
         case _:
             return None
@@ -231,22 +237,22 @@ def flow(build: Build, part: Part, kind: str) -> None:
     raw = part.member("Properties")
     place = build.properties(part)
     if isinstance(place.value, dict) and "Definition" in place.value:
-        definition_here = written(build, raw.member("Definition"))
-        place = place.with_value({**place.value, "Definition": definition_here})
-    found = members(place, _FLOW, capital=True)
-    definition = found.get("definition")
-    if "definitionUri" in found:
-        definition = in_file(build, place.member("DefinitionUri"))
+        written = definition_here(build, raw.member("Definition"))
+        place = place.with_value({**place.value, "Definition": written})
+    values = members(place, _FLOW, capital=True)
+    definition = values.get("definition")
+    if "definitionUri" in values:
+        definition = definition_in_file(build, place.member("DefinitionUri"))
     elif definition is None:
         place.problem("Definition or DefinitionUri is missing")
-    role = found.get("role")
-    if found.get("policies") and not role:
-        role = roles.role_of_policies(build, part, place.member("Policies"), "fnf")
-    name = found.get("name") or part.name
+    role = values.get("role")
+    if values.get("policies") and not role:
+        role = role_of_policies(build, part, place.member("Policies"), "fnf")
+    name = values.get("name") or part.name
     properties = {
         "Definition": definition,
-        "Description": found.get("description") or name,
-        "Type": found.get("type") or "FDL",
+        "Description": values.get("description") or name,
+        "Type": values.get("type") or "FDL",
         "RoleArn": build.role_arn(role) if role else None,
     }
     build.add(part, "fnf.flow", (name,), properties, type_name=kind)
@@ -255,12 +261,12 @@ def flow(build: Build, part: Part, kind: str) -> None:
         if not isinstance(event.value, dict) or event.value.get("Type") not in ("Schedule", "Timer"):
             event.problem("Type must be Schedule")
             continue
-        given = members(event.member("Properties"), _SCHEDULE, capital=True)
+        own = members(event.member("Properties"), _SCHEDULE, capital=True)
         schedule = {
-            "CronExpression": given.get("cronExpression"),
-            "Payload": given.get("payload") or "",
-            "Enable": given.get("enable", True),
-            "Description": given.get("description") or "",
+            "CronExpression": own.get("cronExpression"),
+            "Payload": own.get("payload") or "",
+            "Enable": own.get("enable", True),
+            "Description": own.get("description") or "",
         }
         logical = f"{part.name}/{event.name}"
         build.add(event, "fnf.schedule", (name, event.name), schedule, type_name="Schedule", logical=logical)
@@ -287,12 +293,16 @@ _DOMAIN = (
 def domain(build: Build, part: Part, kind: str) -> None:
     """Add a custom domain, named by its key unless that is not a domain."""
     place = build.properties(part)
-    found = members(place, _DOMAIN, capital=True)
-    name = found.pop("domainName", None) or part.name
-    if name.lower() == "auto" or "." not in name:
-        place.problem("a domain cannot be made up here; DomainName must say it")
+    values = members(place, _DOMAIN, capital=True)
+    name = values.pop("domainName", None) or part.name
+    if name.lower() == "auto":
+        place.member("DomainName").note("no domain is made up here; the functions have their HTTP triggers' addresses")
+        build.scope.attributes[part.name] = {"": part.name}
         return
-    build.add(part, "fc.domain", (name,), {"protocol": "HTTP", **found}, type_name=kind)
+    if "." not in name:
+        place.problem("the key is no domain name; DomainName must say it")
+        return
+    build.add(part, "fc.domain", (name,), {"protocol": "HTTP", **values}, type_name=kind)
 
 
 _TOPIC = (
@@ -305,12 +315,12 @@ _TOPIC = (
 
 def topic(build: Build, part: Part, kind: str) -> None:
     """Add a topic."""
-    found = members(build.properties(part), _TOPIC, capital=True)
+    values = members(build.properties(part), _TOPIC, capital=True)
     properties = {
-        "MaxMessageSize": found.get("maximumMessageSize", 65536),
-        "EnableLogging": found.get("loggingEnabled", False),
+        "MaxMessageSize": values.get("maximumMessageSize", 65536),
+        "EnableLogging": values.get("loggingEnabled", False),
     }
-    build.add(part, "mns.topic", (found.get("topicName") or part.name,), properties, type_name=kind)
+    build.add(part, "mns.topic", (values.get("topicName") or part.name,), properties, type_name=kind)
 
 
 SERVERLESS_TYPES: Mapping[str, Builder] = {

@@ -8,14 +8,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from emulator.deploy.document import Document, Lines, Path
 from emulator.deploy.errors import FileProblems, Problem
 from emulator.deploy.model import has_token
 from emulator.kernel.frozen import frozen
+from emulator.wire.yaml import Mark, Path, RepeatedKey, UnreadableYaml, read_document, short_functions
+
+LARGEST_TEXT = 4 * 1024 * 1024
+"""Characters of a file; definitions and handlers written into a template are far smaller."""
 
 
 class Findings:
-    """Collects what is wrong (`problems`) and what has no effect here (`notes`), so that all of it can be told."""
+    """Collects what is wrong (`problems`) and what has no effect here (`notes`), to report all of it at once."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -29,11 +32,11 @@ class Findings:
 
 @frozen(kw_only=False)
 class Part:
-    """A value, the path of keys that lead to it, and the lines of the file."""
+    """A value, the path of keys that lead to it, and the places of all parts of the file."""
 
     value: Any
     path: Path
-    lines: Lines
+    marks: Mapping[Path, tuple[int, int]]
     findings: Findings
 
     @property
@@ -42,30 +45,34 @@ class Part:
         return self.path[-1] if self.path else ""
 
     @property
-    def line(self) -> int:
-        """The line; of the nearest part around it when this one came from a function or a variable."""
-        return next((self.lines[path] for path in self._ancestry() if path in self.lines), 1)
-
-    def _ancestry(self) -> Iterator[Path]:
-        for length in range(len(self.path), -1, -1):
-            yield self.path[:length]
+    def mark(self) -> Mark:
+        """The place; that of the nearest part around it when this one came from a function or a variable."""
+        ancestry = (self.path[:length] for length in range(len(self.path), -1, -1))
+        return Mark(*next((self.marks[path] for path in ancestry if path in self.marks), (1, 1)))
 
     def problem(self, text: str) -> None:
         """Say that something is wrong here."""
-        self.findings.problems.append(Problem(self.line, f"{'.'.join(self.path)}: {text}" if self.path else text))
+        self.findings.problems.append(self._finding(text))
 
     def note(self, text: str) -> None:
         """Say that something here has no effect."""
-        self.findings.notes.append(Problem(self.line, f"{'.'.join(self.path)}: {text}"))
+        self.findings.notes.append(self._finding(text))
+
+    def _finding(self, text: str) -> Problem:
+        return Problem(*self.mark, f"{'.'.join(self.path)}: {text}" if self.path else text)
 
     def with_value(self, value: Any) -> "Part":
         """Return the same place with another value."""
-        return Part(value, self.path, self.lines, self.findings)
+        return Part(value, self.path, self.marks, self.findings)
+
+    def unreported(self) -> "Part":
+        """Return the same place with findings of its own: its problems are reported by another reading."""
+        return Part(self.value, self.path, self.marks, Findings())
 
     def member(self, key: str) -> "Part":
         """Return a member of a map; its value is None when there is none."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
-        return Part(value, (*self.path, key), self.lines, self.findings)
+        return Part(value, (*self.path, key), self.marks, self.findings)
 
     def entries(self) -> "list[Part]":
         """Return the members of a map; something else is a problem, nothing at all is an empty map."""
@@ -84,22 +91,34 @@ class Part:
             self.problem("must be a list")
             return []
         return [
-            Part(value, (*self.path, str(number)), self.lines, self.findings) for number, value in enumerate(self.value)
+            Part(value, (*self.path, str(number)), self.marks, self.findings) for number, value in enumerate(self.value)
         ]
 
     def text(self) -> str:
         """Return a text that is not empty; anything else is a problem."""
         if isinstance(self.value, str) and self.value:
             return self.value
-        if isinstance(self.value, int) and not isinstance(self.value, bool):
-            return str(self.value)
+        if isinstance(self.value, (bool, int, float)):
+            return json.dumps(self.value)
         self.problem("must be a text")
         return ""
 
 
-def whole(document: Document, findings: Findings) -> Part:
-    """Return all of a file."""
-    return Part(document.value, (), document.lines, findings)
+def whole(text: str, findings: Findings) -> Part:
+    """Return all of a file's text.
+
+    Raises: FileProblems.
+    """
+    if len(text) > LARGEST_TEXT:
+        raise FileProblems([Problem(1, 1, f"the file is larger than {LARGEST_TEXT} characters")])
+    try:
+        document = read_document(text, short_functions)
+    except RepeatedKey as error:
+        raise FileProblems([Problem(error.line, error.column, f"{error.field} is given twice")]) from error
+    except UnreadableYaml as error:
+        problem = f"not valid YAML: {error.problem}" if error.is_syntax else error.problem
+        raise FileProblems([Problem(error.line, error.column, problem)]) from error
+    return Part(document.value, (), document.marks, findings)
 
 
 def suggestion(name: str, known: Iterator[str] | list[str]) -> str:
@@ -111,7 +130,7 @@ def suggestion(name: str, known: Iterator[str] | list[str]) -> str:
 
 
 Reader = Callable[[Part, bool], Any]
-"""Reads a value; the second argument tells whether names begin with a capital letter."""
+"""Reads a value; the second argument is true when names begin with a capital letter."""
 
 
 @frozen(kw_only=False)
@@ -173,14 +192,18 @@ def _plain_float(digits: str) -> float:
     return float(digits)
 
 
-def switch(part: Part, capital: bool = False) -> bool | None:
-    """Read true or false, also written as text."""
+_SWITCHES = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False, "1": True, "0": False}
+
+
+def switch(part: Part, capital: bool = False) -> bool | str | None:
+    """Read true or false, also written as text or number."""
     del capital
     value = part.value
-    if isinstance(value, bool):
+    if isinstance(value, str) and has_token(value):
         return value
-    if isinstance(value, str) and value.lower() in {"true", "false"}:
-        return value.lower() == "true"
+    known = _SWITCHES.get(str(value).lower()) if isinstance(value, (str, int)) else None
+    if known is not None:
+        return known
     part.problem("must be true or false")
     return None
 
@@ -211,14 +234,14 @@ def json_text(part: Part, capital: bool = False) -> str | None:
 
 def payload(part: Part, capital: bool = False) -> str | None:
     """Read the JSON an execution starts with; null is nothing, as it is in the console's forms."""
-    found = json_text(part, capital)
-    return "" if found is not None and found.strip() in {"null", '""'} else found
+    values = json_text(part, capital)
+    return "" if values is not None and values.strip() in {"null", '""'} else values
 
 
 def texts(part: Part, capital: bool = False) -> list[Any]:
     """Read a list of texts; one text is a list of one."""
-    if isinstance(part.value, str):
-        return [part.value]
+    if isinstance(part.value, (str, int, float)):
+        return [text(part, capital)]
     return [text(item, capital) for item in part.items()]
 
 
@@ -236,7 +259,7 @@ def list_of(read: Reader) -> Reader:
     return read_list
 
 
-def fields(*table: Field) -> Reader:
+def map_of(*table: Field) -> Reader:
     """Make a reader of maps with known members."""
 
     def read_fields(part: Part, capital: bool) -> dict[str, Any]:
@@ -249,28 +272,28 @@ def members(part: Part, table: tuple[Field, ...], *, capital: bool) -> dict[str,
     """Return the members of a map by their names in the API; null counts as absent.
 
     A member that is not in the *table*, and a required one that is missing, are problems. One that cannot be read is
-    left out, having been told by its reader.
+    left out, with a problem reported by its reader.
     """
     known = {spelling: field for field in table for spelling in field.spellings(capital=capital)}
-    found: dict[str, Any] = {}
-    given = set()
+    values: dict[str, Any] = {}
+    present = set()
     for entry in part.entries():
         field = known.get(entry.name)
         if field is None:
             entry.problem(f"there is no such property{suggestion(entry.name, list(known))}")
         elif entry.value is not None:
-            given.add(field.name)
+            present.add(field.name)
             if (value := field.read(entry, capital)) is not None:
-                found[field.name] = value
+                values[field.name] = value
     if part.value is None or isinstance(part.value, dict):
         for field in table:
-            if field.required and field.name not in given:
+            if field.required and field.name not in present:
                 part.problem(f"{field.spellings(capital=capital)[0]} is missing")
-    return found
+    return values
 
 
 def noted(why: str) -> Reader:
-    """Make a reader of what is accepted and has no effect; *why* tells so in a note."""
+    """Make a reader of what is accepted and has no effect; *why* becomes a note."""
 
     def read_noted(part: Part, capital: bool) -> None:
         del capital
@@ -279,6 +302,6 @@ def noted(why: str) -> Reader:
     return read_noted
 
 
-def kept(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *found* without what has no value."""
-    return {name: value for name, value in found.items() if value is not None}
+def kept(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *values* without what has no value."""
+    return {name: value for name, value in values.items() if value is not None}

@@ -14,7 +14,7 @@ from typing import Any
 from emulator.deploy.build import Build, Builder
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope, names_in
-from emulator.deploy.model import Blueprint, Tenant
+from emulator.deploy.model import Blueprint, Target
 from emulator.deploy.ros_fc import FUNCTION_TYPES
 from emulator.deploy.ros_services import SERVICE_TYPES
 from emulator.deploy.serverless_types import FLOW_TYPE, REFUSED, SERVERLESS_TYPES, SERVICE_TYPE, names_in_file
@@ -32,8 +32,8 @@ _RESOURCE = ("Type", "Properties", "DependsOn", "Condition", "Metadata", "Descri
 _LONGEST_CHAIN = 100
 
 
-def read_template(root: Part, tenant: Tenant, files: Files, given: Mapping[str, str]) -> Blueprint:
-    """Return what a template says; *given* are its parameters by name.
+def read_template(root: Part, target: Target, files: Files, parameters: Mapping[str, str]) -> Blueprint:
+    """Return what a template says; *parameters* are its parameters by name.
 
     Raises: FileProblems.
     """
@@ -47,7 +47,10 @@ def read_template(root: Part, tenant: Tenant, files: Files, given: Mapping[str, 
         root.member("Rules").note("rules for parameters are not checked")
     root.findings.check()
     scope = Scope(
-        tenant, _parameters(root.member("Parameters"), given), root.member("Mappings").value, root.member("Conditions")
+        target,
+        _parameters(root.member("Parameters"), parameters),
+        root.member("Mappings").value,
+        root.member("Conditions"),
     )
     build = Build(scope=scope, files=files, findings=root.findings)
     wanted = {part.name: part for part in resources.entries() if _is_wanted(part, scope)}
@@ -61,17 +64,17 @@ def read_template(root: Part, tenant: Tenant, files: Files, given: Mapping[str, 
 # --- parameters ----------------------------------------------------------------------------------------------------
 
 
-def _parameters(section: Part, given: Mapping[str, str]) -> dict[str, Any]:
+def _parameters(section: Part, parameters: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     declared = {part.name: part for part in section.entries()}
-    for name in given:
+    for name in parameters:
         if name not in declared:
             section.problem(f"the template has no parameter {name}{suggestion(name, list(declared))}")
     for name, part in declared.items():
         if not isinstance(part.value, dict):
             part.problem("must be a map with a Type")
             continue
-        value = given.get(name, part.value.get("Default"))
+        value = parameters.get(name, part.value.get("Default"))
         if value is None:
             part.problem(f"needs a value: --parameter {name}=...")
             continue
@@ -166,22 +169,32 @@ def _in_order(wanted: Mapping[str, Part], build: Build) -> list[Part]:
 def _needs(part: Part, wanted: Mapping[str, Part], build: Build) -> list[str]:
     depends = part.value.get("DependsOn") or []
     named = [str(name) for name in (depends if isinstance(depends, list) else [depends])]
+    inside = _inside(wanted)
+    owners = {member: owner for (owner, member) in inside.values()} | {
+        name: owner for name, (owner, _) in inside.items()
+    }
     for name in named:
-        if name not in wanted:
-            part.member("DependsOn").problem(f"there is no resource {name}")
+        if name not in wanted and name not in owners:
+            report = (
+                part.member("DependsOn").note
+                if part.value.get("Type") == FLOW_TYPE
+                else part.member("DependsOn").problem
+            )
+            report(f"there is no resource {name}")
     content = {key: item for key, item in part.value.items() if key not in {"Type", "DependsOn", "Condition"}}
     mentioned = names_in(content)
     if part.value.get("Type") == FLOW_TYPE:
         mentioned |= names_in_file(build, part)
     mentioned |= {name.partition("/")[0] for name in mentioned}  # service/function
-    inner = {owner for name, owner in _inside(wanted).items() if name in mentioned and owner != part.name}
-    return named + [name for name in wanted if name in mentioned or name in inner]
+    inner = {owners[name] for name in named if name in owners}
+    inner |= {owner for name, (owner, _) in inside.items() if name in mentioned}
+    return named + [name for name in wanted if name in mentioned or (name in inner and name != part.name)]
 
 
-def _inside(wanted: Mapping[str, Part]) -> dict[str, str]:
-    """Return the names of functions within services, ``ServiceFunction``, and the service each is in."""
+def _inside(wanted: Mapping[str, Part]) -> dict[str, tuple[str, str]]:
+    """Return service and function of each function within a service by the name of both in one."""
     return {
-        f"{name}{member}": name
+        f"{name}{member}": (name, member)
         for name, part in wanted.items()
         if part.value.get("Type") == SERVICE_TYPE
         for member in part.value

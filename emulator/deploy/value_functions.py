@@ -6,7 +6,10 @@ Each takes the evaluated argument and may raise ValueError, TypeError or LookupE
 Source: Resource Orchestration Service, functions of templates.
 """
 
+import ast
 import json
+import operator
+import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,10 +18,12 @@ NOTHING = object()
 """What ``ALIYUN::NoValue`` stands for: the property is not there."""
 
 _LARGEST_TEXT = 1024 * 1024
+_LONGEST_EXPRESSION = 1000
+_LONGEST_MATCHED = 1000
 
 
 class Misuse(ValueError):
-    """Arguments that make no sense, told in the function's own words."""
+    """Arguments that make no sense, described in the function's own words."""
 
 
 def written(value: Any) -> str:
@@ -30,22 +35,22 @@ def written(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _join(given: Any) -> str:
-    delimiter, items = given
+def _join(argument: Any) -> str:
+    delimiter, items = argument
     if not isinstance(delimiter, str) or not isinstance(items, list):
         raise Misuse("takes a text and a list")
     return delimiter.join(map(written, items))
 
 
-def _split(given: Any) -> list[str]:
-    delimiter, text = given
+def _split(argument: Any) -> list[str]:
+    delimiter, text = argument
     if not isinstance(delimiter, str) or not isinstance(text, str) or not delimiter:
         raise Misuse("takes two texts, the first of which is not empty")
     return text.split(delimiter)
 
 
-def _select(given: Any) -> Any:
-    index, items, *default = given
+def _select(argument: Any) -> Any:
+    index, items, *default = argument
     if isinstance(items, str):
         items = items.split(",")
     if isinstance(items, dict):
@@ -62,45 +67,270 @@ def _select(given: Any) -> Any:
     return default[0]
 
 
-def _replace(given: Any) -> str:
-    changes, text = given
-    if not isinstance(changes, dict) or not isinstance(text, str):
+def _replace(argument: Any) -> str:
+    """Replace keys by values, also those that a value has brought in: ``<arn>`` may hold ``<suffix>``.
+
+    Source: the applications of awesome-fnf rely on the second pass; that it ends after as many passes as there are
+    keys is assumed.
+    """
+    changes, text = argument
+    if not isinstance(changes, dict):
         raise Misuse("takes a map and a text")
-    for old, new in changes.items():
-        if old:
-            text = text.replace(old, written(new))
-        if len(text) > _LARGEST_TEXT:
-            raise Misuse("the text becomes too large")
+    text = written(text)
+    for _ in changes:
+        before = text
+        for old, new in changes.items():
+            if old:
+                text = text.replace(old, written(new))
+            if len(text) > _LARGEST_TEXT:
+                raise Misuse("the text becomes too large")
+        if text == before:
+            break
     return text
 
 
-def _equals(given: Any) -> bool:
-    first, second = given
+def _equals(argument: Any) -> bool:
+    first, second = argument
     return first is second or written(first) == written(second)
 
 
-def _encode(given: Any) -> str:
-    return b64encode(written(given).encode()).decode()
+def _encode(argument: Any) -> str:
+    return b64encode(written(argument).encode()).decode()
 
 
-def _decode(given: Any) -> str:
-    return b64decode(str(given), validate=True).decode()
+def _decode(argument: Any) -> str:
+    return b64decode(str(argument), validate=True).decode()
 
 
-def _merged(given: Any) -> list[Any]:
-    return [item for items in given for item in items]
+def _merged(argument: Any) -> list[Any]:
+    return [item for items in argument for item in items]
 
 
-def _add(given: Any) -> Any:
-    first, *others = given
+def _add(argument: Any) -> Any:
+    first, *others = argument
     if isinstance(first, dict):
-        return {key: item for each in given for key, item in each.items()}
-    return _merged(given) if isinstance(first, list) else first + sum(others)
+        return {key: item for each in argument for key, item in each.items()}
+    return _merged(argument) if isinstance(first, list) else sum(map(_numeric, others), _numeric(first))
 
 
-def _contains(given: Any) -> bool:
-    items, item = given
+def _contains(argument: Any) -> bool:
+    items, item = argument
     return item in items
+
+
+def _each_is_in(argument: Any) -> bool:
+    items, others = argument
+    return all(item in others for item in items)
+
+
+def _index(argument: Any) -> int:
+    item, items = argument
+    if item not in items:
+        raise Misuse(f"there is no {written(item)[:40]!r} in the list")
+    return int(items.index(item))
+
+
+def _indent(argument: Any) -> str:
+    text, level, *size = argument
+    blanks = " " * (_between(level, 0, 20) * _between(size[0] if size else 2, 0, 4))
+    return "\n".join(blanks + line if line else line for line in written(text).split("\n"))
+
+
+def _between(value: Any, low: int, high: int) -> int:
+    number = int(value)
+    if not low <= number <= high:
+        raise Misuse(f"{number} is not between {low} and {high}")
+    return number
+
+
+def _matches(argument: Any) -> bool:
+    pattern, text = argument
+    try:
+        return re.match(pattern, str(text)[:_LONGEST_MATCHED]) is not None
+    except (re.error, RecursionError, OverflowError):
+        raise Misuse("the pattern is not a regular expression") from None
+
+
+# --- maps and lists --------------------------------------------------------------------------------------------------
+
+
+def _merge_maps(argument: Any) -> list[dict[str, Any]]:
+    """Turn ``{key: [values]}`` maps into one map for each place; a shorter list repeats its last value."""
+    columns = {key: values for each in argument for key, values in each.items()}
+    if not all(isinstance(values, list) and values for values in columns.values()):
+        raise Misuse("takes maps whose values are lists")
+    rows = max(map(len, columns.values()), default=0)
+    return [{key: values[min(row, len(values) - 1)] for key, values in columns.items()} for row in range(rows)]
+
+
+def _select_of_maps(argument: Any) -> list[Any]:
+    key, maps = argument
+    return [each[key] for each in maps if key in each]
+
+
+def json_value(key: str, text: Any) -> Any:
+    """Return a member of the JSON object in *text*.
+
+    Raises: Misuse.
+    """
+    try:
+        content = json.loads(text) if isinstance(text, str) else text
+    except (ValueError, RecursionError):
+        raise Misuse(f"{str(text)[:80]!r} is not JSON") from None
+    if not isinstance(content, dict) or key not in content:
+        raise Misuse(f"there is no {key!r} in {written(content)[:80]}")
+    return content[key]
+
+
+def _get_json_value(argument: Any) -> Any:
+    key, text = argument
+    return json_value(str(key), text)
+
+
+def _jq(argument: Any) -> Any:
+    """Run the part of jq that templates use: paths, ``[]``, pipes, and objects of paths."""
+    method, script, content = argument
+    if method not in {"First", "All"}:
+        raise Misuse("the method must be First or All")
+    if isinstance(content, str):
+        try:
+            content = json.loads(content)
+        except (ValueError, RecursionError):
+            raise Misuse("the object is not JSON") from None
+    values = [content]
+    for step in _split_outside(str(script), "|"):
+        values = [result for value in values for result in _jq_step(step.strip(), value)]
+    return values if method == "All" else (values[0] if values else None)
+
+
+def _split_outside(text: str, mark: str) -> list[str]:
+    """Split at *mark* outside of quotes and brackets."""
+    parts, depth, quoted = [""], 0, False
+    for character in text:
+        quoted ^= character == '"'
+        depth += 0 if quoted else (character in "{[(") - (character in "}])")
+        if character == mark and not quoted and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+_JQ_PART = re.compile(r'\.?(?:([A-Za-z_][A-Za-z0-9_]*)|"([^"]*)")|\.?\[(?:(-?\d+)|"([^"]*)")?\]|\.(?=$)|\?')
+
+
+def _jq_step(step: str, value: Any) -> list[Any]:
+    if step.startswith("{") and step.endswith("}"):
+        members = {}
+        for pair in _split_outside(step[1:-1], ","):
+            key, _, path = pair.partition(":")
+            name = key.strip().strip('"')
+            members[name] = next(iter(_jq_step(path.strip() or f".{name}", value)), None)
+        return [members]
+    if step.startswith("[") and step.endswith("]"):
+        return [_jq_step(step[1:-1].strip(), value)]
+    if not step.startswith("."):
+        raise Misuse(f"{step[:40]!r} is beyond the part of jq that is understood here: paths, [], pipes and objects")
+    values, place = [value], 0
+    while place < len(step):
+        part = _JQ_PART.match(step, place)
+        if part is None or part.end() == place:
+            raise Misuse(f"{step[:40]!r} is beyond the part of jq that is understood here")
+        place = part.end()
+        values = [result for each in values for result in _jq_part(part, each)]
+    return values
+
+
+def _jq_part(part: re.Match[str], value: Any) -> list[Any]:
+    name = next((text for text in (part[1], part[2], part[4]) if text is not None), None)
+    if name is not None:
+        return [value.get(name) if isinstance(value, dict) else None]
+    if part[3] is not None:
+        index = int(part[3][:9])
+        return [value[index] if isinstance(value, list) and -len(value) <= index < len(value) else None]
+    if "[" in part[0]:
+        return list(value.values()) if isinstance(value, dict) else list(value or [])
+    return [value]
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _numeric(value: Any) -> int | float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    text = str(value).strip()[:40]
+    return int(text) if text.lstrip("+-").isdigit() else float(text)
+
+
+def _average(argument: Any) -> float:
+    digits, numbers = argument
+    numbers = [_numeric(each) for each in numbers]
+    return float(round(sum(numbers) / len(numbers), _between(digits, 0, 20)))
+
+
+def _greatest(argument: Any) -> int | float:
+    return max(map(_numeric, argument))
+
+
+def _least(argument: Any) -> int | float:
+    return min(map(_numeric, argument))
+
+
+def _divided(first: int | float, second: int | float) -> int | float:
+    """Divide; of two whole numbers the quotient is whole. Source: ROS "Fn::Calculate"."""
+    if not second:
+        raise Misuse("division by zero")
+    return first // second if isinstance(first, int) and isinstance(second, int) else first / second
+
+
+def _remainder(first: int | float, second: int | float) -> int | float:
+    if not second:
+        raise Misuse("division by zero")
+    return first % second
+
+
+_OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: _divided,
+    ast.Mod: _remainder,
+}
+
+
+def _calculate(argument: Any) -> int | float:
+    expression, digits, *numbers = argument
+    values = numbers[0] if numbers else []
+    text = re.sub(r"\{(\d{1,9})\}", lambda place: f"({_numeric(values[int(place[1])])})", str(expression))
+    if len(text) > _LONGEST_EXPRESSION:
+        raise Misuse("the expression is too long")
+    try:
+        value = _evaluated(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, RecursionError, MemoryError, OverflowError):
+        raise Misuse("takes an expression of numbers, brackets, + - * / and %") from None
+    return round(value, _between(digits, 0, 20)) if isinstance(value, float) else value
+
+
+def _evaluated(node: ast.expr) -> int | float:
+    if isinstance(node, ast.Constant) and type(node.value) in {int, float}:
+        return _numeric(node.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub)):
+        value = _evaluated(node.operand)
+        return -value if isinstance(node.op, ast.USub) else value
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        return _numeric(_OPERATORS[type(node.op)](_evaluated(node.left), _evaluated(node.right)))
+    raise Misuse("takes an expression of numbers, brackets, + - * / and %")
+
+
+def _cidr(argument: Any) -> list[str]:
+    """Divide a block of addresses: block, number of parts, and bits of an address in a part. Source: assumed."""
+    import ipaddress  # rarely needed
+
+    block, count, bits = argument
+    network = ipaddress.ip_network(str(block))
+    parts = network.subnets(new_prefix=network.max_prefixlen - int(bits))
+    return [str(part) for part, _ in zip(parts, range(_between(count, 1, 256)), strict=False)]
 
 
 AROUND_TOKENS = frozenset({"Fn::Join", "Fn::Str", "Fn::ListMerge", "Fn::Equals", "Fn::Replace"})
@@ -120,4 +350,17 @@ VALUE_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
     "Fn::ListMerge": _merged,
     "Fn::Add": _add,
     "Fn::Contains": _contains,
+    "Fn::EachMemberIn": _each_is_in,
+    "Fn::MatchPattern": _matches,
+    "Fn::Index": _index,
+    "Fn::Indent": _indent,
+    "Fn::MergeMapToList": _merge_maps,
+    "Fn::SelectMapList": _select_of_maps,
+    "Fn::GetJsonValue": _get_json_value,
+    "Fn::Jq": _jq,
+    "Fn::Avg": _average,
+    "Fn::Max": _greatest,
+    "Fn::Min": _least,
+    "Fn::Calculate": _calculate,
+    "Fn::Cidr": _cidr,
 }

@@ -64,10 +64,7 @@ class RpcFront:
     def denied(self, demand: Demand, call: OperationRequest) -> ServiceError:
         """Return the error for a caller without the right."""
         del call
-        return PopError(
-            "NoPermission",
-            f"You are not authorized to do this action. Resource: {demand.resource} Action: {demand.action}",
-        )
+        return no_permission(demand)
 
     def chosen_request_id(self, call: OperationRequest) -> str | None:
         """Return the request id the caller asked for, where the service allows that."""
@@ -171,6 +168,13 @@ class RpcFront:
 
     def _render(self, reply: Reply, call: OperationRequest) -> Response:
         return _write(200, {"RequestId": call.request_id, **reply}, f"{call.operation}Response", call)
+
+
+def no_permission(demand: Demand) -> PopError:
+    """Return the gateway's error for a caller without a right."""
+    return PopError(
+        "NoPermission", f"You are not authorized to do this action. Resource: {demand.resource} Action: {demand.action}"
+    )
 
 
 def _is_text(value: str) -> bool:

@@ -88,8 +88,11 @@ def test_every_variable_is_read(tmp_path, variable, value, field, expected):
         ("port: 1\nport: 2", "localyun.yaml:2: port is given twice"),
         ("- port", "localyun.yaml:1: the file must be a mapping of settings"),
         ("port: [", "localyun.yaml:1: not valid YAML"),
-        ("region: \x00", "localyun.yaml: not valid YAML"),
-        ("region: 2001-99-99", "localyun.yaml:1: not valid YAML: a value that cannot be used"),
+        ("region: \x00", "localyun.yaml:1: not valid YAML"),
+        (
+            "region: 2001-99-99",
+            "localyun.yaml:1: region must be the id of a region such as cn-hangzhou, not '2001",
+        ),
         ("queues: &a {b: *a}", "localyun.yaml:1: not valid YAML: a value contains itself"),
         ("auth: none", "localyun.yaml:1: auth must be verify or lenient, not 'none'"),
         ("host: []", "localyun.yaml:1: host must be an address"),
@@ -101,7 +104,7 @@ def test_every_variable_is_read(tmp_path, variable, value, field, expected):
         ("account_id: 12a", "localyun.yaml:1: account_id must be 1 to 32 digits"),
         ("region: Hangzhou!", "localyun.yaml:1: region must be the id of a region"),
         ("push_retry_scale: 0", "localyun.yaml:1: push_retry_scale must be a number from 0.001 to 10, not 0"),
-        ("push_retry_scale: .nan", "localyun.yaml:1: push_retry_scale must be a number from 0.001 to 10, not nan"),
+        ("push_retry_scale: .nan", "localyun.yaml:1: not valid YAML: not a number JSON can hold"),
         ("push_retry_scale: fast", "localyun.yaml:1: push_retry_scale must be a number from 0.001 to 10, not 'fast'"),
         ("push_retry_scale: yes", "localyun.yaml:1: push_retry_scale must be a number from 0.001 to 10, not True"),
         ("port: 5000\nhttps_port: 5000", "localyun.yaml:2: http and https cannot share port 5000"),
@@ -157,27 +160,41 @@ def test_bare_command_of_a_runtime_is_looked_up_on_the_path(tmp_path):
 
 def test_every_option_names_a_field_of_config():
     """The table of options and the dataclass agree."""
-    fields = set(Config.__dataclass_fields__) - {"resources", "resource_lines"}
+    fields = set(Config.__dataclass_fields__) - {"resources", "resource_marks"}
 
     assert {option.name for option in OPTIONS} == fields
 
 
-def test_resources_remember_their_lines(tmp_path):
-    """Whoever reads a resource can tell where each part of it is written; an alias is where it is used."""
+def test_resources_remember_their_places(tmp_path):
+    """Whoever reads a resource knows line and column of each part; what an alias repeats is where it is written."""
     text = "port: 0\nhttps_port: 0\nqueues:\n  a: &d\n    DelaySeconds: 1\n  b: *d\ntopics:\n  - x\n  -\n    y: 1\n"
 
-    lines = load({}, {}, write(tmp_path, text)).config.resource_lines
+    marks = load({}, {}, write(tmp_path, text)).config.resource_marks
 
-    assert lines == {
-        ("queues",): 3,
-        ("queues", "a"): 4,
-        ("queues", "a", "DelaySeconds"): 5,
-        ("queues", "b"): 6,
-        ("topics",): 7,
-        ("topics", "0"): 8,
-        ("topics", "1"): 10,
-        ("topics", "1", "y"): 10,
+    assert {path: mark for path, mark in marks.items() if path and path[0] in {"queues", "topics"}} == {
+        ("queues",): (3, 1),
+        ("queues", "a"): (4, 3),
+        ("queues", "a", "DelaySeconds"): (5, 5),
+        ("queues", "b"): (6, 3),
+        ("queues", "b", "DelaySeconds"): (5, 5),
+        ("topics",): (7, 1),
+        ("topics", "0"): (8, 5),
+        ("topics", "1"): (10, 5),
+        ("topics", "1", "y"): (10, 5),
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("region: x\nport:   many", "localyun.yaml:2: port must be"),
+        ("{auth: lenient, host: 0.0.0.0}", "localyun.yaml:1: auth lenient"),
+    ],
+)
+def test_error_names_the_column(tmp_path, text, place):
+    """Line in front, where editors look for it, and column behind."""
+    with pytest.raises(ConfigError, match=rf"^{place}.* \(column \d+\)$"):
+        load({}, {}, write(tmp_path, text))
 
 
 def test_resource_named_twice_is_refused(tmp_path):

@@ -1,10 +1,11 @@
-"""The policies that are there from the beginning: those of the services served here, and the general ones.
+"""The policies of the system: those of the services served here, and the general ones.
 
 Source: the vendor's pages on the policies of each service; where a page prints no document, the name says what it
 allows (assumed).
 """
 
 import json
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +14,7 @@ from emulator.kernel.frozen import frozen
 
 @frozen
 class SystemPolicy:
-    """A policy nobody can change; it has the one version 1."""
+    """A policy that cannot be changed; it has the one version 1."""
 
     name: str
     description: str
@@ -61,6 +62,13 @@ _POLICIES: dict[str, tuple[str, list[dict[str, Any]]]] = {
         "Provides read-only access to Object Storage Service.",
         [_allow("oss:Get*", "oss:List*")],
     ),
+    "AliyunFCDefaultRolePolicy": (
+        "The default policy of the role of Function Compute.",
+        [_allow("fc:InvokeFunction", "mns:SendMessage", "mns:PublishMessage", "log:PostLogStoreLogs")],
+    ),
+    "AliyunFCInvocationRolePolicy": ("Lets a service invoke functions.", [_allow("fc:InvokeFunction")]),
+    "AliyunOSSEventNotificationRolePolicy": ("Lets object events invoke functions.", [_allow("fc:InvokeFunction")]),
+    "AliyunMNSNotificationRolePolicy": ("Lets topics invoke functions.", [_allow("fc:InvokeFunction")]),
     "AliyunSTSAssumeRoleAccess": ("Provides the right to assume roles.", [_allow("sts:AssumeRole")]),
     "AliyunRAMFullAccess": ("Provides full access to Resource Access Management.", [_allow("ram:*")]),
     "AliyunRAMReadOnlyAccess": (
@@ -71,6 +79,9 @@ _POLICIES: dict[str, tuple[str, list[dict[str, Any]]]] = {
     "AliyunROSFullAccess": ("Provides full access to Resource Orchestration Service.", [_allow("ros:*")]),
 }
 
+_ELSEWHERE = re.compile(r"Aliyun[A-Z][A-Za-z0-9]{1,60}?(?:Access|Policy)")
+"""Names of the policies of services that are not here. Source: the names in the list of system policies."""
+
 _SPELLINGS = {"aliyunfnfreadonlyaccess": "AliyunFnFReadOnlyAccess", "aliyunfnffullaccess": "AliyunFnFFullAccess"}
 """The guide of Serverless Workflow spells its policies in more than one way."""
 
@@ -79,12 +90,19 @@ _SPELLINGS = {"aliyunfnfreadonlyaccess": "AliyunFnFReadOnlyAccess", "aliyunfnffu
 def system_policy(name: str) -> SystemPolicy | None:
     """Return the policy of that name; None when the system has none."""
     name = _SPELLINGS.get(name.lower(), name)
-    found = _POLICIES.get(name)
-    if found is None:
-        return None
-    description, statements = found
+    policy = _POLICIES.get(name)
+    if policy is None:
+        if not _ELSEWHERE.fullmatch(name):
+            return None
+        policy = "A policy of a service that is not here; it has no effect.", []
+    description, statements = policy
     document = json.dumps({"Version": "1", "Statement": statements}, indent=2)
     return SystemPolicy(name=name, description=description, document=document)
+
+
+def is_effective(name: str) -> bool:
+    """Whether a policy of the system allows anything here: it is of a service that is here, or a general one."""
+    return _SPELLINGS.get(name.lower(), name) in _POLICIES
 
 
 def system_policy_names() -> list[str]:

@@ -6,13 +6,13 @@ from pathlib import Path
 from unittest import mock
 
 from emulator.auth.permissions.policy import MalformedPolicy, parse_policy, parse_trust_policy
-from emulator.deploy import planner as reading
+from emulator.deploy import planner
 from emulator.deploy.errors import FileProblems
 from emulator.deploy.files import Files
-from emulator.deploy.model import Tenant
-from emulator.deploy.shapes import Findings
+from emulator.deploy.model import Target
+from emulator.deploy.shapes import Findings, whole
 
-_WORLD = Tenant(account="123456", region="cn-hangzhou", endpoint="http://127.0.0.1:8868", name="app")
+_WORLD = Target(account="123456", region="cn-hangzhou", endpoint="http://127.0.0.1:8868", name="app")
 
 
 class _ConfinedFiles(Files):
@@ -26,14 +26,14 @@ class _ConfinedFiles(Files):
 def template(data: bytes) -> None:
     """A template or s.yaml is a blueprint, or refused with problems that have a line of it."""
     text = data.decode("utf-8", "surrogateescape")
-    with tempfile.TemporaryDirectory() as name, mock.patch.object(reading, "Files", _ConfinedFiles):
+    with tempfile.TemporaryDirectory() as name, mock.patch.object(planner, "Files", _ConfinedFiles):
         folder = Path(name)
         (folder / "code").mkdir()
         (folder / "code" / "index.py").write_text("")
         try:
-            root = reading.read_text(text, Findings())
-            reading.project_name(root)
-            reading.read(root, _WORLD, folder, {}, {"NAME": "value"})
+            root = whole(text, Findings())
+            planner.project_name(root)
+            planner.read(root, _WORLD, folder, {}, {"NAME": "value"})
         except FileProblems as error:
             assert str(error)
 

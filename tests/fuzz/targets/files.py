@@ -8,10 +8,10 @@ from pathlib import Path
 from zipfile import ZipFile, ZipInfo
 
 from emulator.config import ConfigError, load
-from emulator.declared.mns import DeclaredMessaging
+from emulator.deploy.localyun_yaml import Declarations
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.services.fc import archive
-from emulator.services.fc.folder import FolderReader
+from emulator.services.fc.catalog.folder import FolderReader
+from emulator.services.fc.code import archive
 
 _WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 
@@ -36,7 +36,7 @@ def settings(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as name:
         Path(name, "localyun.yaml").write_bytes(data)
         try:
-            DeclaredMessaging(load({}, {}, Path(name)).config, _WORLD)
+            Declarations(load({}, {}, Path(name)).config, _WORLD)
         except ConfigError as error:
             assert "localyun.yaml" in str(error)
 

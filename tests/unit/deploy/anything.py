@@ -2,10 +2,9 @@
 
 from hypothesis import strategies as st
 
-from emulator.deploy.document import Document
 from emulator.deploy.errors import FileProblems
 from emulator.deploy.planner import read
-from emulator.deploy.shapes import Findings, whole
+from emulator.deploy.shapes import Findings, Part
 
 
 def values_of(words):
@@ -17,10 +16,10 @@ def values_of(words):
     )
 
 
-def refusals_of(value, tenant, folder):
+def refusals_of(value, target, folder):
     """Read a file that says *value* and return the problems it is refused with; no other error comes out."""
     try:
-        read(whole(Document(value, {}), Findings()), tenant, folder, {}, {})
+        read(Part(value, (), {}, Findings()), target, folder, {}, {})
     except FileProblems as error:
         return error.problems
     return ()

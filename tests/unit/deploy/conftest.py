@@ -2,11 +2,11 @@
 
 import pytest
 
-from emulator.deploy.model import Tenant
-from emulator.deploy.planner import read, read_text
-from emulator.deploy.shapes import Findings
+from emulator.deploy.model import Target
+from emulator.deploy.planner import read
+from emulator.deploy.shapes import Findings, whole
 
-WORLD = Tenant(account="123456", region="cn-hangzhou", endpoint="http://127.0.0.1:8868", name="app")
+WORLD = Target(account="123456", region="cn-hangzhou", endpoint="http://127.0.0.1:8868", name="app")
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def blueprint(tmp_path):
 
     def reader(text, environ=None, **parameters):
         findings = Findings()
-        found = read(read_text(text, findings), WORLD, tmp_path, parameters, environ or {})
+        found = read(whole(text, findings), WORLD, tmp_path, parameters, environ or {})
         return found, findings.notes
 
     return reader

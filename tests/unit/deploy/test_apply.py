@@ -7,7 +7,7 @@ import pytest
 from emulator.deploy.errors import Refused, StepFailed
 from emulator.deploy.model import Blueprint, Record, Resource, from_object, to_object, token
 from emulator.deploy.planner import Action, apply, entry_under_way, plan, removal
-from emulator.deploy.provider import Live
+from emulator.deploy.provider import ActualState
 
 
 class Shelf:
@@ -23,38 +23,38 @@ class Shelf:
         if name in self.broken:
             raise Refused(400, "Broken", "it is broken")
 
-    def find(self, cloud, identity, attributes):
+    def find(self, api, identity, attributes):
         found = self.content.get(identity[0])
-        return None if found is None else Live(dict(found))
+        return None if found is None else ActualState(dict(found))
 
-    def create(self, cloud, resource):
+    def create(self, api, resource):
         self._call("create", resource.identity[0])
         self.content[resource.identity[0]] = dict(resource.properties)
-        return Live(dict(resource.properties))
+        return ActualState(dict(resource.properties))
 
-    def update(self, cloud, resource, live):
+    def update(self, api, resource, actual):
         self._call("update", resource.identity[0])
         self.content[resource.identity[0]] = dict(resource.properties)
-        return Live(dict(resource.properties))
+        return ActualState(dict(resource.properties))
 
-    def delete(self, cloud, identity, attributes):
+    def delete(self, api, identity, attributes):
         self._call("delete", identity[0])
         self.content.pop(identity[0], None)
 
-    def differs(self, resource, live):
-        return dict(resource.properties) != live.content
+    def differs(self, resource, actual):
+        return dict(resource.properties) != actual.content
 
-    def is_fixed(self, resource, live):
-        return resource.properties.get("fixed") != live.content.get("fixed")
+    def is_fixed(self, resource, actual):
+        return resource.properties.get("fixed") != actual.content.get("fixed")
 
-    def saved(self, cloud, resource, live):
-        return replace(resource, properties=live.content)
+    def saved(self, api, resource, actual):
+        return replace(resource, properties=actual.content)
 
-    def undo_update(self, cloud, saved, live):
-        self.update(cloud, saved, live)
+    def undo_update(self, api, saved, actual):
+        self.update(api, saved, actual)
 
-    def attributes(self, live):
-        return {"Size": str(live.content.get("size"))}
+    def attributes(self, actual):
+        return {"Size": str(actual.content.get("size"))}
 
 
 def a_file(**resources):
@@ -71,9 +71,9 @@ def a_file(**resources):
 def deploy(shelf, blueprint, record=None):
     """Plan and apply; returns the actions and the new record."""
     record = record or Record(name="d")
-    kinds = {"thing": shelf}
-    steps = plan(None, kinds, blueprint, record)
-    entries = apply(None, kinds, steps, lambda step: None)
+    providers = {"thing": shelf}
+    steps = plan(None, providers, blueprint, record)
+    entries = apply(None, providers, steps, lambda step: None)
     return [(step.action.value, step.logical) for step in steps.steps], record.with_entries(entries)
 
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_undone_is_told():
     shelf = Shelf()
     original = shelf.delete
 
-    def delete(cloud, identity, attributes):
+    def delete(api, identity, attributes):
         raise Refused(409, "InUse", "somebody needs it")
 
     shelf.delete = delete

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.deploy.errors import FileProblems
-from emulator.deploy.model import Tenant, has_token
-from emulator.deploy.planner import read_text
-from emulator.deploy.shapes import Findings
+from emulator.deploy.model import Target, has_token
+from emulator.deploy.shapes import Findings, whole
 from tests.unit.deploy.anything import refusals_of, replaced, values_of
 
 EDITION_3 = """\
@@ -36,7 +35,7 @@ resources:
       environmentVariables: {STAGE: "${env('STAGE', 'test')}", HERE: '${this.props.functionName}', RAW: '${HOME}'}
       triggers:
         - {triggerName: http, triggerType: http, triggerConfig: {authType: anonymous, methods: [GET]}}
-      provisionConfig: {defaultTarget: 2, qualifier: live}
+      provisionConfig: {defaultTarget: 2, qualifier: actual}
   jobs:
     component: mns
     props:
@@ -74,13 +73,13 @@ services:
 
 def test_edition_three_is_resolved_in_the_order_of_its_references(resources):
     """Variables, outputs of other resources and defaults of the environment are filled in; other texts stay."""
-    found = resources(EDITION_3, {"STAGE": "live"})
+    found = resources(EDITION_3, {"STAGE": "actual"})
 
     function = found["fc3.function", "orders-api"]
-    assert function.properties["environmentVariables"] == {"STAGE": "live", "HERE": "orders-api", "RAW": "${HOME}"}
+    assert function.properties["environmentVariables"] == {"STAGE": "actual", "HERE": "orders-api", "RAW": "${HOME}"}
     assert "acs:fc:cn-hangzhou:123456:functions/orders-api" in found["fnf.flow", "orders-flow"].properties["Definition"]
     assert found["fnf.schedule", "orders-flow/nightly"].properties["Payload"] == ""
-    assert found["fc3.provision", "orders-api/live"].properties["target"] == 2
+    assert found["fc3.provision", "orders-api/actual"].properties["target"] == 2
     assert found["mns.subscription", "news/s"].properties["Endpoint"] == "acs:mns:cn-hangzhou:123456:queues/jobs"
     kinds = [kind for kind, _ in found]
     assert kinds.index("fc3.function") < kinds.index("fnf.flow")
@@ -143,7 +142,7 @@ def test_problem_names_line_and_reason(blueprint, old, new, line, told):
     assert any(each.line == line and told in each.text for each in caught.value.problems), caught.value.problems
 
 
-WORLD = Tenant(account="1", region="r", endpoint="http://e", name="n")
+WORLD = Target(account="1", region="r", endpoint="http://e", name="n")
 WORDS = st.sampled_from(
     ["component", "props", "fc", "fc3", "fnf", "mns", "name", "a", "b", "${a.output.x}", "${this.props.name}",
      "service", "function", "triggers", "config", "type", "http", "oss", "functionName", "code", "runtime",
@@ -166,7 +165,7 @@ def test_any_project_is_read_or_refused_with_lines(tmp_path_factory, modules, ot
 @given(st.data())
 def test_project_with_something_else_somewhere_is_read_or_refused_with_lines(tmp_path_factory, data):
     """A sound project in which any one value, or two, are replaced by others."""
-    changed = read_text(data.draw(st.sampled_from([EDITION_1, EDITION_3])), Findings()).value
+    changed = whole(data.draw(st.sampled_from([EDITION_1, EDITION_3])), Findings()).value
     for _ in range(data.draw(st.integers(1, 2))):
         changed = replaced(changed, data, VALUES)
 

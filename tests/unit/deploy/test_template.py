@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.deploy.errors import FileProblems
-from emulator.deploy.model import Tenant, has_token
-from emulator.deploy.planner import read_text
-from emulator.deploy.shapes import Findings
+from emulator.deploy.model import Target, has_token
+from emulator.deploy.shapes import Findings, whole
 from tests.unit.deploy.anything import refusals_of, replaced, values_of
 
 ROS = (Path(__file__).parent / "ros.yml").read_text(encoding="utf-8")
@@ -322,7 +321,7 @@ def test_what_has_no_effect_is_noted(blueprint):
 
 # --- properties ------------------------------------------------------------------------------------------------------
 
-WORLD = Tenant(account="1", region="r", endpoint="http://e", name="n")
+WORLD = Target(account="1", region="r", endpoint="http://e", name="n")
 WORDS = st.sampled_from(
     ["Type", "Properties", "Resources", "Ref", "Fn::Sub", "Fn::Join", "Fn::If", "Fn::GetAtt", "Fn::Select", "a", "b",
      "Aliyun::Serverless::Service", "Aliyun::Serverless::Function", "ALIYUN::FC3::Function", "ALIYUN::FNF::Flow",
@@ -343,7 +342,7 @@ def test_any_template_is_read_or_refused_with_lines(tmp_path_factory, resources,
 @given(st.data())
 def test_template_with_something_else_somewhere_is_read_or_refused_with_lines(tmp_path_factory, data):
     """A sound template in which any one value, or two, are replaced by others."""
-    changed = read_text(data.draw(st.sampled_from([FUNCRAFT, ROS])), Findings()).value
+    changed = whole(data.draw(st.sampled_from([FUNCRAFT, ROS])), Findings()).value
     for _ in range(data.draw(st.integers(1, 2))):
         changed = replaced(changed, data, VALUES)
 

@@ -101,6 +101,7 @@ class FunctionImage:
     ``command`` and ``health_check`` are those of custom runtimes, ``container`` that of a custom container. With
     ``debug`` the instance has a debugger in it and its memory has no limit. ``keys_in_environment`` and
     ``keys_in_calls`` say where the keys of the role are: in variables; in the context or the fields of each request.
+    ``label`` names the function in logs.
     """
 
     key: str
@@ -135,6 +136,7 @@ class FunctionImage:
     debug: DebugMode = ""
     keys_in_environment: bool = True
     keys_in_calls: bool = True
+    label: str = ""
 
 
 @frozen

@@ -14,8 +14,7 @@ from collections import deque
 from contextlib import AsyncExitStack
 from typing import Any
 
-from emulator.http.connections import Connections
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import Connections, HttpLimits
 from emulator.http.message import Request, Respond, Response
 from emulator.http.protocol import HttpProtocol
 from emulator.kernel.clock import SystemClock

@@ -1,1 +1,0 @@
-"""Resources that ``localyun.yaml`` declares: read and checked, then made or changed when the emulator starts."""

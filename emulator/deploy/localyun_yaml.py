@@ -1,0 +1,284 @@
+"""Queues, topics and subscriptions of ``localyun.yaml``: read and checked, then made or changed at every start.
+
+What the file alone shows to be wrong is refused before anything is made. What exists already gets the attributes the
+file names where they differ; attributes the file does not name, and resources it does not know, are left alone.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from emulator.config import Config, ConfigError, placed
+from emulator.deploy.shapes import Findings, Part, suggestion
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import Tenant
+from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
+from emulator.services.mns.limits import RELAXED
+from emulator.services.mns.management.codec import PARAMETERS
+from emulator.services.mns.queues.model import QUEUE, Change
+from emulator.services.mns.queues.validation import check_queue_name, check_ranges, check_settings
+from emulator.services.mns.service import MessageService
+from emulator.services.mns.topics.endpoints import queue_endpoint, read_endpoint
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, SubscriptionSettings
+from emulator.wire.attributes import ABSENT, Attribute, Resource, read_value
+from emulator.wire.pop_errors import InvalidParameter
+
+FILE = PARAMETERS._replace(form="file")
+"""How the file writes attributes. Which it may name is documented in docs/configuration.md."""
+
+_SUBSCRIPTIONS = "subscriptions"
+_DEAD_LETTERS = tuple(member.name for each in QUEUE.of_form("file") for member in each.members)
+
+_SHORT = "queue:"
+
+
+@frozen
+class DeclaredQueue:
+    """A queue and the attributes the file names."""
+
+    part: Part
+    change: Change
+
+
+@frozen
+class DeclaredSubscription:
+    """A subscription: its settings, and which of them the file names."""
+
+    part: Part
+    settings: SubscriptionSettings
+    named: frozenset[str]
+
+
+@frozen
+class DeclaredTopic:
+    """A topic, the attributes the file names, and its subscriptions."""
+
+    part: Part
+    change: Change
+    subscriptions: tuple[DeclaredSubscription, ...]
+
+
+class Declarations:
+    """What a configuration declares for one tenant.
+
+    Raises: ConfigError with the places of all that cannot be made.
+    """
+
+    def __init__(self, config: Config, tenant: Tenant) -> None:
+        self._tenant = tenant
+        findings = Findings()
+        root = Part(config.resources, (), config.resource_marks, findings)
+        queues = _entries(root.member("queues"), "a mapping of queue names")
+        topics = _entries(root.member("topics"), "a mapping of topic names")
+        self._queues = [_read_queue(part) for part in queues]
+        self._topics = [_read_topic(part, tenant) for part in topics]
+        if findings.problems:
+            problems = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
+            raise ConfigError("\n".join(placed((each.line, each.column), each.text) for each in problems))
+
+    def apply(self, service: MessageService) -> None:
+        """Make what is missing and change what differs.
+
+        Raises: ConfigError for what contradicts what exists.
+        """
+        for queue in self._queues:
+            with _raised(queue.part):
+                self._apply_queue(queue, service)
+        for topic in self._topics:
+            with _raised(topic.part):
+                self._apply_topic(topic, service)
+            for subscription in topic.subscriptions:
+                with _raised(subscription.part):
+                    self._apply_subscription(subscription, topic.part.name, service)
+
+    def _apply_queue(self, queue: DeclaredQueue, service: MessageService) -> None:
+        name = queue.part.name
+        try:
+            before = service.queues.view(self._tenant, name).queue.settings
+        except QueueNotExist:
+            service.queues.create(self._tenant, name, queue.change)
+            return
+        change = _differing(queue.change, before)
+        if "fifo" in change:
+            raise _error(queue.part, "the queue exists and its QueueType cannot be changed; delete the queue first")
+        if change:
+            service.queues.change(self._tenant, name, change)
+
+    def _apply_topic(self, topic: DeclaredTopic, service: MessageService) -> None:
+        name = topic.part.name
+        try:
+            before = service.topics.view(self._tenant, name).topic.settings
+        except TopicNotExist:
+            service.topics.create(self._tenant, name, topic.change)
+            return
+        change = _differing(topic.change, before)
+        if "fifo" in change:
+            raise _error(topic.part, "the topic exists and its TopicType cannot be changed; delete the topic first")
+        if change:
+            service.topics.change(self._tenant, name, change)
+
+    def _apply_subscription(self, declared: DeclaredSubscription, topic: str, service: MessageService) -> None:
+        """Subscribe or change; endpoint and format can only be changed by subscribing anew."""
+        name, wanted = declared.part.name, declared.settings
+        try:
+            before = service.subscriptions.get(self._tenant, topic, name).settings
+        except SubscriptionNotExist:
+            service.subscriptions.create(self._tenant, topic, name, wanted)
+            return
+        change = _differing({field: getattr(wanted, field) for field in declared.named}, before)
+        if "endpoint" in change or "content_format" in change:
+            service.subscriptions.delete(self._tenant, topic, name)
+            service.subscriptions.create(self._tenant, topic, name, wanted)
+        elif change:
+            service.subscriptions.change(self._tenant, topic, name, change)
+
+
+def _differing(change: Change, before: object) -> Change:
+    """Return the settings that are not so yet."""
+    return {field: value for field, value in change.items() if getattr(before, field) != value}
+
+
+def _error(part: Part, reason: str) -> ConfigError:
+    return ConfigError(placed(part.mark, f"{'.'.join(part.path)}: {reason}"))
+
+
+@contextmanager
+def _raised(part: Part) -> Iterator[None]:
+    """Turn what the service refuses inside into a ConfigError about *part*."""
+    try:
+        yield
+    except MnsError as error:
+        raise _error(part, error.message) from None
+
+
+@contextmanager
+def _noted(part: Part) -> Iterator[None]:
+    """Turn what the service refuses inside into a problem of *part*."""
+    try:
+        yield
+    except InvalidParameter:
+        part.problem(f"{_text(part)} is not a value for this attribute")
+    except MnsError as error:
+        part.problem(error.message)
+
+
+# --- reading the file --------------------------------------------------------------------------------------------
+
+
+def _read_queue(part: Part) -> DeclaredQueue:
+    _check_name(part)
+    change: Change = {}
+    for attribute, member in _attributes(part, "a mapping of attributes", QUEUE):
+        with _noted(member):
+            own = _read(attribute, member)
+            check_settings(own, part.name)
+            change |= own
+    return DeclaredQueue(part=part, change=change)
+
+
+def _read_topic(part: Part, tenant: Tenant) -> DeclaredTopic:
+    _check_name(part)
+    change: Change = {}
+    subscriptions: list[DeclaredSubscription] = []
+    for attribute, member in _attributes(part, "a mapping of attributes and subscriptions", TOPIC, _SUBSCRIPTIONS):
+        if attribute is None:
+            inner = _entries(member, "a mapping of subscription names")
+            subscriptions = [_read_subscription(each, tenant) for each in inner if _has_endpoint(each)]
+            continue
+        with _noted(member):
+            own = _read(attribute, member)
+            check_ranges(TOPIC, own)
+            change |= own
+    return DeclaredTopic(part=part, change=change, subscriptions=tuple(subscriptions))
+
+
+def _read_subscription(part: Part, tenant: Tenant) -> DeclaredSubscription:
+    _check_name(part)
+    chosen: Change = {"endpoint": ""}
+    for attribute, member in _attributes(part, "a mapping of attributes", SUBSCRIPTION):
+        with _noted(member):
+            chosen |= _read(attribute, member)
+            if attribute is not None and attribute.field == "endpoint":
+                chosen["endpoint"] = _endpoint(chosen["endpoint"], tenant)
+    return DeclaredSubscription(part=part, settings=SubscriptionSettings(**chosen), named=frozenset(chosen))
+
+
+def _attributes(
+    part: Part, what: str, resource: Resource[Any], *others: str
+) -> Iterator[tuple[Attribute | None, Part]]:
+    """Yield the attributes of *resource* that the file names; None with the part of one of *others*."""
+    table = {each.name: each for each in resource.of_form("file")}
+    for name, member in _members(part, what, [*table, *others]).items():
+        yield table.get(name), member
+
+
+def _read(attribute: Attribute | None, part: Part) -> Change:
+    """Return the setting; a dead-letter policy that is written down is enabled unless it says otherwise.
+
+    Raises: MnsError, InvalidParameter.
+    """
+    if attribute is None:
+        return {}
+    value: object = None
+    if not attribute.members:
+        value = _text(part)
+    else:
+        members = _members(part, "a mapping of Enabled, DeadLetterTargetQueue and MaxReceiveCount", _DEAD_LETTERS)
+        if isinstance(part.value, dict) and len(members) == len(part.value):  # otherwise that is a problem already
+            value = {"Enabled": True, **{name: member.value for name, member in members.items()}}
+    setting = read_value(attribute, FILE, value)
+    return {} if setting is ABSENT else {attribute.field: setting}
+
+
+def _endpoint(text: str, tenant: Tenant) -> str:
+    """Return the endpoint's full form; ``queue:NAME`` is short for a queue of this installation.
+
+    Raises: EndpointInvalid.
+    """
+    endpoint = queue_endpoint(tenant, text.removeprefix(_SHORT)) if text.startswith(_SHORT) else text
+    read_endpoint(endpoint)
+    return endpoint
+
+
+def _check_name(part: Part) -> None:
+    """Check a name; the rules for queues, topics and subscriptions are the same."""
+    try:
+        check_queue_name(part.name, RELAXED)
+    except MnsError:
+        reason = "a name consists of letters, digits and hyphens and begins with a letter or digit"
+        part.problem(f"{reason}; it has at most {RELAXED.queue_name_length} characters")
+
+
+def _has_endpoint(part: Part) -> bool:
+    if (isinstance(part.value, dict) and "Endpoint" not in part.value) or part.value is None:
+        part.problem("needs an Endpoint")
+        return False
+    return True
+
+
+def _entries(part: Part, what: str) -> list[Part]:
+    """Return the members of a mapping; an empty value has none, any other is a problem saying *what* was expected."""
+    if part.value is not None and not isinstance(part.value, dict):
+        part.problem(f"must be {what}")
+        return []
+    return part.entries()
+
+
+def _members(part: Part, what: str, allowed: Iterable[str]) -> dict[str, Part]:
+    """Return the members of a mapping that have a value and are *allowed*; the others are problems."""
+    names = list(allowed)
+    known = {}
+    for member in _entries(part, what):
+        if member.name not in names:
+            member.problem(f"there is no such attribute{suggestion(member.name, names)}")
+        elif member.value is None and member.name != _SUBSCRIPTIONS:
+            member.problem("needs a value")
+        else:
+            known[member.name] = member
+    return known
+
+
+def _text(part: Part) -> str:
+    """Return the value as a parameter of the API carries it: texts as written, the rest as JSON."""
+    return part.value if isinstance(part.value, str) else json.dumps(part.value)
