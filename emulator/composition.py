@@ -45,8 +45,7 @@ from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns import admin as mns_admin
-from emulator.services.mns.front import MnsFront
-from emulator.services.mns.management.front import ManagementFront
+from emulator.services.mns.front import ManagementFront, MnsFront
 from emulator.services.mns.service import MessageService
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.front import RamFront
