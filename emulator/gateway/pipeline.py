@@ -283,7 +283,7 @@ class Pipeline:
         started = self._clock.monotonic()
         if request.admitted is not None:
             front, call = request.admitted
-            call.now = self._clock.now()
+            call.body_arrived(self._clock.now())
             if len(request.body) > LARGE_BODY:
                 return asyncio.ensure_future(self._serve_prepared(front, call, started, respond))
             return self._serve(front, call, started, respond)
