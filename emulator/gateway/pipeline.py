@@ -200,7 +200,7 @@ class Pipeline:
         authorizer: Authorizer | None = None,
         traffic: Traffic | None = None,
     ) -> None:
-        self._on_end: Callable[[], None] | None = None
+        self._watchers: list[Callable[[], None]] = []
         self._in_work: dict[OperationRequest, Front | None] = {}
         self._traffic = traffic or Traffic()
         self._database = database
@@ -326,8 +326,8 @@ class Pipeline:
             return
         finally:
             del self._in_work[call]
-            if self._on_end is not None:
-                self._on_end()
+            for notify in self._watchers:
+                notify()
         later = self._serve(front, call, started, respond)
         if later is not None:
             await later
@@ -361,8 +361,8 @@ class Pipeline:
             response = self._failed(error, front, call)
         finally:
             del self._in_work[call]
-            if self._on_end is not None:
-                self._on_end()
+            for notify in self._watchers:
+                notify()
         self._finish(front, call, started, response, respond)
 
     # --- kernel.observing.Observed -------------------------------------------------------------------------------
@@ -375,9 +375,15 @@ class Pipeline:
                 resource = f"{front.name} {call.operation}"
                 yield Busy(kind="request", resource=resource, since=call.now, detail=f"request {call.request_id}")
 
-    def on_end(self, notify: Callable[[], None] | None) -> None:
-        """Call *notify* whenever a request has been answered, until this is called with None."""
-        self._on_end = notify
+    def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
+        """Call *notify* whenever a request has been answered, until the function that is returned is called."""
+        self._watchers.append(notify)
+
+        def stop() -> None:
+            if notify in self._watchers:
+                self._watchers.remove(notify)
+
+        return stop
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Requests come when clients send them."""
