@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emulator import __version__
-from emulator.auth.authenticator import Authenticator
-from emulator.auth.keys import AccessKey, Keyring, NonceMemory
+from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
+from emulator.auth.keys import AccessKey
 from emulator.auth.permissions.conditions import Facts
 from emulator.config import Config
 from emulator.gateway.admin import OWN, AdminFront
@@ -28,13 +28,16 @@ from emulator.gateway.pipeline import Pipeline
 from emulator.gateway.server import LOOPBACK, Server
 from emulator.http.certificates import CertificateAuthority, MintingFailed
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
-from emulator.kernel.clock import SystemClock
+from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import AccountId, Demand, Principal, Region, Tenant
 from emulator.kernel.ids import Ids, RandomIds
 from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, render
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
+from emulator.lab import admin as lab_admin
+from emulator.lab.clock import load_clock
+from emulator.lab.service import Lab
 from emulator.redirect import hook_environment
 from emulator.redirect.environment import write_bundle
 from emulator.storage.database import Database
@@ -61,7 +64,7 @@ _SCHEMAS = [
     for name in ("ram", "sts", "fc", "mns", "workflow")
 ]
 _SCHEMAS.append(Schema("oss", Path(__file__).parent / "oss" / "schema"))
-_SCHEMAS.append(Schema("deploy", Path(__file__).parent / "deploy" / "schema"))
+_SCHEMAS += [Schema(name, Path(__file__).parent / name / "schema") for name in ("deploy", "lab")]
 
 
 class Emulator:
@@ -75,7 +78,7 @@ class Emulator:
         self.config = config
         self.stopped = asyncio.Event()
         self._ids = ids or RandomIds()
-        self._clock = SystemClock()
+        self._clock = AdjustableClock()
         self._closing = AsyncExitStack()
         self._background = TaskGroup("emulator")
         self._traffic = Traffic()
@@ -109,6 +112,7 @@ class Emulator:
         self.tenant = Tenant(AccountId(self.keys.account_id), Region(self.keys.region))
         work = folder if not self.config.ephemeral else self._closing.enter_context(_scratch_folder())
         self._database = database = self._open_database(work)
+        load_clock(database, self._clock)
         self._timers = timers = LoopTimers(self._clock, asyncio.get_running_loop())
         self._closing.callback(timers.close)
 
@@ -123,7 +127,8 @@ class Emulator:
         self._closing.push_async_callback(self._close_services)  # after the server's end: calls still need them
         self._proxy_secret = self._ids.secret(24).hex()
         proxy = ProxyDesk(self._proxy_secret, emulates=policy.emulates)
-        await self._listen(self._pipeline(fronts, loaded, keyring, policy, database), authority, proxy)
+        self._pipeline = self._make_pipeline(fronts, loaded, keyring, policy, database)
+        await self._listen(self._pipeline, authority, proxy)
 
         def renew() -> None:
             self._background.spawn(self._prepare_certificates(authority, _bundle(folder)), "certificates")
@@ -134,10 +139,21 @@ class Emulator:
         keyring.add(services.temporary_keys)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
-        admin.add(services.admin())
+        admin.add([*services.admin(), (self._lab(services), lab_admin)])
         loaded.set_result(None)
         self._tend_file(database, work, timers)
         renew()
+
+    def _lab(self, services: "Composition") -> Lab:
+        """Return what tests need, over all services."""
+        return Lab(
+            self._database,
+            self._clock,
+            self._timers,
+            watch=self._pipeline.on_end,
+            observed=[self._pipeline, *services.activities()],
+            conditions=services.conditions(),
+        )
 
     def _watch(self) -> None:
         """Start the lag meter and the journal of the log."""
@@ -165,7 +181,7 @@ class Emulator:
         self._closing.callback(shrinker.close)
         shrinker.start()
 
-    def _pipeline(
+    def _make_pipeline(
         self,
         fronts: Mapping[str, Front],
         loaded: "asyncio.Future[None]",

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageActivity, SkipConditions
 from emulator.adapters.flows import FlowMessages, FunctionCalls
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
 from emulator.adapters.objects import CodeObjects, ObjectTriggers
@@ -28,6 +29,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
+from emulator.kernel.observing import Observed
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
 from emulator.oss.service import LazyStorage
@@ -43,8 +45,7 @@ from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns import admin as mns_admin
-from emulator.services.mns.front import MnsFront
-from emulator.services.mns.management.front import ManagementFront
+from emulator.services.mns.front import ManagementFront, MnsFront
 from emulator.services.mns.service import MessageService
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.front import RamFront
@@ -265,6 +266,18 @@ class Composition:
     def admin(self) -> list[Part]:
         """Return the services that have admin operations, each with the module that declares them."""
         return [(self._function_admin, fc_admin), (self._messages, mns_admin)]
+
+    def activities(self) -> list[Observed]:
+        """Return the services as the lab sees them."""
+        return [
+            MessageActivity(self._messages),
+            FunctionActivity(self._functions),
+            FlowActivity(self._workflow),
+        ]
+
+    def conditions(self) -> SkipConditions:
+        """Return what looks at resources for the lab's skip."""
+        return SkipConditions(self._messages, self._functions, self._workflow)
 
     def status(self) -> dict[str, Any]:
         """Return the functions' names and how many resources there are."""

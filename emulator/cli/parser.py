@@ -343,6 +343,11 @@ def _add_deploy(commands: "_Commands[ArgumentParser]") -> None:
         "--parameter", action="append", default=[], metavar="NAME=VALUE", help="value of a template's parameter"
     )
     deploy.add_argument("--plan", action="store_true", help="only tell what would be done")
+    deploy.add_argument(
+        "--run-actions",
+        action="store_true",
+        help="run the commands by which an s.yaml builds its code, after showing them",
+    )
     deploy.add_argument("--remove", action="store_true", help="take away what the deployment made")
     deploy.add_argument("-y", "--yes", action="store_true", help="do not ask before something is taken away")
     _command(commands, "deployments", "deploy:list_all", "list the deployments")

@@ -20,7 +20,7 @@ from binascii import a2b_base64
 from collections.abc import Awaitable, Iterable, Mapping
 from inspect import isawaitable
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.router import ADMIN_PREFIX
@@ -28,6 +28,7 @@ from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import CONTENT_TYPE
+from emulator.wire import large_json
 from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Operation, Parameter, Routes, operation, operations_of
 from emulator.wire.request import Answer, OperationRequest
 
@@ -85,6 +86,14 @@ class AdminFront:
         """Write an error as JSON."""
         return _json({"Code": error.code, "Message": error.message, "RequestId": call.request_id}, error.http_status)
 
+    def prepare(self, call: OperationRequest) -> None:
+        """Decode a large body.
+
+        Raises: GatewayError (InvalidArgument, BodyTooLarge).
+        """
+        if call.http.method == "POST":
+            call.document = _document(call)
+
     def handle(self, call: OperationRequest) -> Answer:
         """Perform one operation.
 
@@ -134,10 +143,14 @@ def _document(call: OperationRequest) -> dict[str, Any]:
 
     Raises: InvalidArgument.
     """
+    if call.document is not None:
+        return cast("dict[str, Any]", call.document)
     if not call.header("content-type").lower().startswith("application/json"):
         raise GatewayError("InvalidArgument", "the Content-Type must be application/json")
     try:
-        document = json.loads(call.http.body or b"{}")
+        document = large_json.loads(call.http.body or b"{}")
+    except large_json.TooMuchStructure:
+        raise GatewayError("BodyTooLarge", limit=large_json.STRUCTURE_BYTES) from None
     except (ValueError, RecursionError):
         raise GatewayError("InvalidArgument", "the body is not JSON") from None
     if not isinstance(document, dict):

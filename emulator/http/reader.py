@@ -104,6 +104,11 @@ class RequestReader:
         """Bytes received and not yet part of a request."""
         return len(self._buffer) - self._start
 
+    @property
+    def body_held(self) -> int:
+        """Bytes of the present request's body that have come, framing included."""
+        return self._body_size + self.held
+
     def feed(self, data: bytes) -> None:
         """Take in what arrived."""
         self._buffer = self._buffer[self._start :] + data if self.held else data
@@ -160,8 +165,11 @@ class RequestReader:
         return rest
 
     def close(self) -> None:
-        """Let go of the parser, which refers back to this object."""
+        """Let go of all input, and of the parser, which refers back to this object."""
         self._parser = None
+        self._body.clear()
+        self._buffer = self._tail = b""
+        self._start = 0
 
     # httptools calls these while it is fed.
 

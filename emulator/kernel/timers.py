@@ -67,6 +67,13 @@ class Timers:
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
+    def due_at(self, key: Hashable) -> Millis | None:
+        """Return when the timer under *key* is due, None when there is none; walks the heap."""
+        live = self._live.get(key)
+        if live is None:
+            return None
+        return next(due for due, sequence, _ in self._heap if sequence == live[0])
+
     def run_due(self) -> int:
         """Run every timer whose time has come and return how many ran; one that raises does not stop the others."""
         now = self._clock.now()

@@ -63,6 +63,7 @@ ERRORS: Mapping[str, ErrorRow] = {
     "NoSuchWebsiteConfiguration": ErrorRow(404, "The website configuration does not exist."),
     "NoSuchBucketPolicy": ErrorRow(404, "The bucket policy does not exist."),
     "NoSuchServerSideEncryptionRule": ErrorRow(404, "The server side encryption rule does not exist."),
+    "NoSuchTransferAccelerationConfiguration": ErrorRow(404, "The transfer acceleration configuration does not exist."),
     "NoSuchReplicationConfiguration": ErrorRow(404, "The bucket replication configuration does not exist."),
     "NoSuchWORMConfiguration": ErrorRow(404, "The WORM configuration does not exist."),
     # objects; field: ``key``

@@ -7,7 +7,7 @@ in its query. Source: OSS API reference.
 import re
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
-from urllib.parse import unquote
+from urllib.parse import unquote_plus
 
 from emulator.auth.oss import SUBRESOURCES, resource
 from emulator.http.message import Request, Response
@@ -165,11 +165,13 @@ _PARAMETERS = frozenset(
     x-oss-request-payer x-oss-ac-source-ip x-oss-ac-subnet-mask x-oss-ac-vpc-id x-oss-ac-forward-allow""".split()  # noqa: SIM905 - as in auth.oss
 )
 """Names that are signed like subresources and choose nothing."""
+_UNSIGNED = frozenset({"accessmonitor"})
+"""Names that choose an operation and do not take part in a v1 signature."""
 
 
 def choosing(names: Iterable[str]) -> list[str]:
     """Return those of the *names* of a query that choose an operation, in order."""
-    return [name for name in names if name in SUBRESOURCES and name not in _PARAMETERS]
+    return [name for name in names if (name in SUBRESOURCES and name not in _PARAMETERS) or name in _UNSIGNED]
 
 
 def _find(operations: Mapping[str, Operation], call: OperationRequest) -> Operation:
@@ -232,7 +234,7 @@ def demands(call: OperationRequest) -> Iterator[Demand]:
         yield _demand(
             call, _OBJECT_ACTIONS.get((method, sub), _ACTION_OF_METHOD.get(method, "GetObject")), f"{bucket}/{key}"
         )
-        source = unquote(request.headers.get("x-oss-copy-source")).lstrip("/").partition("?")[0]
+        source = unquote_plus(request.headers.get("x-oss-copy-source").partition("?")[0]).lstrip("/")
         if source:
             yield _demand(call, "GetObject", source)
 

@@ -1,7 +1,7 @@
 """``deploy``: make what a template or an ``s.yaml`` says, go on from the last deployment, or take it away."""
 
 import json
-import os
+import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from emulator.cli.client import Client, connect
 from emulator.cli.deploy_client import DeployClient
 from emulator.cli.failures import DONE, CommandFailed, WrongUsage
 from emulator.cli.messages import _
-from emulator.cli.output import progress, say, say_json, say_table, wants_json
+from emulator.cli.output import note, progress, say, say_json, say_table, wants_json
 from emulator.config import Settings
 from emulator.deploy.errors import FileProblems, Problem, Refused, StepFailed
 from emulator.deploy.model import Blueprint, Entry, Record, Target, filled, has_token
@@ -21,6 +21,7 @@ from emulator.deploy.planner import (
     Action,
     Plan,
     Step,
+    actions,
     apply,
     entry_under_way,
     plan,
@@ -28,6 +29,7 @@ from emulator.deploy.planner import (
     read,
     removal,
 )
+from emulator.deploy.s_yaml import ActionCommand
 from emulator.deploy.shapes import Findings, whole
 from emulator.deploy.value_functions import Misuse
 from emulator.kernel.clock import SystemClock
@@ -61,7 +63,7 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
     findings = Findings()
     try:
         root = whole(_text(path), findings)
-        name = _name(arguments, path, project_name(root))
+        name = _name(arguments, path, project_name(root, path.parent))
         target = Target(
             account=client.keys.account_id,
             region=client.keys.region,
@@ -70,7 +72,10 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
             now=SystemClock().now(),
             outputs_of=lambda other: record.outputs if (record := api.record(other)) is not None else None,
         )
-        blueprint = read(root, target, path.parent, _parameters(arguments.parameter), os.environ)
+        run = arguments.run_actions and not arguments.plan
+        if run:
+            _build(actions(root, target, path.parent), path)
+        blueprint = read(root, target, path.parent, _parameters(arguments.parameter), actions_run=run)
     except FileProblems as error:
         raise CommandFailed(_listed(path, error.problems)) from error
     record = _checked(api.record(name) or Record(name=name), arguments, path)
@@ -89,6 +94,25 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
     if not wants_json(arguments):
         _say_resources(entries, outputs)
     return _end(arguments, _result(record, steps, findings.notes, entries, outputs))
+
+
+def _build(commands: Sequence[ActionCommand], path: Path) -> None:
+    """Show the commands that build the code, then run them.
+
+    Raises: CommandFailed when one fails.
+    """
+    for action in commands:
+        note(f"to run: {action}")
+    for action in commands:
+        folder = path.parent / action.folder
+        try:
+            # The file's own command, run because it was asked for; its output is not that of this command.
+            done = subprocess.run(action.command, shell=True, cwd=folder, stdout=sys.stderr, check=False)  # noqa: S602
+        except OSError as error:
+            raise CommandFailed(f"{path.name}:{action.mark.line}: {folder}: {error.strerror}") from error
+        if done.returncode:
+            code = done.returncode
+            raise CommandFailed(f"{path.name}:{action.mark.line}: {action.command} ended with exit code {code}")
 
 
 def _apply(api: DeployClient, steps: Plan, record: Record, path: Path) -> tuple[Entry, ...]:
@@ -172,7 +196,7 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
 def _project_name(path: Path) -> str:
     """Return the name in a file that may be gone or broken by now: removing needs no more of it."""
     try:
-        return project_name(whole(path.read_text(encoding="utf-8"), Findings()))
+        return project_name(whole(path.read_text(encoding="utf-8"), Findings()), path.parent)
     except (OSError, UnicodeDecodeError, FileProblems):
         return ""
 
@@ -254,8 +278,8 @@ def _confirm(arguments: Namespace, steps: Plan) -> None:
 
 
 def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> None:
-    for note in notes:
-        say(_("note: {place}: {note}", place=f"{path.name}:{note.line}", note=note))
+    for each in notes:
+        say(_("note: {place}: {note}", place=f"{path.name}:{each.line}", note=each))
     say(_("deployment {name}", name=name))
     _say_steps(steps)
 
@@ -308,7 +332,7 @@ def _result(
             for each in entries
         ],
         "outputs": dict(outputs),
-        "notes": [{"line": note.line, "column": note.column, "text": note.text} for note in notes],
+        "notes": [{"line": each.line, "column": each.column, "text": each.text} for each in notes],
     }
 
 

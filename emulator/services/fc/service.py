@@ -192,8 +192,8 @@ class FunctionCompute:
     async def close(self) -> None:
         """Stop watching, end the threads.
 
-        Asynchronous calls that run are broken off and run again after the next start. The instance pool belongs to
-        somebody else, who closes it first: instances still log on their way out.
+        Asynchronous calls that run are broken off and run again after the next start. The owner of the instance pool
+        closes that before: instances still log on their way out.
         """
         await self.sources.close()
         await self.async_queue.close()

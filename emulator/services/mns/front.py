@@ -1,6 +1,6 @@
 """The message service as the gateway sees it: URLs and versions, rights, errors, and who performs an operation.
 
-The XML API, version 2015-06-06; the management API is in `management.front`.
+Two fronts over the same resources: the XML API, version 2015-06-06, and the management API, version 2022-01-19.
 """
 
 from emulator.http.message import Response
@@ -10,11 +10,14 @@ from emulator.kernel.ids import Ids
 from emulator.services.mns import errors
 from emulator.services.mns.codec import VERSION, check_digest, read_query, render_error
 from emulator.services.mns.errors import MnsError
+from emulator.services.mns.management import account, event_rules
+from emulator.services.mns.management import operations as management_operations
 from emulator.services.mns.queues import operations as queue_operations
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics import operations as topic_operations
-from emulator.wire.operation import Operation, Routes, operations_of
+from emulator.wire.operation import Actions, Operation, Routes, operations_of
 from emulator.wire.request import Answer, OperationRequest
+from emulator.wire.rpc import RpcFront
 
 # --- rights ------------------------------------------------------------------------------------------------------
 
@@ -170,3 +173,28 @@ def _find(call: OperationRequest) -> Operation:
     if version != VERSION:
         raise MnsError("InvalidVersionHeader" if version else "MissingVersionHeader")
     return each
+
+
+# --- management API ----------------------------------------------------------------------------------------------
+
+MANAGEMENT_VERSION = "2022-01-19"
+
+ACTIONS = Actions(operations_of(management_operations, account, event_rules))
+
+
+class ManagementFront(RpcFront):
+    """The management API, version 2022-01-19, spoken RPC."""
+
+    def __init__(self, service: MessageService, ids: Ids) -> None:
+        super().__init__("mns-open", MANAGEMENT_VERSION, ACTIONS, service, ids, upper_case_ids=True)
+
+    def rights(self, operation: str, call: OperationRequest) -> list[Demand]:
+        """Return the right that the XML API needs for the same operation."""
+        parameters = call.parameters
+        name = parameters.get("QueueName" if "Queue" in operation else "TopicName", "")
+        return [demand(call.tenant, operation, name, parameters.get("SubscriptionName", ""))]
+
+    def denied(self, demand: Demand, call: OperationRequest) -> ServiceError:
+        """Return the XML API's error for a caller without the right."""
+        del call
+        return errors.access_denied(demand)

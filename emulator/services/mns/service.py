@@ -22,9 +22,8 @@ from emulator.services.mns.queues.store import QueueStore
 from emulator.services.mns.queues.visibility import write_handle
 from emulator.services.mns.queues.waiters import LongPolls
 from emulator.services.mns.topics.carrier import Carrier, Outbox
-from emulator.services.mns.topics.catalog import Subscriptions, Topics
+from emulator.services.mns.topics.catalog import Subscriptions, TopicRegistry, Topics
 from emulator.services.mns.topics.deliveries import Courier, Purge
-from emulator.services.mns.topics.live_topics import TopicRegistry
 from emulator.services.mns.topics.model import Attributes, DeliveryReport, OutboxEntry, PublishDraft, SubscriptionId
 from emulator.services.mns.topics.publishing import Publishing
 from emulator.services.mns.topics.push import Home, Pusher, PushPolicy
@@ -35,7 +34,7 @@ from emulator.storage.migrations import Schema
 SCHEMA = Schema("mns", Path(__file__).with_name("schema"))
 
 CERTIFICATE_PAGE = "mns/signing-cert.pem"
-"""The page below ``/_localyun/`` that serves the signing certificate, to anybody."""
+"""The page below ``/_localyun/`` that serves the signing certificate, without the admin token."""
 
 _log = logging.getLogger(__name__)
 
@@ -106,7 +105,7 @@ class MessageService:
             database, self.topic_store, self._topic_registry, carrier, timers, clock, ids, scale=retry_scale
         )
         self._purge = Purge(self._topic_registry, self.topic_store, timers, clock)
-        self._publishing = Publishing(self._topic_registry, self._courier, clock, ids, profile)
+        self._publishing = Publishing(self._topic_registry, self._courier.dispatch, clock, ids, profile)
         self.topics = Topics(self._topic_registry, self.topic_store, clock, profile, self._unsubscribed)
         self.subscriptions = Subscriptions(
             self._topic_registry, self.topic_store, self._registry, clock, carrier.get_ready_for, self._unsubscribed
@@ -202,6 +201,19 @@ class MessageService:
         if self._signer is None:
             raise LookupError("nothing signs pushes here")
         return await self._signer.certificate()
+
+    def pushes_under_way(self) -> list[tuple[str, str, str]]:
+        """Return the attempts being made: topic, subscription, endpoint."""
+        return self._courier.attempts_under_way()
+
+    def next_visible(self, now: Millis) -> list[tuple[str, Millis]]:
+        """Return, of each queue with hidden or delayed messages, its name and when the next becomes visible."""
+        rows = []
+        for queue in self._store.all_queues():
+            at = self.messages.next_visible(queue.queue_id, now)
+            if at is not None:
+                rows.append((queue.name, at))
+        return rows
 
     def list_deliveries(self, tenant: Tenant, topic: str, subscription: str, limit: int = 100) -> list[DeliveryReport]:
         """Return the pending deliveries of a subscription, the next first, then the ended ones, newest first.

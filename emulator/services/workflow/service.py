@@ -1,6 +1,6 @@
 """The workflow service as one object: flows, executions and the engine that runs them, built and joined."""
 
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
@@ -119,6 +119,18 @@ class Workflow:
     def calls_under_way(self) -> int:
         """How many calls of tasks are being made."""
         return self._engine.calls_under_way
+
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, str, Millis]]:
+        """Return the next *limit* waits, retries and time-outs after *now*: flow, execution, kind, time."""
+        return self._engine.upcoming(now, limit)
+
+    def schedule_runs(self, now: Millis, limit: int) -> list[tuple[str, str, Millis]]:
+        """Return the next *limit* runs of schedules after *now*: flow, schedule, time."""
+        return self._schedule_store.upcoming(now, limit)
+
+    def waiting_for_reports(self, limit: int) -> list[tuple[str, str, str]]:
+        """Return the steps of up to *limit* open executions that wait for a task token: flow, execution, step."""
+        return self._engine.waiting_for_reports(limit)
 
     @property
     def is_idle(self) -> bool:

@@ -90,7 +90,7 @@ class AsyncQueue:
     # --- life ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Go on with what an earlier run left: calls that ran run again, the others wait for their instants."""
+        """Go on with what an earlier run left: calls that ran run again, the others wait until they are due."""
         self._open = True
         now = self._clock.now()
         for call in self._store.interrupted():
@@ -121,6 +121,10 @@ class AsyncQueue:
     def open_numbers(self) -> dict[str, int]:
         """Return how many calls have not ended, by status."""
         return self._store.open_numbers()
+
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
+        """Return the next *limit* attempts due after *now*: service, function, failures so far, time."""
+        return self._store.upcoming(now, limit)
 
     @property
     def under_way(self) -> int:
@@ -253,7 +257,7 @@ class AsyncQueue:
             self.stop(call)
 
     def forget_function(self, tenant: Tenant, service: str, function: str) -> None:
-        """Take note that a function is deleted: its waiting calls are invalid, its configurations gone."""
+        """Forget a deleted function: its waiting calls become invalid, its configurations are removed."""
         now = self._clock.now()
         self._store.delete_configs(tenant, service, function, None)
         self._store.delete_waiting(tenant, service, function)
@@ -263,7 +267,7 @@ class AsyncQueue:
         self._completions.tell_removed(tenant, service, function)
 
     def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
-        """Take note that an alias or version is deleted; calls through it find out when their turn comes."""
+        """Forget a deleted alias or version; calls through it fail when their turn comes."""
         self._store.delete_configs(tenant, scope.service, scope.function or None, qualifier)
 
     # --- the worker ----------------------------------------------------------------------------------------------
@@ -284,7 +288,7 @@ class AsyncQueue:
         self._database.after_commit(pump)
 
     def _pump(self, lane: Lane) -> None:
-        """Begin the attempts there is room for, and come back at the instant of the next one."""
+        """Begin the attempts there is room for, and come back when the next one is due."""
         if not self._open:
             return
         running = self._running.setdefault(lane, {})
@@ -307,8 +311,8 @@ class AsyncQueue:
         if not running:
             self._running.pop(lane, None)
 
-    def _pump_at(self, lane: Lane, instant: Millis) -> None:
-        self._timers.call_at(instant, ("fc async", lane), partial(self._pump, lane))
+    def _pump_at(self, lane: Lane, when: Millis) -> None:
+        self._timers.call_at(when, ("fc async", lane), partial(self._pump, lane))
 
     def _begin(self, call: AsyncCall, now: Millis) -> None:
         """Write that an attempt runs, and let it run once that is committed."""
@@ -403,7 +407,7 @@ class AsyncQueue:
             self._store.add_events(call, now, [(status, event_detail(attempt.error))])
 
     def _finish(self, call: AsyncCall, status: Status, now: Millis, body: bytes | None = None) -> None:
-        """End a call: tell its destination, keep or remove its row, release whoever waits for it."""
+        """End a call: tell its destination, keep or remove its row, release its waiters."""
         call = replace(call, status=status, due_at=None, ended_at=now)
         arn = destination_of(self._config(call.lane), status)
         if arn:

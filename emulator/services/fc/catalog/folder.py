@@ -28,7 +28,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from emulator.kernel.frozen import frozen
-from emulator.services.fc import checks, limits
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import (
+    NEWEST_PYTHON,
+    Field,
+    check_alias_name,
+    check_name,
+    is_custom,
+    read,
+    version_or_latest,
+)
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.versions import check_weights
 from emulator.services.fc.errors import InvalidArgument
@@ -132,7 +141,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def is_function(path: str) -> bool:
-    """Tell whether a folder is a function: it has a function.yml, or code and no service.yml."""
+    """Whether a folder is a function: it has a function.yml, or code and no service.yml."""
     names = {entry.name for entry in entries(path) if not _is_folder(entry)}
     if names & {"function.yml", "function.yaml"}:
         return True
@@ -271,7 +280,7 @@ class FolderReader:
         config = ServiceConfig()
         aliases: tuple[FileAlias, ...] = ()
         try:
-            config = ServiceConfig(**fields.read(fields.SERVICE, content))
+            config = ServiceConfig(**read(fields.SERVICE, content))
             aliases = _aliases(content.get("aliases"), yaml_path(path, "service"))
         except InvalidArgument as error:
             problem = f"{yaml_path(path, 'service')}: {error.message}"
@@ -338,17 +347,15 @@ class FolderReader:
     def _usable(self, service: str, function: str, path: str) -> bool:
         longest = limits.FUNCTION_NAME_LENGTH if function else limits.SERVICE_NAME_LENGTH
         try:
-            checks.name(function or service, "name", longest)
+            check_name(function or service, "name", longest)
         except InvalidArgument as error:
             self._unusable[(service, function)] = f"{path}: {error.message}"
             self._warnings.append(f"{path} is left out: {error.message}")
             return False
         return True
 
-    def _warn_unknown(
-        self, content: Mapping[str, Any], known: tuple[fields.Field, ...], more: set[str], place: str
-    ) -> None:
-        """Say which names mean nothing here: a typing mistake would otherwise pass in silence."""
+    def _warn_unknown(self, content: Mapping[str, Any], known: tuple[Field, ...], more: set[str], place: str) -> None:
+        """Warn of unknown names: a typing mistake would otherwise go unnoticed."""
         names = {field.wire.lower() for field in known} | more
         for name in content:
             if name.lower() not in names:
@@ -371,9 +378,9 @@ def _config(service: str, default: FunctionConfig, content: Mapping[str, Any]) -
     if isinstance(variables, dict):  # YAML reads 8080 and yes as what they are; variables are texts
         content["environmentVariables"] = {str(key): _as_text(value) for key, value in variables.items()}
     rows = fields.FUNCTION_2 if service else fields.FUNCTION_3
-    values = fields.read(rows, content)
+    values = read(rows, content)
     values.setdefault("runtime", default.runtime)
-    values.setdefault("handler", "" if checks.is_custom(values["runtime"]) else default.handler)
+    values.setdefault("handler", "" if is_custom(values["runtime"]) else default.handler)
     config = FunctionConfig(**values)
     fields.check_together(config)
     return config
@@ -387,7 +394,7 @@ def _as_text(value: Any) -> Any:
 
 def _default_config(service: str, path: str) -> FunctionConfig:
     """Return the newest Python with ``index.handler``, or Node.js where only an ``index.js`` is."""
-    runtime = checks.NEWEST_PYTHON["2.0" if service else "3.0"]
+    runtime = NEWEST_PYTHON["2.0" if service else "3.0"]
     names = {entry.name for entry in entries(path)}
     if "index.py" not in names and names & {"index.js", "index.mjs", "index.cjs"}:
         runtime = "nodejs20"
@@ -415,8 +422,8 @@ def _aliases(value: Any, file: str) -> tuple[FileAlias, ...]:
         target = target if isinstance(target, dict) else {"versionId": target}
         found.append(
             FileAlias(
-                name=checks.alias_name(name, "alias"),
-                version_id=checks.version_or_latest(target.get("versionId"), f"aliases.{name}.versionId"),
+                name=check_alias_name(name, "alias"),
+                version_id=version_or_latest(target.get("versionId"), f"aliases.{name}.versionId"),
                 weights=check_weights(target.get(weights) or {}, f"aliases.{name}.additionalVersionWeight"),
                 description=str(target.get("description") or ""),
                 file=file,

@@ -18,7 +18,7 @@ from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Principal
 from emulator.services.fc import limits
-from emulator.services.fc.checks import is_custom
+from emulator.services.fc.attributes import is_custom
 from emulator.services.fc.errors import BadResponse, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke import cors
 from emulator.services.fc.invoke.http_envelope import Answered, Asked, read_result, render_event
@@ -173,7 +173,7 @@ async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tup
 
 
 def check_allowed(request: Request, target: HttpTarget, principal: Principal) -> None:
-    """Check who asks, and how.
+    """Kind who asks, and how.
 
     Raises: AccessDenied.
     """
@@ -189,7 +189,7 @@ def check_allowed(request: Request, target: HttpTarget, principal: Principal) ->
 
 
 def check_size(request: Request, generation: str) -> None:
-    """Check what the platform limits.
+    """Kind what the platform limits.
 
     Raises: InvalidArgument.
     """

@@ -17,7 +17,7 @@ from emulator.services.fc import limits
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.catalog.resolving import Resolver, Target
 from emulator.services.fc.errors import EntityTooLarge, FcError
-from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST
+from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, display_name
 from emulator.services.fc.ports import CredentialIssuer, Instances
 from emulator.services.fc.runtime.model import (
     Credentials,
@@ -39,7 +39,7 @@ KEYS_SHARED_MS = 15 * MINUTE
 
 @frozen
 class FunctionCall:
-    """A call somebody wants made.
+    """A call to make.
 
     ``service`` is empty for a 3.0 function; ``tracing``, ``http`` and ``stream`` as in `Invocation`. ``request`` is the
     one it comes with, for aliases that route by content.
@@ -107,6 +107,18 @@ class Invoker:
         self._keys = keys
         self.ended: dict[tuple[str, str], int] = {}
         """Calls that have ended since the start: by result (succeeded, failed, refused) and start (cold, warm)."""
+        self._made: dict[str, int] = {}
+
+    def running(self) -> list[tuple[str, Millis, str]]:
+        """Return the calls that run: the function's name, since when, request id."""
+        return [
+            (display_name(service, function), ticket.since, ticket.request_id)
+            for service, function, ticket in self._admission.running()
+        ]
+
+    def made(self, function: str) -> int:
+        """Return how many calls of ``service/function`` or ``function`` have ended since the start."""
+        return self._made.get(function, 0)
 
     def check(self, tenant: Tenant, call: FunctionCall) -> Target:
         """Find what *call* would run, without running it; the choice between an alias's versions happens here.
@@ -148,7 +160,10 @@ class Invoker:
             return Invoked(result=result, version=target.version, checksum=checksum)
         invocation = self.invocation(tenant, call, target)
         admission = self._admission
-        ticket = admission.enter(tenant, call.service, call.function, call.qualifier, function.config)
+        ticket = admission.enter(
+            tenant, call.service, call.function, call.qualifier, function.config,
+            request_id=call.request_id, since=call.now,
+        )  # fmt: skip
         stream = None
         try:
             result = await self._instances.invoke(target.image, invocation)
@@ -191,8 +206,9 @@ class Invoker:
         )
 
     def _note_end(self, request_id: str, label: str, result: str, started: str, spent_ms: float) -> None:
-        """Count a call and tell the log of it."""
+        """Count a call and log it."""
         self.ended[result, started] = self.ended.get((result, started), 0) + 1
+        self._made[label] = self._made.get(label, 0) + 1
         _log.info(
             "call %(request)s of function %(function)s %(result)s %(start)s %(ms).1fms",
             {

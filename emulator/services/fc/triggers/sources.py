@@ -57,9 +57,9 @@ class EventSources:
         self.domains = Domains(domain_store, database, ids, host_names)
         self.http_routing = HttpRouting(self._store, domain_store, resolver)
         self.http_invoker = HttpInvoker(invoker, enqueue)
-        self._timers = TimerTriggers(self._store, clock, timers, enqueue)
+        self.timer_triggers = TimerTriggers(self._store, clock, timers, enqueue)
         self._names = TriggerNames(self._store, host_names) if host_names is not None else None
-        self.triggers.watchers.append(self._timers)
+        self.triggers.watchers.append(self.timer_triggers)
         if self._names is not None:
             self.triggers.watchers.append(self._names)
         if topics is not None:
@@ -72,11 +72,11 @@ class EventSources:
         self.domains.start()
         if self._names is not None:
             self._names.start()
-        self._timers.start()
+        self.timer_triggers.start()
 
     async def close(self) -> None:
         """Disarm the timers."""
-        await self._timers.close()
+        await self.timer_triggers.close()
 
     def clear(self) -> None:
         """Forget every trigger and domain."""

@@ -1,4 +1,7 @@
-"""Carries one message to one subscriber, whatever kind of endpoint that is."""
+"""Carries one message to one subscriber, whatever kind of endpoint that is.
+
+Mails, short messages, mobile notifications and events are recorded in the outbox and shown in the log, never sent.
+"""
 
 import json
 import logging

@@ -1,8 +1,8 @@
 """Deliveries on their way: each subscription has a lane of its own, with a timer for its next attempt.
 
 A delivery is a row, written in the transaction of the publish; an attempt changes it only when it has ended. So a crash
-at any moment repeats an attempt at most, and after a restart every row is tried at the instant it names. Lanes share
-nothing but a bound on open connections, of which each may always have one: a subscriber that hangs delays nobody else.
+at any moment repeats an attempt at most, and after a restart every row is tried at the time it names. Lanes share
+nothing but a bound on open connections, of which each may always have one: a subscriber that hangs delays no other.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import begin
 from emulator.services.mns.limits import HISTORY, PURGE_PAUSE_MS, PURGE_ROWS, PUSHES, PUSHES_PER_SUBSCRIPTION
 from emulator.services.mns.topics.carrier import Carrier
+from emulator.services.mns.topics.catalog import TopicRegistry
 from emulator.services.mns.topics.endpoints import kind_of
-from emulator.services.mns.topics.live_topics import TopicRegistry
 from emulator.services.mns.topics.model import (
     Delivery,
     DeliveryId,
@@ -33,7 +33,7 @@ from emulator.services.mns.topics.model import (
     SubscriptionId,
     Topic,
 )
-from emulator.services.mns.topics.routing import next_attempt
+from emulator.services.mns.topics.publishing import next_attempt
 from emulator.services.mns.topics.store import TopicStore
 from emulator.storage.database import CommitFailed, Database
 
@@ -101,7 +101,7 @@ class Courier:
     # --- life ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Take up what is pending: overdue attempts are made now, the others at their instants."""
+        """Take up what is pending: overdue attempts are made now, the others at their times."""
         self._closed = False
         for subscription_id in self._store.subscriptions_with_deliveries():
             self._pump(subscription_id)
@@ -171,6 +171,13 @@ class Courier:
             for each in self._store.pending(subscription_id, limit)
         ]
         return (pending + ended)[:limit]
+
+    def attempts_under_way(self) -> list[tuple[str, str, str]]:
+        """Return the attempts being made: topic, subscription, endpoint."""
+        subscriptions = (
+            self._registry.subscription(number) for number, lane in self._lanes.items() for _ in lane.under_way
+        )
+        return [(each.topic_name, each.name, each.settings.endpoint) for each in subscriptions if each is not None]
 
     @property
     def under_way(self) -> int:
@@ -258,7 +265,7 @@ class Courier:
         del task
         self._under_way -= 1
         lane.under_way.pop(delivery_id, None)
-        while self._starved and self._under_way < PUSHES:  # those who have waited come first
+        while self._starved and self._under_way < PUSHES:  # the subscriptions that have waited come first
             waiting = next(iter(self._starved))
             del self._starved[waiting]
             if waiting in self._lanes:

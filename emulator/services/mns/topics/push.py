@@ -38,11 +38,11 @@ class PushPolicy:
             self._add(entry.strip().lower())
 
     def names(self, host: str) -> bool:
-        """Tell whether *host* was allowed by its name, so that its addresses need not be."""
+        """Whether *host* was allowed by its name, so that its addresses need not be."""
         return host in self._names or any(host.endswith(suffix) for suffix in self._suffixes)
 
     def permits(self, address: str) -> bool:
-        """Tell whether a push may go to *address*."""
+        """Whether a push may go to *address*."""
         parsed = ipaddress.ip_address(address)
         if parsed.is_loopback:
             return True
@@ -51,7 +51,7 @@ class PushPolicy:
         return self._everywhere or any(parsed in network for network in self._networks)
 
     def permits_named(self, address: str) -> bool:
-        """Tell whether a push may go to *address*, which belongs to a host that was allowed by its name."""
+        """Whether a push may go to *address*, which belongs to a host that was allowed by its name."""
         return not _is_forbidden(ipaddress.ip_address(address))
 
     def _add(self, entry: str) -> None:

@@ -164,7 +164,7 @@ def test_version_without_a_file_has_the_settings_of_the_head(tmp_path: Path):
         ("aliases: {a: {versionId: 1, additionalVersionWeight: [2]}}", "aliases.a.additionalVersionWeight"),
         ("aliases: {a: {versionId: {}}}", "aliases.a.versionId"),
         ("? [a]\n: b", "function.yml"),
-        ("description: [", "function.yml:1:"),
+        ("description: [", "function.yml:2:1"),
         ("description: \x00", "function.yml"),
         (
             "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in pairwise("abcdefghijklmnopqrs")),

@@ -16,8 +16,8 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
 _HOST = "/.host"
 _EMPTY = "/.empty"
@@ -141,6 +141,24 @@ def join(pid: int) -> None:
         os.close(descriptor)
 
 
+def start(arguments: list[str]) -> NoReturn:
+    """Run a command beside an instance: *arguments* are its process's id, the folder and the command line.
+
+    Raises: OSError.
+    """
+    join(int(arguments[0]))
+    pid = os.fork()
+    if pid == 0:
+        os.chdir(arguments[1])
+        if os.getuid():
+            _give_up_capabilities()
+        os.execvp(arguments[2], arguments[2:])  # noqa: S606 - the owner of the function runs what they like
+    for number in (signal.SIGINT, signal.SIGQUIT):  # of a terminal, for the command
+        signal.signal(number, signal.SIG_IGN)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os._exit(code if code >= 0 else 128 - code)
+
+
 def _load() -> None:
     global _libc, _clone, _pivot_root, _capset
     import ctypes
@@ -168,23 +186,17 @@ def _try_out(folder: str, writing: int) -> None:
 
 
 def _reap_until(instance: int) -> None:
-    """Be the first process of a namespace: reap what is orphaned, pass SIGTERM on, end with the instance."""
+    """Be the first process of a namespace: reap what is orphaned, end with the instance.
+
+    Signals from inside do not reach it: without handlers the kernel does not deliver them.
+    """
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(null, descriptor)
     os.closerange(3, 65536)
-    forward: Callable[[int, Any], None] = lambda number, frame: os.kill(instance, number)  # noqa: E731
-    signal.signal(signal.SIGTERM, forward)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    while True:
-        try:
-            pid, _ = os.waitpid(-1, 0)
-        except ChildProcessError:
-            break
-        except ProcessLookupError:  # the signal came when it had just ended
-            continue
-        if pid == instance:
-            break
+    while os.waitpid(-1, 0)[0] != instance:
+        pass
     os._exit(0)
 
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from . import logs, process, sandbox  # noqa: TID252 - the package has another name inside an instance
 from .agent import Agent  # noqa: TID252
-from .children import Child, Children, end_group, next_ended  # noqa: TID252
+from .children import Child, Children, next_ended  # noqa: TID252
 from .context import FCContext  # noqa: TID252
 from .frames import (  # noqa: TID252
     COMMAND,
@@ -139,9 +139,9 @@ class Zygote:
 
     def _obey(self, command: int, child: Child) -> None:
         if command == TERMINATE:
-            os.kill(child.pid, signal.SIGTERM)
+            child.terminate()
         elif command == KILL:
-            end_group(child.pid, signal.SIGKILL)
+            child.kill()
         else:
             child.watched = command == WATCH
 

@@ -1,11 +1,10 @@
-"""What the lab sees of the services: what keeps them busy, what is due later, what waits for someone outside."""
+"""What a service shows of its work: what keeps it busy, what is due later, what waits for someone outside."""
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.wire.dates import iso_millis
 
 
 @frozen
@@ -21,11 +20,6 @@ class Busy:
     since: Millis = Millis(0)
     detail: str = ""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the form in answers."""
-        since = iso_millis(self.since) if self.since else None
-        return {"kind": self.kind, "resource": self.resource, "since": since, "for": self.detail}
-
 
 @frozen
 class Upcoming:
@@ -40,10 +34,6 @@ class Upcoming:
     resource: str
     recurring: bool = False
 
-    def as_json(self, now: Millis) -> dict[str, Any]:
-        """Return the form in answers."""
-        return {"at": iso_millis(self.at), "in_ms": self.at - now, "what": self.what, "resource": self.resource}
-
 
 @frozen
 class Waiting:
@@ -52,13 +42,9 @@ class Waiting:
     resource: str
     detail: str
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the form in answers."""
-        return {"kind": "waiting", "resource": self.resource, "since": None, "for": self.detail}
-
 
 class Observed(Protocol):
-    """One service, or the gateway, as the lab sees it."""
+    """One service, or the gateway, as the clock and the console see it."""
 
     def busy(self, now: Millis) -> Iterable[Busy]:
         """Return unfinished work; parked long polls and what waits for a later time are none."""

@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from emulator.services.fc import checks
+from emulator.services.fc.attributes import (
+    check_alias_name,
+    check_name,
+    check_version_id,
+    read,
+)
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import FunctionConfig, hook_of, initializer_of, listen_port
@@ -13,33 +18,33 @@ from emulator.services.fc.model import FunctionConfig, hook_of, initializer_of, 
 @pytest.mark.parametrize("name", ["a", "_a", "a-b_C9", "x" * 128])
 def test_good_names_are_taken(name: str):
     """Letters, digits, underscore and hyphen, 1 to 128 of them, starting with a letter or underscore."""
-    assert checks.name(name, "serviceName") == name
+    assert check_name(name, "serviceName") == name
 
 
 @pytest.mark.parametrize("name", ["", None, 7, "9a", "-a", "a.b", "a/b", "a b", "..", "ä", "a\n", "x" * 129])
 def test_bad_names_are_refused(name: Any):
     """Everything else is an invalid argument that names the field."""
     with pytest.raises(InvalidArgument, match="serviceName"):
-        checks.name(name, "serviceName")
+        check_name(name, "serviceName")
 
 
 def test_alias_must_not_be_called_latest():
     """LATEST is the head's own name."""
     with pytest.raises(InvalidArgument, match="LATEST"):
-        checks.alias_name("LATEST", "aliasName")
+        check_alias_name("LATEST", "aliasName")
 
 
 @pytest.mark.parametrize(("value", "kept"), [("1", "1"), ("007", "7"), (12, "12"), ("9999999999", "9999999999")])
 def test_version_ids_are_numbers_as_text(value: Any, kept: str):
     """A version id is one to ten digits."""
-    assert checks.version_id(value, "versionId") == kept
+    assert check_version_id(value, "versionId") == kept
 
 
 @pytest.mark.parametrize("value", ["", "a", "1.0", "-1", "12345678901", None, True, "\u0661"])
 def test_other_version_ids_are_refused(value: Any):
     """Anything but ASCII digits is refused."""
     with pytest.raises(InvalidArgument):
-        checks.version_id(value, "versionId")
+        check_version_id(value, "versionId")
 
 
 @pytest.mark.parametrize(
@@ -62,12 +67,12 @@ def test_other_version_ids_are_refused(value: Any):
 def test_values_out_of_range_are_refused(field: str, value: Any):
     """A value of the wrong type or out of its range is refused, not coerced; the message names the field."""
     with pytest.raises(InvalidArgument, match=field):
-        fields.read(fields.FUNCTION_2, {field: value})
+        read(fields.FUNCTION_2, {field: value})
 
 
 def test_null_counts_as_absent_and_names_match_in_any_case():
     """Official clients send explicit nulls and, in one place, a capital letter."""
-    values = fields.read(
+    values = read(
         fields.FUNCTION_2, {"description": None, "InstanceConcurrency": 3, "unknownField": 1, "memorySize": 512}
     )
 
@@ -79,16 +84,16 @@ def test_some_names_of_variables_are_reserved_in_the_older_generation_only(name:
     """2.0 keeps the old names of its own variables for itself; 3.0 keeps nothing but FC_*."""
     body = {"environmentVariables": {name: "x"}}
 
-    kept = fields.read(fields.FUNCTION_3, body)
+    kept = read(fields.FUNCTION_3, body)
 
     assert kept == {"environment": {name: "x"}}
     with pytest.raises(InvalidArgument, match=f"reserved name '{name}'"):
-        fields.read(fields.FUNCTION_2, body)
+        read(fields.FUNCTION_2, body)
 
 
 def test_structures_keep_their_fields_under_the_canonical_names():
     """Known fields of a structure are kept, spelled canonically; unknown ones and nulls go."""
-    values = fields.read(
+    values = read(
         fields.SERVICE, {"vpcConfig": {"vpcId": "v", "vswitchIds": ["a"], "role": None, "other": 1}, "role": "r"}
     )
 
