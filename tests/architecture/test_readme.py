@@ -62,7 +62,9 @@ def test_chinese_pages_have_what_is_typed_on_the_english_ones(path):
         assert [each.short_name for each in TUTORIALS if f"tutorial run {each.short_name}" not in chinese] == []
         return
 
-    levels = [[len(mark) for mark in re.findall(r"^(#+) ", outside_code(text), re.MULTILINE)] for text in (english, chinese)]
+    levels = [
+        [len(mark) for mark in re.findall(r"^(#+) ", outside_code(text), re.MULTILINE)] for text in (english, chinese)
+    ]
     options = [set(re.findall(r"`(--[a-z0-9-]+)", text)) for text in (english, chinese)]
 
     assert levels[0] == levels[1]
