@@ -5,6 +5,7 @@
     python3 dev.py check                                          format, lint, types, import contract
     python3 dev.py bench [arguments of the benchmarks]            run the benchmarks
     python3 dev.py crash [--kills N --seed S ...]                 kill the emulator under load and compare
+    python3 dev.py house [--detail]                               print the shape of the code and the cost of requests
     python3 dev.py fuzz  TARGET [--seconds N]                     fuzz one target, or all
     python3 dev.py clients                                        install SDKs of other languages for the tests
     python3 dev.py setup                                          only install
@@ -49,7 +50,7 @@ def main(arguments: list[str]) -> int:
         return fail(f"Python {wanted} or newer is needed, this is {found} ({sys.executable})")
     tasks = {
         "demo": demo, "test": test, "check": check, "bench": bench, "crash": crash, "fuzz": fuzz, "clients": clients,
-        "setup": setup,
+        "house": house, "setup": setup,
     }  # fmt: skip
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
@@ -96,8 +97,13 @@ def fuzz(arguments: list[str]) -> int:
 
 
 def crash(arguments: list[str]) -> int:
-    """Kill the emulator at random instants under load and compare it with what it has acknowledged."""
+    """Kill the emulator at random times under load and compare it with what it has acknowledged."""
     return prepare("dev") or run("-m", "benchmarks.crash", *arguments)
+
+
+def house(arguments: list[str]) -> int:
+    """Print modules, lines, import circles, and files and calls of four requests."""
+    return prepare("dev") or run("-m", "benchmarks.house", *arguments)
 
 
 def clients(arguments: list[str]) -> int:
@@ -133,7 +139,7 @@ def prepare(extra: str) -> int:
     options = ["--disable-pip-version-check", *quiet, "--constraint", str(ROOT / "constraints.txt")]
     code = run("-m", "pip", "install", *options, "--editable", f"{ROOT}[{extra}]", stdout_to_stderr=True)
     if code:
-        return fail("the packages could not be installed; pip's own messages above tell why")
+        return fail("the packages could not be installed; pip's own messages above say why")
     STAMP.write_text(f"{extra} {wanted}\n", encoding="ascii")
     return 0
 
@@ -158,7 +164,7 @@ def make_environment() -> int:
 
 
 def python_works() -> bool:
-    """Tell whether .venv has a Python that starts, is new enough and has pip."""
+    """Whether .venv has a Python that starts, is new enough and has pip."""
     probe = f"import sys, importlib.util as u; sys.exit(sys.version_info < {MINIMUM} or u.find_spec('pip') is None)"
     try:
         return subprocess.run([environment_python(), "-c", probe], check=False, capture_output=True).returncode == 0

@@ -30,7 +30,49 @@ SERVICE = b"GET /2016-08-15/services HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 """An unsigned call: it is refused by the service itself, so the service is there."""
 
 
-class Server:
+class Signer:
+    """Makes signed requests with the key of one emulator."""
+
+    key_id: str
+    secret: str
+
+    def rpc(self, action: str, **parameters: str) -> bytes:
+        """Return a signed workflow request as bytes for the wire; each is good for one use."""
+        named = rpc_scheme.signed_parameters(
+            "POST",
+            {"Action": action, "Version": "2019-03-15", "Format": "JSON", **parameters},
+            key_id=self.key_id,
+            secret=self.secret,
+            timestamp=CLOCK.now(),
+            nonce=IDS.uuid(),
+        )
+        body = urlencode(named).encode("ascii")
+        head = (
+            f"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        return head.encode("ascii") + body
+
+    def fc(self, method: str, path: str, body: bytes = b"") -> bytes:
+        """Return a signed Function Compute request as bytes; good for fifteen minutes."""
+        headers = [
+            ("Host", "127.0.0.1"),
+            ("Date", http_date(CLOCK.now())),
+            ("Content-Type", "application/octet-stream"),
+        ]
+        authorization = fc_scheme.authorization(Request(method, path, Headers(headers), body), self.key_id, self.secret)
+        headers += [("Authorization", authorization), ("Content-Length", str(len(body)))]
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+        return f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode("ascii") + body
+
+    def mns(self, method: str, target: str, body: bytes = b"") -> bytes:
+        """Return a signed Message Service request as bytes; good for fifteen minutes."""
+        headers = mns_headers(method, target, body, self.key_id, self.secret)
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+        return f"{method} {target} HTTP/1.1\r\n{lines}\r\n".encode("ascii") + body
+
+
+class Server(Signer):
     """One emulator process on free ports with its own state folder, or *state*; ended with the ``with`` block.
 
     `start_s` is how long it took from starting the process until *ask* was answered.
@@ -71,41 +113,6 @@ class Server:
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) / 1024
         raise RuntimeError("no VmRSS")
-
-    def rpc(self, action: str, **parameters: str) -> bytes:
-        """Return a signed workflow request as bytes for the wire; each is good for one use."""
-        named = rpc_scheme.signed_parameters(
-            "POST",
-            {"Action": action, "Version": "2019-03-15", "Format": "JSON", **parameters},
-            key_id=self.key_id,
-            secret=self.secret,
-            timestamp=CLOCK.now(),
-            nonce=IDS.uuid(),
-        )
-        body = urlencode(named).encode("ascii")
-        head = (
-            f"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
-        )
-        return head.encode("ascii") + body
-
-    def fc(self, method: str, path: str, body: bytes = b"") -> bytes:
-        """Return a signed Function Compute request as bytes; good for fifteen minutes."""
-        headers = [
-            ("Host", "127.0.0.1"),
-            ("Date", http_date(CLOCK.now())),
-            ("Content-Type", "application/octet-stream"),
-        ]
-        authorization = fc_scheme.authorization(Request(method, path, Headers(headers), body), self.key_id, self.secret)
-        headers += [("Authorization", authorization), ("Content-Length", str(len(body)))]
-        lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
-        return f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode("ascii") + body
-
-    def mns(self, method: str, target: str, body: bytes = b"") -> bytes:
-        """Return a signed Message Service request as bytes; good for fifteen minutes."""
-        headers = mns_headers(method, target, body, self.key_id, self.secret)
-        lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
-        return f"{method} {target} HTTP/1.1\r\n{lines}\r\n".encode("ascii") + body
 
     def cpu_s(self) -> float:
         """Return the processor time the server has used, in seconds."""

@@ -24,11 +24,10 @@ from emulator.kernel.clock import SECOND, Millis, SystemClock
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import LoopTimers
-from emulator.services.workflow.definition.nodes import FunctionResource
 from emulator.services.workflow.limits import Bounds
 from emulator.services.workflow.model import FlowSettings
-from emulator.services.workflow.ports import FunctionReply, Submission
-from emulator.services.workflow.schedule_model import ScheduleSettings
+from emulator.services.workflow.ports import FunctionReply, FunctionResource, Submission
+from emulator.services.workflow.schedules.model import ScheduleSettings
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate

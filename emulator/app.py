@@ -10,17 +10,17 @@ Two emulators can live in one process; nothing here or below keeps state outside
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emulator import __version__
-from emulator.auth.authenticator import Authenticator
-from emulator.auth.keys import AccessKey, Keyring, NonceMemory
+from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
+from emulator.auth.keys import AccessKey
 from emulator.auth.permissions.conditions import Facts
 from emulator.config import Config
-from emulator.gateway.admin import AdminFront
+from emulator.gateway.admin import OWN, AdminFront
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
 from emulator.gateway.metrics import Traffic, process_figures
@@ -28,13 +28,16 @@ from emulator.gateway.pipeline import Pipeline
 from emulator.gateway.server import LOOPBACK, Server
 from emulator.http.certificates import CertificateAuthority, MintingFailed
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
-from emulator.kernel.clock import SystemClock
+from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import AccountId, Demand, Principal, Region, Tenant
 from emulator.kernel.ids import Ids, RandomIds
 from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, render
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
+from emulator.lab import admin as lab_admin
+from emulator.lab.clock import load_clock
+from emulator.lab.service import Lab
 from emulator.redirect import hook_environment
 from emulator.redirect.environment import write_bundle
 from emulator.storage.database import Database
@@ -61,21 +64,21 @@ _SCHEMAS = [
     for name in ("ram", "sts", "fc", "mns", "workflow")
 ]
 _SCHEMAS.append(Schema("oss", Path(__file__).parent / "oss" / "schema"))
-_SCHEMAS.append(Schema("deploy", Path(__file__).parent / "deploy" / "schema"))
+_SCHEMAS += [Schema(name, Path(__file__).parent / name / "schema") for name in ("deploy", "lab")]
 
 
 class Emulator:
     """One running emulator.
 
     ``await start()`` returns when every service is up; `stop` ends everything it started. `stopped` is set when
-    somebody asked for the end through the admin API.
+    its end was asked for through the admin API.
     """
 
     def __init__(self, config: Config, *, ids: Ids | None = None) -> None:
         self.config = config
         self.stopped = asyncio.Event()
         self._ids = ids or RandomIds()
-        self._clock = SystemClock()
+        self._clock = AdjustableClock()
         self._closing = AsyncExitStack()
         self._background = TaskGroup("emulator")
         self._traffic = Traffic()
@@ -109,11 +112,13 @@ class Emulator:
         self.tenant = Tenant(AccountId(self.keys.account_id), Region(self.keys.region))
         work = folder if not self.config.ephemeral else self._closing.enter_context(_scratch_folder())
         self._database = database = self._open_database(work)
+        load_clock(database, self._clock)
         self._timers = timers = LoopTimers(self._clock, asyncio.get_running_loop())
         self._closing.callback(timers.close)
 
         keyring = Keyring(_own_key(self.keys))
-        fronts: dict[str, Front] = {"admin": AdminFront(self, self.keys.admin_token, self._ids)}
+        admin = AdminFront(self.keys.admin_token, self._ids, [(self, OWN)], is_local=self.config.is_local)
+        fronts: dict[str, Front] = {"admin": admin}
         loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         policy = HostPolicy(self.config.allowed_hosts, wide=not self.config.is_local)
         authority = CertificateAuthority(
@@ -122,7 +127,8 @@ class Emulator:
         self._closing.push_async_callback(self._close_services)  # after the server's end: calls still need them
         self._proxy_secret = self._ids.secret(24).hex()
         proxy = ProxyDesk(self._proxy_secret, emulates=policy.emulates)
-        await self._listen(self._pipeline(fronts, loaded, keyring, policy, database), authority, proxy)
+        self._pipeline = self._make_pipeline(fronts, loaded, keyring, policy, database)
+        await self._listen(self._pipeline, authority, proxy)
 
         def renew() -> None:
             self._background.spawn(self._prepare_certificates(authority, _bundle(folder)), "certificates")
@@ -133,12 +139,24 @@ class Emulator:
         keyring.add(services.temporary_keys)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
+        admin.add([*services.admin(), (self._lab(services), lab_admin)])
         loaded.set_result(None)
         self._tend_file(database, work, timers)
         renew()
 
+    def _lab(self, services: "Composition") -> Lab:
+        """Return what tests need, over all services."""
+        return Lab(
+            self._database,
+            self._clock,
+            self._timers,
+            watch=self._pipeline.on_end,
+            observed=[self._pipeline, *services.activities()],
+            conditions=services.conditions(),
+        )
+
     def _watch(self) -> None:
-        """Begin to note what happens, for those who look from outside."""
+        """Start the lag meter and the journal of the log."""
         self._lag.start()
         self._closing.callback(self._lag.close)
         self._journal.open()
@@ -163,7 +181,7 @@ class Emulator:
         self._closing.callback(shrinker.close)
         shrinker.start()
 
-    def _pipeline(
+    def _make_pipeline(
         self,
         fronts: Mapping[str, Front],
         loaded: "asyncio.Future[None]",
@@ -247,7 +265,7 @@ class Emulator:
             ),
         }
 
-    # --- what it tells (gateway.admin.Controls) --------------------------------------------------------------------
+    # --- gateway.admin.RunningEmulator -------------------------------------------------------------------------------
 
     @property
     def http_url(self) -> str:
@@ -267,13 +285,14 @@ class Emulator:
         return self._services
 
     def health(self) -> dict[str, Any]:
-        """Return status, version, services, account and region."""
+        """Return status, version, services, account, region and the id of the installation."""
         return {
             "status": "ok",
             "version": __version__,
             "services": dict.fromkeys(SERVICES, "available"),
             "account": self.tenant.account,
             "region": self.tenant.region,
+            "installation": self.keys.installation,
         }
 
     def status(self) -> dict[str, Any]:
@@ -296,11 +315,6 @@ class Emulator:
         """Return the addresses of the proxy: for calls to the emulator alone, and for calls to any public host."""
         return {"served": self._proxy_url(SERVED_ONLY), "forwarding": self._proxy_url(FORWARDING)}
 
-    @property
-    def shows_metrics(self) -> bool:
-        """Whether anybody who reaches this emulator may read its figures: only while that is nobody from outside."""
-        return self.config.is_local
-
     def metrics(self) -> bytes:
         """Return the emulator's figures in the exposition format of Prometheus."""
         return render(self._figures())
@@ -320,66 +334,13 @@ class Emulator:
         """Return the recent lines of the log that came about through a request, in JSON's terms."""
         return self._journal.find(request)
 
-    async def reset(self) -> None:
-        """Forget everything the services know; functions of the folder stay."""
-        await self.services.reset()
+    async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
+        """Forget everything the services know, or what *scope* names; functions of the folder stay."""
+        return await self.services.reset(scope)
 
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""
         self.stopped.set()
-
-    def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
-        """Yield the last *lines* of a function's log, then new ones while following.
-
-        Raises: FunctionNotFound.
-        """
-        return self.services.logs(function, lines, follow=follow)
-
-    def code_download(self, token: str) -> bytes | None:
-        """Return the zip a GetFunctionCode answer pointed to, or None."""
-        return self.services.code_download(token)
-
-    async def signing_certificate(self) -> bytes:
-        """Return the certificate that pushes of topics are verified with, as PEM."""
-        return await self.services.signing_certificate()
-
-    async def purge_queue(self, queue: str) -> int:
-        """Delete every message a queue holds and return how many there were.
-
-        Raises: QueueNotExist.
-        """
-        return await self.services.purge_queue(queue)
-
-    def deliveries(self, topic: str, subscription: str, limit: int) -> list[dict[str, Any]]:
-        """Return what became of the messages for a subscription, in JSON's terms.
-
-        Raises: TopicNotExist, SubscriptionNotExist.
-        """
-        return self.services.deliveries(topic, subscription, limit)
-
-    def outbox(self, limit: int) -> list[dict[str, Any]]:
-        """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
-        return self.services.outbox(limit)
-
-    def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
-        """Call a function with a debugger in it and yield what happens, in JSON's terms.
-
-        Raises: FcError.
-        """
-        return self.services.debug(function, event, wait=wait, port=port)
-
-    def triggers(self) -> list[dict[str, Any]]:
-        """Return the triggers of all functions, in JSON's terms."""
-        return self.services.triggers()
-
-    async def fire_trigger(
-        self, function: str, trigger: str, payload: str | None, event: bytes | None
-    ) -> dict[str, Any]:
-        """Call a trigger's function now and return the result in JSON's terms.
-
-        Raises: FcError.
-        """
-        return await self.services.fire_trigger(function, trigger, payload, event)
 
 
 class _LateAuthorizer:
@@ -389,7 +350,7 @@ class _LateAuthorizer:
         self._emulator = emulator
 
     def allows(self, principal: Principal, demand: Demand, facts: Facts) -> bool:
-        """Tell whether a caller may do what *demand* says."""
+        """Whether a caller may do what *demand* says."""
         return self._emulator.services.authorizer.allows(principal, demand, facts)
 
 

@@ -4,12 +4,12 @@ Every port of a service is filled here and nowhere else.
 """
 
 import logging
-from binascii import b2a_base64
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageActivity, SkipConditions
 from emulator.adapters.flows import FlowMessages, FunctionCalls
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
 from emulator.adapters.objects import CodeObjects, ObjectTriggers
@@ -20,6 +20,8 @@ from emulator.auth.push import PushSigner
 from emulator.config import Config
 from emulator.deploy.localyun_yaml import Declarations
 from emulator.deploy.records import Deployments, DeploymentsFront
+from emulator.gateway.admin import Part
+from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
 from emulator.gateway.journal import Journal
 from emulator.gateway.other_products import LocationFront, UnknownVersionFront, unavailable_fronts
@@ -27,32 +29,31 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
+from emulator.kernel.observing import Observed
 from emulator.kernel.timers import Timers
 from emulator.oss.front import OssFront
-from emulator.oss.opening import LazyStorage
+from emulator.oss.service import LazyStorage
 from emulator.redirect import node_hook, python_hook
 from emulator.redirect.environment import with_hooks
-from emulator.services.fc.figures import fc_figures
+from emulator.services.fc import admin as fc_admin
+from emulator.services.fc.admin import FunctionAdmin
 from emulator.services.fc.front import FcFront
-from emulator.services.fc.logbook import LogBook
-from emulator.services.fc.model import display_name
-from emulator.services.fc.runtime.instance import FunctionImage
+from emulator.services.fc.invoke.logbook import LogBook
+from emulator.services.fc.ports import Ports
+from emulator.services.fc.runtime.model import FunctionImage
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
-from emulator.services.mns.api import MnsFront
-from emulator.services.mns.figures import mns_figures
-from emulator.services.mns.open_api import MnsOpenFront
-from emulator.services.mns.reports import delivery_object, outbox_object
+from emulator.services.mns import admin as mns_admin
+from emulator.services.mns.front import ManagementFront, MnsFront
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topic_service import TopicService
-from emulator.services.ram.api import RamFront
 from emulator.services.ram.authorizer import Authorizer
+from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
-from emulator.services.sts.api import StsFront
+from emulator.services.sts.front import StsFront
 from emulator.services.sts.service import TemporaryKeys
-from emulator.services.workflow.api import WorkflowFront
-from emulator.services.workflow.figures import workflow_figures
+from emulator.services.workflow import admin as workflow_admin
+from emulator.services.workflow.front import WorkflowFront
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 from emulator.wire.request import Front
@@ -64,7 +65,7 @@ class Composition:
     """All services of one emulator.
 
     *work* is the folder for code and logs; *address* the emulator's own ``http://127.0.0.1:PORT``; *authority* the file
-    of its private certificate authority; *names* is told which host names lead to functions, *journal* what functions
+    of its private certificate authority; *names* gets the host names that lead to functions, *journal* what functions
     write to their logs; *environment* is what
     function instances find in theirs.
     """
@@ -102,7 +103,7 @@ class Composition:
 
         def on_log(image: FunctionImage, request_id: str, text: bytes) -> None:
             logbook.on_log(image, request_id, text)
-            journal.output(display_name(image.service or "", image.function), request_id, text)
+            journal.output(image.label, request_id, text)
 
         settings = RuntimeSettings(
             interpreters={name: str(path) for name, path in config.runtimes.items()},
@@ -111,14 +112,12 @@ class Composition:
             add_hooks=lambda variables: with_hooks(variables, environment, node_hook()),
         )
         self._pool = InstancePool(clock, ids, settings, on_log)
-        self._queues = MessageService(database, clock, ids, timers)
         self._signer = PushSigner(authority.parent / "notifications", clock=clock)
-        self._topics = TopicService(
+        self._messages = MessageService(
             database,
             clock,
             ids,
             timers,
-            queues=self._queues,
             signer=self._signer,
             endpoint=lambda: address,
             functions=TopicCalls(lambda: self._functions),
@@ -146,34 +145,35 @@ class Composition:
             account=tenant.account,
             region=tenant.region,
             endpoint=lambda: address,
-            credentials=RoleKeys(self._temporary, clock),
-            guard=FunctionRights(rights) if config.enforce_ram else None,
-            objects=CodeObjects(self._objects, clock, ids),
-            host_names=names,
-            topics=TriggerSubscriptions(self._topics),
-            queue_destinations=(results := ResultMessages(self._queues, self._topics)),
-            topic_destinations=results,
+            ports=Ports(
+                credentials=RoleKeys(self._temporary, clock),
+                guard=FunctionRights(rights) if config.enforce_ram else None,
+                objects=CodeObjects(self._objects, clock, ids),
+                host_names=names,
+                topics=TriggerSubscriptions(self._messages),
+                queue_destinations=(results := ResultMessages(self._messages)),
+                topic_destinations=results,
+            ),
         )
+        self._function_admin = FunctionAdmin(self._functions, clock, ids, self._pool)
         self._workflow = Workflow(
             database=database,
             clock=clock,
             ids=ids,
             timers=timers,
             functions=FunctionCalls(self._functions),
-            messages=FlowMessages(self._queues, self._topics, clock, ids),
+            messages=FlowMessages(self._messages, clock, ids),
             kept_days=config.keep_executions,
             guard=FlowRights(rights) if config.enforce_ram else None,
         )
 
     async def start(self) -> None:
         """Load the functions folder; go on with what an earlier run left unfinished."""
-        self._queues.start()
-        self._closing.callback(self._queues.close)
         self._closing.push_async_callback(self._signer.close)
-        self._closing.push_async_callback(self._topics.close)
+        self._closing.push_async_callback(self._messages.aclose)
         self._closing.push_async_callback(self._objects.close)
-        self._topics.start()
-        self._declared.apply(self._queues, self._topics)
+        self._messages.start()
+        self._declared.apply(self._messages)
         await self._pool.start()
         self._closing.push_async_callback(self._pool.close)
         self._closing.push_async_callback(self._functions.close)
@@ -183,20 +183,65 @@ class Composition:
 
     def end_polls(self) -> None:
         """Answer every parked long poll; the server is about to stop."""
-        self._queues.end_polls()
+        self._messages.end_polls()
         self._workflow.end_polls()
 
     async def close(self) -> None:
         """End what `start` began, in the opposite order."""
         await self._closing.aclose()
 
-    async def reset(self) -> None:
-        """Forget everything the services know; functions of the folder stay."""
+    async def reset(self, scope: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Forget everything the services know; functions of the folder stay. Returns what to answer.
+
+        *scope* names a ``service``, or a ``queue``, ``topic``, ``flow`` or ``function``, which stays and loses what has
+        come about in it: messages, deliveries, executions, asynchronous calls and instances.
+
+        Raises: ServiceError for a name that does not exist.
+        """
+        match [(kind, name) for kind, name in (scope or {}).items() if name]:
+            case []:
+                await self._reset_all()
+            case [("service", service)]:
+                await self._reset_service(service)
+            case [("queue", queue)]:
+                return {"queue": queue, "deleted": await self._messages.purge(self._tenant, queue)}
+            case [("topic", topic)]:
+                self._messages.reset_topic(self._tenant, topic)
+                return {"topic": topic}
+            case [("flow", flow)]:
+                return {"flow": flow, "deleted": await self._workflow.reset_flow(self._tenant, flow)}
+            case [("function", function)]:
+                service, _, name = function.rpartition("/")
+                return {"function": function, "ended": self._functions.reset_function(service, name)}
+            case _:
+                raise GatewayError(
+                    "InvalidArgument", "name one service, queue, topic, flow or function, or none for everything"
+                )
+        return {"status": "reset"}
+
+    async def _reset_service(self, service: str) -> None:
+        match service:
+            case "fnf":
+                self._workflow.reset()
+            case "mns":
+                self._messages.reset()
+                self._declared.apply(self._messages)
+            case "ram":
+                self._access.reset()
+            case "oss":
+                await self._objects.reset()
+            case "fc":
+                await self._functions.reset()
+            case _:
+                raise GatewayError(
+                    "InvalidArgument", f"there is no service {service!r}; there are fc, fnf, mns, oss and ram"
+                )
+
+    async def _reset_all(self) -> None:
         self._deployments.clear()
         self._workflow.reset()  # first: its executions call the others
-        await self._topics.reset()
-        self._queues.reset()
-        self._declared.apply(self._queues, self._topics)
+        self._messages.reset()
+        self._declared.apply(self._messages)
         self._access.reset()
         await self._objects.reset()
         await self._functions.reset()  # last: triggers of the folder subscribe to declared topics
@@ -209,8 +254,8 @@ class Composition:
             "fc": FcFront(self._functions, ids),
             "fnf": WorkflowFront(self._workflow, ids),
             "location": LocationFront(ids),
-            "mns": MnsFront(self._queues, ids, self._topics),
-            "mns-open": MnsOpenFront(self._queues, self._topics, ids),
+            "mns": MnsFront(self._messages, ids),
+            "mns-open": ManagementFront(self._messages, ids),
             "oss": OssFront(ids, self._objects),
             "ram": RamFront(self._access, ids),
             "sts": StsFront(self._temporary, ids, AssumableRoles(self.authorizer, enforced=self._config.enforce_ram)),
@@ -218,84 +263,28 @@ class Composition:
             **unavailable_fronts(ids),
         }
 
+    def admin(self) -> list[Part]:
+        """Return the services that have admin operations, each with the module that declares them."""
+        return [(self._function_admin, fc_admin), (self._messages, mns_admin)]
+
+    def activities(self) -> list[Observed]:
+        """Return the services as the lab sees them."""
+        return [
+            MessageActivity(self._messages),
+            FunctionActivity(self._functions),
+            FlowActivity(self._workflow),
+        ]
+
+    def conditions(self) -> SkipConditions:
+        """Return what looks at resources for the lab's skip."""
+        return SkipConditions(self._messages, self._functions, self._workflow)
+
     def status(self) -> dict[str, Any]:
         """Return the functions' names and how many resources there are."""
-        functions = self._functions.store.keys()
-        names = [
-            f"{service}/{function}" if service else function
-            for tenant, service, function, version in functions
-            if tenant == self._tenant and not version
-        ]
-        return {"functions": sorted(names), "counts": self._functions.counts()}
+        return {"functions": self._function_admin.names(), "counts": self._function_admin.counts()}
 
     def figures(self) -> Iterator[Family]:
-        """Yield the services' figures for those who watch."""
-        yield from mns_figures(self._queues, self._topics, self._clock.now())
-        yield from fc_figures(self._functions, self._pool)
-        yield from workflow_figures(self._workflow)
-
-    def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
-        """Yield the last *lines* of a function's log, then new ones while following.
-
-        Raises: FunctionNotFound.
-        """
-        return self._functions.logs(function, lines, follow=follow)
-
-    def code_download(self, token: str) -> bytes | None:
-        """Return the zip a GetFunctionCode answer pointed to, or None."""
-        return self._functions.code_download(token)
-
-    async def signing_certificate(self) -> bytes:
-        """Return the certificate that pushes of topics are verified with, as PEM.
-
-        Raises: SigningFailed.
-        """
-        return await self._topics.certificate()
-
-    async def purge_queue(self, queue: str) -> int:
-        """Delete every message a queue of the installation's account and region holds; return how many there were.
-
-        Raises: QueueNotExist.
-        """
-        return await self._queues.purge(self._tenant, queue)
-
-    def deliveries(self, topic: str, subscription: str, limit: int) -> list[dict[str, Any]]:
-        """Return the deliveries of a subscription in JSON's terms, pending ones first.
-
-        Raises: TopicNotExist, SubscriptionNotExist.
-        """
-        return [
-            delivery_object(each) for each in self._topics.list_deliveries(self._tenant, topic, subscription, limit)
-        ]
-
-    def outbox(self, limit: int) -> list[dict[str, Any]]:
-        """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
-        return [outbox_object(each) for each in self._topics.outbox(self._tenant, limit)]
-
-    def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
-        """Call ``service.qualifier/function`` with a debugger in it; `Debugging.steps`.
-
-        Raises: FcError.
-        """
-        return self._functions.debug(function, event, wait=wait, port=port)
-
-    def triggers(self) -> list[dict[str, Any]]:
-        """Return the triggers of all functions, in JSON's terms."""
-        return self._functions.sources.rows(self._tenant)
-
-    async def fire_trigger(
-        self, function: str, trigger: str, payload: str | None, event: bytes | None
-    ) -> dict[str, Any]:
-        """Call a trigger's function now and return the result in JSON's terms; *function* is ``service/function``.
-
-        Raises: FcError.
-        """
-        service, _, name = function.rpartition("/")
-        fired = await self._functions.sources.fire(self._tenant, service, name, trigger, payload=payload, event=event)
-        return {
-            "requestId": fired.request_id,
-            "status": fired.status,
-            "error": fired.error_type or None,
-            "body": b2a_base64(fired.body, newline=False).decode("ascii"),
-            "log": fired.log.decode("utf-8", "replace"),
-        }
+        """Yield the services' metrics."""
+        yield from mns_admin.metrics(self._messages, self._clock.now())
+        yield from self._function_admin.metrics()
+        yield from workflow_admin.metrics(self._workflow)

@@ -19,6 +19,8 @@ DEFAULT_REGION = "cn-hangzhou"
 DEFAULT_PORT = 8868
 DEFAULT_KEPT_DAYS = 30
 DEFAULT_HTTPS_PORT = 8869
+AUTO_PORT = -1
+"""The text ``auto`` for a port: ``start`` takes the usual one, or the next that is free."""
 
 Marks = Mapping[tuple[str, ...], tuple[int, int]]
 """Line and column, from 1, of each part of the file by its path."""
@@ -39,7 +41,8 @@ class ConfigError(Exception):
 class Config:
     """The settings of one emulator.
 
-    ``host`` None means the loopback addresses 127.0.0.1 and ::1. A port of 0 means any free one. ``functions`` is None
+    ``host`` None means the loopback addresses 127.0.0.1 and ::1. A port of 0 means any free
+    one, `AUTO_PORT` the next free one after the default, which the command chooses. ``functions`` is None
     when there is no folder to load. ``access_key_id``, ``access_key_secret``, ``account_id`` and ``region`` are None
     when they are not given; `emulator.keyfile` then takes what the state folder holds. ``allowed_hosts`` are names,
     such as that of a container, under which clients may call beside loopback and the cloud's own. ``allow_push_to``
@@ -181,7 +184,7 @@ def _check_together(config: Config, given: Mapping[str, _Given]) -> None:
         if config.access_key_id is None:
             one, other = other, one
         raise given[one].refused(f"{one} needs {other} with it")
-    if config.port and config.port == config.https_port:
+    if config.port > 0 and config.port == config.https_port:
         port = given.get("https_port") or given["port"]
         raise port.refused(f"http and https cannot share port {config.port}")
     wide = [host for host in config.host or () if not _is_loopback(host)]
@@ -211,6 +214,8 @@ def _hosts(value: Any, _: Path) -> tuple[str, ...]:
 
 def _port(value: Any, _: Path) -> int:
     expected = "a whole number from 0 to 65535"
+    if value == "auto":
+        return AUTO_PORT
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 65535:
@@ -382,12 +387,17 @@ def _choice(name: str, help_text: str, *choices: str) -> Option:
 
 OPTIONS: tuple[Option, ...] = (
     Option(name="host", read=_hosts, metavar="ADDRESS", help="addresses to listen on (default: 127.0.0.1,::1)"),
-    Option(name="port", read=_port, metavar="PORT", help=f"HTTP port, 0 for any free one (default: {DEFAULT_PORT})"),
+    Option(
+        name="port",
+        read=_port,
+        metavar="PORT",
+        help=f"HTTP port, 0 for any, auto for the next free one (default: {DEFAULT_PORT})",
+    ),
     Option(
         name="https_port",
         read=_port,
         metavar="PORT",
-        help=f"HTTPS port, 0 for any free one (default: {DEFAULT_HTTPS_PORT})",
+        help=f"HTTPS port, 0 for any, auto for the next free one (default: {DEFAULT_HTTPS_PORT})",
     ),
     Option(name="state", read=_path, metavar="DIR", help="folder for everything that is kept (default: .localyun)"),
     Option(name="ephemeral", read=_switch, is_switch=True, help="keep no resources when the emulator stops"),

@@ -4,6 +4,7 @@ The file is generated at the first start and readable by its owner only. What th
 file and is never written to it.
 """
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -35,6 +36,13 @@ class InstallationKeys:
     account_id: str
     region: str
     admin_token: str
+
+    @property
+    def installation(self) -> str:
+        """An id that everybody may know, the same as long as the state folder keeps its token; empty without one."""
+        if not self.admin_token:
+            return ""
+        return hashlib.sha256(b"localyun installation " + self.admin_token.encode()).hexdigest()[:16]
 
 
 def load(config: Config) -> InstallationKeys | None:

@@ -4,8 +4,7 @@ import asyncio
 import json
 
 from emulator.kernel.identity import Tenant
-from emulator.services.workflow.definition.nodes import FunctionResource
-from emulator.services.workflow.ports import FunctionReply, MessageReply, Submission
+from emulator.services.workflow.ports import FunctionReply, FunctionResource, MessageReply, Submission
 
 
 class Outside:

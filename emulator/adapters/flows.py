@@ -9,11 +9,9 @@ from emulator.services.fc.asynchronous.model import Status
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.errors import MnsError
-from emulator.services.mns.model import MessageReceipt
+from emulator.services.mns.queues.model import MessageReceipt
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topic_service import TopicService
-from emulator.services.workflow.definition.nodes import FunctionResource
-from emulator.services.workflow.ports import FunctionReply, MessageReply, Refusal, Submission
+from emulator.services.workflow.ports import FunctionReply, FunctionResource, MessageReply, Refusal, Submission
 
 
 class FunctionCalls:
@@ -74,9 +72,8 @@ class FlowMessages:
     A message is stored in the same transaction as what the flow records of it, or in an earlier one.
     """
 
-    def __init__(self, queues: MessageService, topics: TopicService, clock: Clock, ids: Ids) -> None:
-        self._queues = queues
-        self._topics = topics
+    def __init__(self, messages: MessageService, clock: Clock, ids: Ids) -> None:
+        self._messages = messages
         self._clock = clock
         self._ids = ids
 
@@ -86,7 +83,7 @@ class FlowMessages:
         """Send to a queue; the reply has the members of SendMessage."""
         del key
         try:
-            receipt = self._queues.send(tenant, queue, body, delay_s=delay_s, priority=priority)
+            receipt = self._messages.send(tenant, queue, body, delay_s=delay_s, priority=priority)
         except MnsError as error:
             return MessageReply(members={}, refusal=_refusal(error))
         return self._reply(receipt)
@@ -97,7 +94,7 @@ class FlowMessages:
         """Publish to a topic; the reply has the members of PublishMessage."""
         del key
         try:
-            receipt = self._topics.publish(tenant, topic, body, tag=tag, attributes=attributes)
+            receipt = self._messages.publish(tenant, topic, body, tag=tag, attributes=attributes)
         except MnsError as error:
             return MessageReply(members={}, refusal=_refusal(error))
         return self._reply(receipt)

@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
-from emulator.services.fc.arns import parse_function_arn
 from emulator.services.fc.errors import FcError
+from emulator.services.fc.model import parse_function_arn
 from emulator.services.fc.ports import DestinationRefused, TopicMissing
 from emulator.services.fc.service import FunctionCompute
+from emulator.services.mns.errors import TopicNotExist
+from emulator.services.mns.ports import FunctionRefused
+from emulator.services.mns.queues.model import Change
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topic_errors import TopicNotExist
-from emulator.services.mns.topic_model import ContentFormat, NotifyStrategy, SubscriptionChange, SubscriptionSettings
-from emulator.services.mns.topic_ports import FunctionRefused
-from emulator.services.mns.topic_service import TopicService
+from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, SubscriptionSettings
 
 
 class OwnNames:
@@ -35,9 +35,8 @@ class ResultMessages:
     call, exactly once; the key is not needed.
     """
 
-    def __init__(self, queues: MessageService, topics: TopicService) -> None:
-        self._queues = queues
-        self._topics = topics
+    def __init__(self, messages: MessageService) -> None:
+        self._messages = messages
 
     def send(self, tenant: Tenant, queue: str, body: str, *, key: str) -> None:
         """Send a message.
@@ -46,7 +45,7 @@ class ResultMessages:
         """
         del key
         try:
-            self._queues.send(tenant, queue, body)
+            self._messages.send(tenant, queue, body)
         except ServiceError as error:
             raise DestinationRefused(str(error)) from error
 
@@ -57,7 +56,7 @@ class ResultMessages:
         """
         del key
         try:
-            self._topics.publish(tenant, topic, body)
+            self._messages.publish(tenant, topic, body)
         except ServiceError as error:
             raise DestinationRefused(str(error)) from error
 
@@ -89,8 +88,8 @@ class TopicCalls:
 class TriggerSubscriptions:
     """Lets triggers subscribe functions to topics (the port `TopicSubscriptions` of Function Compute)."""
 
-    def __init__(self, topics: TopicService) -> None:
-        self._subscriptions = topics.subscriptions
+    def __init__(self, messages: MessageService) -> None:
+        self._subscriptions = messages.subscriptions
 
     def subscribe(
         self,
@@ -117,7 +116,7 @@ class TriggerSubscriptions:
             found = [each for each in self._subscriptions.all(tenant, topic) if each.name == name]
             same = [each.settings for each in found if each.settings.endpoint == function_arn]
             if same and same[0].content_format is settings.content_format:
-                change: SubscriptionChange = {"filter_tag": filter_tag, "strategy": settings.strategy}
+                change: Change = {"filter_tag": filter_tag, "strategy": settings.strategy}
                 self._subscriptions.change(tenant, topic, name, change)
                 return
             self._subscriptions.delete(tenant, topic, name)  # endpoint and format of a subscription never change

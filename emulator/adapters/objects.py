@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.oss.errors import AccessDenied, ExtraMissing, InvalidArgument, NoSuchBucket, NoSuchKey, WrongEndpoint
-from emulator.oss.opening import LazyStorage
+from emulator.oss.errors import OssError
+from emulator.oss.service import LazyStorage
 from emulator.services.fc.ports import ObjectMissing, ObjectsUnavailable, ObjectTooLarge
 from emulator.services.fc.service import FunctionCompute
-from emulator.services.fc.trigger_events import ObjectChange
+from emulator.services.fc.triggers.events import ObjectChange
 
 if TYPE_CHECKING:
-    from emulator.oss.ports import Change
+    from emulator.oss.model import Change
 
 
 class CodeObjects:
@@ -31,26 +31,29 @@ class CodeObjects:
 
         Raises: ObjectMissing, ObjectTooLarge, ObjectsUnavailable.
         """
-        apis, storage = await self._storage.apis(), await self._storage.storage()
-        from emulator.oss.objects import Place  # loaded with the operations
-        from emulator.oss.storage import Caller
+        storage = await self._storage.storage()
+        from emulator.oss.model import Caller, Place  # loaded with the operations
+        from emulator.oss.objects import Objects
 
         caller = Caller(
             account=tenant.account, region=tenant.region, principal=tenant.account,
             request_id=self._ids.hex(24).upper(), source_ip="127.0.0.1", now=self._clock.now(),
         )  # fmt: skip
         try:
-            stored = await apis.objects.get(caller, Place(bucket, name))
-        except NoSuchBucket:
-            raise ObjectMissing(f"the bucket '{bucket}' does not exist") from None
-        except (NoSuchKey, InvalidArgument):
-            raise ObjectMissing(f"the object '{name}' in the bucket '{bucket}' does not exist") from None
-        except WrongEndpoint:
-            raise ObjectMissing(f"the bucket '{bucket}' is not in the region {tenant.region}") from None
-        except AccessDenied:
-            raise ObjectMissing(f"the bucket '{bucket}' does not belong to you") from None
-        except ExtraMissing as error:
-            raise ObjectsUnavailable(error.message) from None
+            stored = await Objects(storage).get(caller, Place(bucket, name))
+        except OssError as error:
+            match error.name:
+                case "NoSuchBucket":
+                    raise ObjectMissing(f"the bucket '{bucket}' does not exist") from None
+                case "NoSuchKey" | "InvalidArgument":
+                    raise ObjectMissing(f"the object '{name}' in the bucket '{bucket}' does not exist") from None
+                case "WrongEndpoint":
+                    raise ObjectMissing(f"the bucket '{bucket}' is not in the region {tenant.region}") from None
+                case "AccessDenied":
+                    raise ObjectMissing(f"the bucket '{bucket}' does not belong to you") from None
+                case "ExtraMissing":
+                    raise ObjectsUnavailable(error.message) from None
+            raise
         if stored.size > limit:
             raise ObjectTooLarge(stored.size)
         return await storage.contents.read(stored.pieces)

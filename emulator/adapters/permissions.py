@@ -8,15 +8,21 @@ from emulator.auth.permissions.conditions import facts_at
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Demand, Tenant
 from emulator.services.fc import rights as function_rights
-from emulator.services.fc.arns import FunctionName, MessageTarget
-from emulator.services.mns import rights as message_rights
-from emulator.services.mns.errors import AccessDenied as MessageDenied
-from emulator.services.mns.routing import Route
+from emulator.services.fc.model import FunctionName, MessageTarget
+from emulator.services.mns import front as message_rights
+from emulator.services.mns.errors import MnsError
+from emulator.services.mns.errors import access_denied as message_denied
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.workflow import rights as flow_rights
-from emulator.services.workflow.definition.nodes import FlowResource, FunctionResource, QueueResource, TopicResource
-from emulator.services.workflow.errors import AccessDenied
-from emulator.services.workflow.ports import Refusal, TaskTarget
+from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.ports import (
+    FlowResource,
+    FunctionResource,
+    QueueResource,
+    Refusal,
+    TaskTarget,
+    TopicResource,
+)
 
 
 class RoleRights:
@@ -44,9 +50,9 @@ class FlowRights:
         if lacking is None:
             return None
         if isinstance(target, QueueResource | TopicResource):
-            denied: MessageDenied | AccessDenied = MessageDenied.to(lacking)
+            denied: MnsError | WorkflowError = message_denied(lacking)
         else:
-            denied = AccessDenied(action=lacking.action, resource=lacking.resource)
+            denied = WorkflowError("AccessDenied", action=lacking.action, resource=lacking.resource)
         return Refusal(denied.http_status, denied.code, denied.message)
 
 
@@ -62,7 +68,7 @@ class FunctionRights:
             demand = function_rights.invocation(tenant, target.service or None, target.function, target.qualifier)
         else:
             operation = "SendMessage" if target.kind == "queue" else "PublishMessage"
-            demand = message_rights.demand(tenant, Route(operation, target.name))
+            demand = message_rights.demand(tenant, operation, target.name)
         role = role_arn or f"acs:ram::{tenant.account}:role/{DEFAULT_ROLE}"
         lacking = self._rights.lacking(tenant, role, service, demand)
         if lacking is None:
@@ -75,8 +81,8 @@ def _demand(tenant: Tenant, target: TaskTarget) -> Demand:
         case FunctionResource():
             return function_rights.invocation(tenant, target.service, target.function, target.qualifier)
         case QueueResource():
-            return message_rights.demand(tenant, Route("SendMessage", target.queue))
+            return message_rights.demand(tenant, "SendMessage", target.queue)
         case TopicResource():
-            return message_rights.demand(tenant, Route("PublishMessage", target.topic))
+            return message_rights.demand(tenant, "PublishMessage", target.topic)
         case FlowResource():
             return flow_rights.about_flow(tenant, "StartExecution", target.flow)

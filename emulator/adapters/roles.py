@@ -3,7 +3,7 @@
 from emulator.auth.permissions.conditions import Facts
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, Principal
-from emulator.services.fc.runtime.instance import Credentials
+from emulator.services.fc.runtime.model import Credentials
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.sts.limits import DURATION_S
 from emulator.services.sts.service import TemporaryKeys
@@ -33,7 +33,7 @@ class RoleKeys:
 class AssumableRoles:
     """Knows who may assume which role (the port `RoleDirectory` of the token service).
 
-    Unless permissions are *enforced*, a role that was never made is as good as one that was, and each trusts everybody.
+    Unless permissions are *enforced*, a role need not exist, and each trusts everyone.
     """
 
     def __init__(self, authorizer: Authorizer, *, enforced: bool) -> None:
@@ -46,5 +46,5 @@ class AssumableRoles:
         return DURATION_S.high if known is None and not self._enforced else known
 
     def may_assume(self, account: AccountId, role: str, caller: Principal, facts: Facts) -> bool:
-        """Tell whether *role* trusts the caller."""
+        """Whether *role* trusts the caller."""
         return not self._enforced or self._authorizer.may_assume(account, role, caller, facts)

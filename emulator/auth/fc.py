@@ -77,7 +77,7 @@ def _claim_of_url(request: Request) -> SignedRequest | None:
 
 
 def is_trigger(request: Request) -> bool:
-    """Tell whether *request* goes to an HTTP trigger (a proxy path or a domain of its own) and so signs its query."""
+    """Whether *request* goes to an HTTP trigger (a proxy path or a domain of its own) and so signs its query."""
     return _API_PATH.match(request.decoded_path if "%" in request.path else request.path) is None
 
 

@@ -159,7 +159,7 @@ class _Child:
                 if not future.done():
                     future.set_result(signature)
         except (asyncio.IncompleteReadError, OSError):
-            pass  # the child has ended; whoever waits is told below
+            pass  # the child has ended; waiters get the error below
         finally:
             self.alive = False
             while self._waiting:

@@ -57,7 +57,7 @@ def _certificate(path: Path, key: rsa.RSAPrivateKey, now: int) -> bytes:
     try:
         content = path.read_bytes()
         found = x509.load_pem_x509_certificate(content)
-        is_good = found.public_key() == key.public_key() and found.not_valid_after_utc > _instant(
+        is_good = found.public_key() == key.public_key() and found.not_valid_after_utc > _datetime(
             now + RENEWAL_DAYS * DAY
         )
     except (FileNotFoundError, ValueError):
@@ -71,8 +71,8 @@ def _certificate(path: Path, key: rsa.RSAPrivateKey, now: int) -> bytes:
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(_instant(now - DAY))  # receivers in containers and virtual machines may be behind
-        .not_valid_after(_instant(now + CERTIFICATE_DAYS * DAY))
+        .not_valid_before(_datetime(now - DAY))  # receivers in containers and virtual machines may be behind
+        .not_valid_after(_datetime(now + CERTIFICATE_DAYS * DAY))
         .sign(key, hashes.SHA256())
     )
     content = made.public_bytes(serialization.Encoding.PEM)
@@ -80,7 +80,7 @@ def _certificate(path: Path, key: rsa.RSAPrivateKey, now: int) -> bytes:
     return content
 
 
-def _instant(millis: int) -> datetime.datetime:
+def _datetime(millis: int) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(millis // 1000, datetime.UTC)
 
 

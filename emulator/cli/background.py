@@ -1,21 +1,22 @@
-"""``start -d``: the same server as a process of its own, given up only once it answers or has said why it cannot."""
+"""``start -d``: the same server as a process of its own, left running once it answers or has said why it cannot."""
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any, BinaryIO
 
 import emulator
 from emulator.cli import endpoint
-from emulator.cli.child import postponed
-from emulator.cli.client import Client
+from emulator.cli.client import Client, connect, until
 from emulator.cli.failures import CommandFailed, NoEmulator
-from emulator.cli.output import progress, say
-from emulator.cli.session import connect
-from emulator.cli.start_errors import state_unusable
-from emulator.cli.waiting import until
-from emulator.cli.welcome import lines
+from emulator.cli.messages import _
+from emulator.cli.output import progress, say, say_json
+from emulator.cli.startup import lines, state_unusable
 from emulator.config import OPTIONS, Settings
 
 START_TIMEOUT_S = 30.0
@@ -26,14 +27,17 @@ LONGEST_WORDS = 1024 * 1024
 _PROGRAM = "import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
 
 
-def start(settings: Settings) -> int:
+def start(settings: Settings, *, as_json: bool) -> int:
     """Start an emulator in the background, print what a foreground start prints, and leave it running.
 
     Raises: CommandFailed with the server's own words when it ends before it answers.
     """
     client = launch(settings)
-    for line in lines(settings.config, client.admin("GET", "status")):
-        say(line)
+    status = client.admin("GET", "status")
+    if as_json:
+        say_json(status)
+    else:
+        say("\n".join(lines(settings.config, status)))
     return 0
 
 
@@ -42,6 +46,7 @@ def launch(settings: Settings) -> Client:
 
     Raises: CommandFailed.
     """
+    settings = _with_ports(settings)
     state = settings.config.state
     path = state / "logs" / LOG_NAME
     try:
@@ -55,22 +60,32 @@ def launch(settings: Settings) -> Client:
         with log, postponed():  # a signal between the start and its being known here would leave it running
             begin = log.tell()
             process = _spawn(settings, log)
-        progress(f"starting an emulator, its log is {path}")
+        progress(_("starting an emulator, its log is {path}", path=path))
         answered = until(lambda: process.poll() is not None or _serves(state, process.pid), START_TIMEOUT_S)
-    except BaseException:  # Ctrl-C: nobody would know of the process, which is in a session of its own
+    except BaseException:  # Ctrl-C: the user would not know of the process, which is in a session of its own
         if process is not None:
             process.terminate()
             process.wait()
         raise
     if not answered:
         process.terminate()
-        raise CommandFailed(f"the emulator did not answer within {START_TIMEOUT_S:.0f} s; see {path}")
+        raise CommandFailed(
+            _("the emulator did not answer within {seconds} s; see {path}", seconds=round(START_TIMEOUT_S), path=path)
+        )
     if process.poll() is not None:
-        failed = CommandFailed(_last_words(path, begin) or f"the emulator ended at once; see {path}")
+        failed = CommandFailed(_last_words(path, begin) or _("the emulator ended at once; see {path}", path=path))
         failed.exit_code = process.returncode if process.returncode > 0 else 1
         raise failed
-    process.returncode = 0  # it goes on without us: nobody waits for it, and that is no mistake
+    process.returncode = 0  # it goes on without us, so it is right that its end is not waited for
     return connect(settings, environ={})  # the one just started, wherever LOCALYUN_ENDPOINT points
+
+
+def _with_ports(settings: Settings) -> Settings:
+    """Return *settings* with ports chosen here, as the server is given them as flags."""
+    config = endpoint.with_ports(settings.config)
+    changed = [name for name in ("port", "https_port") if getattr(config, name) != getattr(settings.config, name)]
+    origins = {name: "--" + name.replace("_", "-") for name in changed}
+    return Settings(config=config, origins={**settings.origins, **origins})
 
 
 def _spawn(settings: Settings, log: BinaryIO) -> "subprocess.Popen[bytes]":
@@ -103,7 +118,7 @@ def _serves(state: Path, pid: int) -> bool:
     if found is None or found.pid != pid:
         return False
     try:
-        Client(found, None, state).health(timeout_s=1.0)
+        Client(found, None, state).ping()
     except NoEmulator:
         return False
     return True
@@ -116,3 +131,25 @@ def _last_words(path: Path, begin: int) -> str:
         written = log.read(LONGEST_WORDS).decode("utf-8", "replace").splitlines()
     own = [line.removeprefix("localyun: ") for line in written if line.startswith("localyun: ")]
     return os.linesep.join(own or written[-5:])
+
+
+@contextmanager
+def postponed() -> Iterator[None]:
+    """Let signals that are meant to end this process take effect only when the block is over; main thread only."""
+    came: list[int] = []
+    with handling(("SIGINT", "SIGTERM", "SIGHUP"), lambda number, frame: came.append(number)):
+        yield
+    for number in came:
+        signal.raise_signal(number)
+
+
+@contextmanager
+def handling(names: Sequence[str], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Handle those of the signals that this system has, for the length of the block."""
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = [(number, signal.signal(number, handler)) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, usual in before:
+            signal.signal(number, usual)

@@ -1,43 +1,79 @@
-"""Where the emulator is: ``<state>/endpoint.json``, written by ``start``, read by every other command."""
+"""Where emulators are: the one of a state folder in ``<state>/endpoint.json``, and all of this user in a registry.
+
+``start`` writes both and takes them away at its end; every other command reads them. The registry is a folder with a
+file per emulator, in ``XDG_RUNTIME_DIR``, else in the user's cache. A killed emulator leaves its files behind:
+`running` removes entries whose process is gone.
+"""
 
 import json
 import os
-from collections.abc import Mapping
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from emulator.cli.failures import WrongUsage
-from emulator.config import Config
+from emulator.cli.failures import CommandFailed, WrongUsage
+from emulator.cli.messages import _
+from emulator.config import AUTO_PORT, DEFAULT_HTTPS_PORT, DEFAULT_PORT, Config
 from emulator.kernel.frozen import frozen
+from emulator.keyfile import InstallationKeys
 from emulator.storage.folder import write_private
 
 FILE_NAME = "endpoint.json"
 VARIABLE = "LOCALYUN_ENDPOINT"
+CONFIGURED = "the configured port"
+
+_PORTS_TRIED = 50
 
 
 @frozen
 class Endpoint:
-    """An address to call. ``source`` tells a person where it is from; ``pid`` is known for a local emulator only."""
+    """An address to call. ``source`` says where it is from; ``pid`` is known for a local emulator only.
+
+    ``keys`` are those of the running emulator when it was started with others than the state folder's.
+    """
 
     http: str
     https: str | None = None
     pid: int | None = None
     source: str
+    keys: Mapping[str, str] | None = None
+
+
+@frozen
+class Running:
+    """An emulator of this user: its addresses, process, state folder, account and installation id."""
+
+    http: str
+    https: str
+    pid: int
+    state: str
+    account: str
+    installation: str
+    version: str
 
 
 def find(config: Config, environ: Mapping[str, str]) -> Endpoint:
-    """Return the address to call: ``LOCALYUN_ENDPOINT``, else what the state folder tells, else the configured port.
+    """Return the address to call: ``LOCALYUN_ENDPOINT``, else that of the state folder, else the configured port.
 
     Raises: WrongUsage when the variable holds no http:// address.
     """
-    given = environ.get(VARIABLE)
-    if given:
-        if not given.startswith("http://") or len(given) == len("http://"):
-            raise WrongUsage(f"{VARIABLE} must be an address such as http://127.0.0.1:8868, not {given!r}")
-        return Endpoint(http=given.rstrip("/"), source=VARIABLE)
-    found = read(config.state)
-    if found is not None:
-        return found
-    return Endpoint(http=f"http://{_address(config)}:{config.port}", source="the configured port")
+    address = environ.get(VARIABLE)
+    if address:
+        if not address.startswith("http://") or len(address) == len("http://"):
+            text = _("{variable} must be an address such as http://127.0.0.1:8868, not {value!r}")
+            raise WrongUsage(text.format(variable=VARIABLE, value=address))
+        own = read(config.state)
+        if own is not None and own.http == address.rstrip("/"):
+            return replace(own, source=VARIABLE)
+        return Endpoint(http=address.rstrip("/"), source=VARIABLE)
+    recorded = read(config.state)
+    if recorded is not None:
+        return recorded
+    port = DEFAULT_PORT if config.port == AUTO_PORT else config.port
+    return Endpoint(http=f"http://{_address(config)}:{port}", source=CONFIGURED)
 
 
 def read(state: Path) -> Endpoint | None:
@@ -50,24 +86,32 @@ def read(state: Path) -> Endpoint | None:
             https=str(content["https"]) if content.get("https") else None,
             pid=int(content["pid"]),
             source=str(path),
+            keys=content.get("keys"),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def write(state: Path, http: str, https: str | None) -> None:
-    """Tell later commands where this process serves.
+def write(state: Path, http: str, https: str | None, keys: InstallationKeys | None = None) -> None:
+    """Record for later commands where this process serves, and its *keys* when they are not the state folder's.
 
     Raises: OSError.
     """
-    content = {"pid": os.getpid(), "http": http, "https": https}
+    content: dict[str, Any] = {"pid": os.getpid(), "http": http, "https": https}
+    if keys is not None:
+        content["keys"] = {
+            "access_key_id": keys.access_key_id,
+            "access_key_secret": keys.access_key_secret,
+            "account_id": keys.account_id,
+            "region": keys.region,
+        }
     write_private(state / FILE_NAME, json.dumps(content).encode() + b"\n")
 
 
 def remove(state: Path) -> None:
     """Take the file of this process away; another process's file stays."""
-    found = read(state)
-    if found is not None and found.pid == os.getpid():
+    recorded = read(state)
+    if recorded is not None and recorded.pid == os.getpid():
         (state / FILE_NAME).unlink(missing_ok=True)
 
 
@@ -77,3 +121,120 @@ def _address(config: Config) -> str:
     if first in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
         return "127.0.0.1"
     return f"[{first}]" if ":" in first else first
+
+
+# --- all emulators of this user ----------------------------------------------------------------------------------
+
+
+def registry(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder of the registry; it need not exist."""
+    runtime = environ.get("XDG_RUNTIME_DIR")
+    if runtime and os.access(runtime, os.W_OK):
+        return Path(runtime) / "localyun"
+    return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "localyun" / "running"
+
+
+def register(status: Mapping[str, Any], state: Path) -> None:
+    """Add this process to the registry; a registry that cannot be written is done without."""
+    entry = {
+        "http": status["http"],
+        "https": status["https"],
+        "pid": status["pid"],
+        "state": str(state.absolute()),
+        "account": status["account"],
+        "installation": status["installation"],
+        "version": status["version"],
+    }
+    with suppress(OSError, RuntimeError):  # no room, no rights, or no home folder
+        folder = registry()
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_private(folder / f"{os.getpid()}.json", json.dumps(entry).encode() + b"\n")
+
+
+def unregister() -> None:
+    """Take this process out of the registry."""
+    with suppress(OSError, RuntimeError):
+        (registry() / f"{os.getpid()}.json").unlink(missing_ok=True)
+
+
+def running() -> list[Running]:
+    """Return the emulators of this user in the order of their addresses; entries of processes that are gone go."""
+    return sorted(_entries(), key=lambda each: (each.http, each.pid))
+
+
+def _entries() -> Iterator[Running]:
+    try:
+        paths = sorted(registry().glob("*.json"))
+    except (OSError, RuntimeError):
+        return
+    for path in paths:
+        entry = _read_entry(path)
+        if entry is not None and is_alive(entry.pid):
+            yield entry
+        else:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
+def _read_entry(path: Path) -> Running | None:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        texts = {name: str(content[name]) for name in ("http", "https", "state", "account", "installation", "version")}
+        return Running(pid=int(content["pid"]), **texts)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process runs; one that has ended and only waits for its parent to notice does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return not _is_zombie(pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether the process has ended and its parent has not noticed (in containers no parent may)."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:  # noqa: PTH123 - not a real file
+            return stat.read().rpartition(")")[2].split()[0] == "Z"
+    except (OSError, IndexError):
+        return False
+
+
+# --- ports -------------------------------------------------------------------------------------------------------
+
+
+def is_taken(port: int) -> bool:
+    """Whether some program listens on *port* of the loopback address; port 0 never is."""
+    if port == 0:
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def with_ports(config: Config) -> Config:
+    """Return *config* with free ports in place of ``auto``: the usual ones, else the next pair that is free.
+
+    With ``port`` on ``auto`` the default ``https_port`` moves along.
+
+    Raises: CommandFailed when no port nearby is free.
+    """
+    moves = {
+        "port": config.port == AUTO_PORT,
+        "https_port": config.https_port == AUTO_PORT
+        or (config.port == AUTO_PORT and config.https_port == DEFAULT_HTTPS_PORT),
+    }
+    if not any(moves.values()):
+        return config
+    for step in range(_PORTS_TRIED):
+        ports = {"port": DEFAULT_PORT + 2 * step, "https_port": DEFAULT_HTTPS_PORT + 2 * step}
+        chosen = {name: port for name, port in ports.items() if moves[name]}
+        kept = {getattr(config, name) for name in ports if not moves[name]}
+        if not kept & set(chosen.values()) and not any(is_taken(port) for port in chosen.values()):
+            return replace(config, **chosen)  # type: ignore[arg-type]  # by name
+    raise CommandFailed(_("no free port was found from {first} on; name one with --port", first=DEFAULT_PORT))

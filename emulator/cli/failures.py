@@ -1,4 +1,4 @@
-"""Why a command ends without having done its work, and the exit code that tells so."""
+"""Why a command ends without having done its work, and the exit code for it."""
 
 DONE = 0
 FAILED = 1
@@ -7,7 +7,7 @@ NO_EMULATOR = 3
 
 
 class CommandFailed(Exception):
-    """A command that cannot go on; the message tells the user what is wrong and what to do."""
+    """A command that cannot go on; the message says what is wrong and what to do."""
 
     exit_code = FAILED
 
@@ -16,6 +16,10 @@ class NoEmulator(CommandFailed):
     """No emulator answered at the address."""
 
     exit_code = NO_EMULATOR
+
+
+class OtherEmulator(CommandFailed):
+    """What answers is the emulator of another folder."""
 
 
 class WrongUsage(CommandFailed):

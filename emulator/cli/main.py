@@ -1,7 +1,7 @@
 """The command ``localyun``: reading arguments, choosing the command, exit codes.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered. Each command lives in a module that is imported
-when it is asked for, so that ``start`` does not pay for the others.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered. Each command lives in a module of
+`emulator.cli.commands` that is imported when the command is chosen, so that ``start`` does not pay for the others.
 """
 
 import os
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command(name: str) -> Callable[..., int]:
-    """Return the function ``module:function`` names, within this package."""
+    """Return the function ``module:function`` names, within ``emulator.cli.commands``."""
     module, _, function = name.partition(":")
-    found: Callable[..., int] = getattr(import_module(f"emulator.cli.{module}"), function)
+    found: Callable[..., int] = getattr(import_module(f"emulator.cli.commands.{module}"), function)
     return found

@@ -1,28 +1,37 @@
-"""The Message Service as a client sees it: signed calls with XML bodies, answers as dictionaries with API names."""
+"""The Message Service as a client sees it: signed calls with XML bodies, answers as dictionaries with API names.
 
+Bodies of messages come from the command line or standard input; some SDKs put Base64 around them.
+"""
+
+import base64
+import binascii
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from emulator.cli.client import Client, Reply
-from emulator.cli.failures import CallRefused
-from emulator.wire.xml import Element, MalformedXml, parse, render
+from emulator.cli.failures import CallRefused, WrongUsage
+from emulator.cli.messages import _
+from emulator.cli.output import Fields
+from emulator.services.mns.queues.model import QUEUE
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
+from emulator.wire.xml import Element, MalformedXml, escape, parse, render
 
 NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
 VERSION = "2015-06-06"
 
-Fields = dict[str, Any]
-"""Elements of an answer by name: numbers and switches as such, a list of dictionaries for properties."""
-
+_SHOWN = {each.name: each.kind for table in (QUEUE, TOPIC, SUBSCRIPTION) for each in table.attributes}
 _NUMBERS = frozenset(
     {
-        *("DelaySeconds", "MaximumMessageSize", "MessageRetentionPeriod", "VisibilityTimeout", "PollingWaitSeconds"),
-        *("ActiveMessages", "InactiveMessages", "DelayMessages", "MessageCount", "MessageType"),
-        *("CreateTime", "LastModifyTime", "EnqueueTime", "FirstDequeueTime", "NextVisibleTime"),
-        *("DequeueCount", "Priority"),
+        *(name for name, kind in _SHOWN.items() if kind is int),
+        *("EnqueueTime", "FirstDequeueTime", "NextVisibleTime", "DequeueCount", "Priority"),
     }
 )
-_SWITCHES = frozenset({"LoggingEnabled", "EnableSSE"})
+_SWITCHES = frozenset(name for name, kind in _SHOWN.items() if kind is bool)
+
+_LOST = "\ufffd"
+"""What XML gets in place of a character it cannot carry."""
 
 
 class Mns:
@@ -50,7 +59,8 @@ class Mns:
         reply = self._client.messages(method, target, body, fields)
         root = _root(reply)
         if reply.status >= 300:
-            raise CallRefused(reply.status, _text(root, "Code"), _text(root, "Message") or "no reason was given")
+            message = _text(root, "Message") or _("no reason was given")
+            raise self._client.explained(CallRefused(reply.status, _text(root, "Code"), message))
         return root
 
     def listed(self, path: str, entry: str, prefix: str = "") -> Iterator[Fields]:
@@ -107,8 +117,41 @@ def _root(reply: Reply) -> Element | None:
         return parse(reply.body)
     except MalformedXml:
         reason = reply.body.decode("utf-8", "replace")[:200]
-        raise CallRefused(reply.status, "", f"the answer is not one of the Message Service's: {reason}") from None
+        raise CallRefused(
+            reply.status, "", _("the answer is not one of the Message Service's: {reason}", reason=reason)
+        ) from None
 
 
 def _text(root: Element | None, name: str) -> str:
     return (root.text_of(name) or "") if root is not None else ""
+
+
+def read_body(given: str, *, as_base64: bool) -> str:
+    """Return the text to send: *given*, or all of standard input when that is ``-``.
+
+    Raises: WrongUsage for content that does not go into a message as it is.
+    """
+    content = sys.stdin.buffer.read() if given == "-" else given.encode("utf-8", "surrogateescape")
+    if as_base64:
+        return base64.b64encode(content).decode("ascii")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = _("the body is not UTF-8 text ({reason}); --base64 sends it all the same", reason=error.reason)
+        raise WrongUsage(text) from error
+    if _LOST not in text and _LOST in escape(text):
+        raise WrongUsage(_("the body holds control characters, which XML cannot carry; --base64 sends it all the same"))
+    return text
+
+
+def shown_body(body: str, *, from_base64: bool) -> str:
+    """Return a received body for people and scripts; *from_base64* undoes what the sender's SDK did.
+
+    A body that is no Base64 of a text is returned as it is.
+    """
+    if not from_base64:
+        return body
+    try:
+        return base64.b64decode(body, validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError):
+        return body

@@ -2,8 +2,30 @@
 
 import json
 import sys
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from emulator.cli.failures import DONE
+from emulator.cli.messages import _
+from emulator.cli.render.text_width import cells
+from emulator.kernel.clock import SECOND, Millis
+from emulator.wire.dates import iso_seconds
+
+Fields = dict[str, Any]
+"""Elements of an answer by name: numbers and switches as such, a list of dictionaries for properties."""
+
+_IN_SECONDS = frozenset({"CreateTime", "LastModifyTime"})
+_IN_MILLISECONDS = frozenset(
+    {"EnqueueTime", "FirstDequeueTime", "NextVisibleTime", "PublishTime", "NextTime", "EndTime", "RecordTime"}
+)
+
+_CELL_WIDTH = 60
+
+
+def wants_json(arguments: Namespace) -> bool:
+    """Whether ``--json`` was given."""
+    return bool(getattr(arguments, "json", False))
 
 
 def say(text: str = "") -> None:
@@ -22,7 +44,7 @@ def note(text: str) -> None:
 
 
 def progress(text: str) -> None:
-    """Tell a person at a terminal what is going on; says nothing in a pipe."""
+    """Print what is going on, at a terminal only."""
     if sys.stderr.isatty():
         print(text, file=sys.stderr, flush=True)
 
@@ -39,15 +61,16 @@ def say_json_line(value: object) -> None:
 
 def say_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows in columns under headings; the last column is as wide as it needs."""
+    titles = [_(each) if each else "" for each in headings]
     texts = [[("" if cell is None else str(cell)) for cell in row] for row in rows]
-    widths = [max(len(row[column]) for row in [list(headings), *texts]) for column in range(len(headings))]
-    for row in [list(headings), *texts]:
-        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    widths = [max(cells(row[column]) for row in [titles, *texts]) for column in range(len(headings))]
+    for row in [titles, *texts]:
+        say("  ".join(cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def say_pairs(pairs: Mapping[str, Any]) -> None:
     """Print one name and value per line, values in a column."""
-    width = max((len(name) for name in pairs), default=0)
+    width = max((cells(name) for name in pairs), default=0)
     for name, value in pairs.items():
         say(f"{name.ljust(width)}  {value}".rstrip())
 
@@ -56,3 +79,51 @@ def short(text: str, limit: int) -> str:
     """Return *text* on one line, cut to *limit* characters."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 3] + "..."
+
+
+def tell(arguments: Namespace, line: str, value: Fields) -> int:
+    """Print what was done: *line*, or *value* as JSON."""
+    if wants_json(arguments):
+        say_json(value)
+    else:
+        say(line)
+    return DONE
+
+
+def show(arguments: Namespace, found: Sequence[Fields], *, as_list: bool = True) -> int:
+    """Print things with many fields: one block of names and values each, or JSON."""
+    if wants_json(arguments):
+        say_json(list(found) if as_list else found[0])
+        return DONE
+    for number, item in enumerate(found):
+        if number:
+            say()
+        say_pairs({name: readable(name, value) for name, value in item.items()})
+    return DONE
+
+
+def show_table(arguments: Namespace, columns: dict[str, str], found: Sequence[Fields]) -> int:
+    """Print things as rows; *columns* maps headings to the names of fields. JSON has all fields."""
+    if wants_json(arguments):
+        say_json(list(found))
+    else:
+        rows = [[_cell(readable(name, item.get(name))) for name in columns.values()] for item in found]
+        say_table(list(columns), rows)
+    return DONE
+
+
+def _cell(value: object) -> object:
+    return short(value, _CELL_WIDTH) if isinstance(value, str) else value
+
+
+def readable(name: str, value: object) -> object:
+    """Return a field for people: timestamps as dates, properties as ``name=value``."""
+    if isinstance(value, int) and name in _IN_SECONDS:
+        return iso_seconds(Millis(value * SECOND))
+    if isinstance(value, int) and name in _IN_MILLISECONDS:
+        return iso_seconds(Millis(value)) if value else "-"
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return ", ".join(f"{item['Name']}={item['Value']}" for item in value)
+    return value

@@ -1,22 +1,88 @@
 """The server's log: one line per event on the error stream, as text or JSON.
 
-Lines are written by a thread of their own, in batches, because a terminal that is held or a pipe nobody reads would
+Lines are written by a thread of their own, in batches, because a terminal that is held or a pipe without a reader would
 otherwise stop the event loop. When such a stream stays blocked, lines beyond a bound are dropped and counted.
 """
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import Literal
+from typing import Final, Literal, Protocol
 
-from emulator.cli.log_stream import LogStream
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.tracing import fields_of, trace_of
 from emulator.wire.dates import iso_seconds
+
+LOG_BYTES: Final = 16 * 1024 * 1024
+
+
+class LogStream(Protocol):
+    """Where the log goes."""
+
+    def write(self, text: str, /) -> object:
+        """Append *text*."""
+        ...
+
+    def flush(self) -> object:
+        """See to it that what was written arrives."""
+        ...
+
+
+class LogFile:
+    """Appends text to *path*; used by one thread.
+
+    Raises: OSError when the file cannot be opened.
+    """
+
+    def __init__(self, path: Path, limit_bytes: int = LOG_BYTES) -> None:
+        self._path = path
+        self._limit_bytes = limit_bytes
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("ab", buffering=0)
+
+    def write(self, text: str) -> None:
+        """Append *text*, in a new file when it would make this one too large."""
+        content = text.encode("utf-8", "backslashreplace")
+        size = self._file.seek(0, os.SEEK_END)  # others may write here too: the interpreter's last words
+        if size and size + len(content) > self._limit_bytes:
+            self._set_aside()
+        self._file.write(content)
+
+    def flush(self) -> None:
+        """Do nothing: what is written is with the system already."""
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _set_aside(self) -> None:
+        """Go on in a new file, and take the standard streams along if they lead here, as with ``start -d``."""
+        old = self._file
+        self._path.replace(self._path.with_name(self._path.name + ".1"))
+        self._file = self._path.open("ab", buffering=0)
+        for stream in (1, 2):
+            try:
+                leads_here = os.path.sameopenfile(stream, old.fileno())
+            except OSError:
+                continue  # that stream is closed
+            if leads_here:
+                os.dup2(self._file.fileno(), stream, inheritable=True)
+        old.close()
+
+
+def stream_for(path: Path | None) -> LogStream:
+    """Return where the log goes: the file at *path*, or standard error.
+
+    Raises: OSError.
+    """
+    return sys.stderr if path is None else LogFile(path)
+
 
 LONGEST_BACKLOG = 10_000
 GATHER_S = 0.02
@@ -38,7 +104,7 @@ def text_line(record: logging.LogRecord) -> str:
 def json_line(record: logging.LogRecord) -> str:
     """Return one JSON object with ``time``, ``level``, ``logger``, ``message`` and what the line says by name.
 
-    ``trace`` is the id of the request that set off what the line tells of, ``exception`` the traceback of a failure.
+    ``trace`` is the id of the request that caused the line, ``exception`` the traceback of a failure.
     """
     fields = fields_of(record)
     content = {

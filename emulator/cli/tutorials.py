@@ -1,6 +1,10 @@
-"""Which tutorials there are, and what each needs."""
+"""Which tutorials there are, what each needs, and where the examples are: in the wheel, or in the source tree."""
 
-from emulator.cli.failures import WrongUsage
+from pathlib import Path
+
+import emulator
+from emulator.cli.failures import CommandFailed, WrongUsage
+from emulator.cli.messages import _
 from emulator.kernel.frozen import frozen
 
 
@@ -119,4 +123,26 @@ def named(name: str) -> Tutorial:
     for tutorial in TUTORIALS:
         if name in {tutorial.name, tutorial.short_name}:
             return tutorial
-    raise WrongUsage(f"there is no tutorial {name!r}; there are: {', '.join(each.name for each in TUTORIALS)}")
+    names = ", ".join(each.name for each in TUTORIALS)
+    raise WrongUsage(_("there is no tutorial {name!r}; there are: {names}", name=name, names=names))
+
+
+@frozen
+class Samples:
+    """The folders ``functions`` and ``sample-apps``."""
+
+    functions: Path
+    apps: Path
+
+
+def locate() -> Samples:
+    """Return the folders of the examples.
+
+    Raises: CommandFailed when they were left out of the installation.
+    """
+    package = Path(emulator.__file__).parent
+    for root in (package / "_samples", package.parent):
+        found = Samples(functions=root / "functions", apps=root / "sample-apps")
+        if found.functions.is_dir() and found.apps.is_dir():
+            return found
+    raise CommandFailed(_("the example applications are missing from the installation in {folder}", folder=package))

@@ -7,41 +7,28 @@ file names where they differ; attributes the file does not name, and resources i
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 from emulator.config import Config, ConfigError, placed
 from emulator.deploy.shapes import Findings, Part, suggestion
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
-from emulator.services.mns.endpoints import queue_endpoint, read_endpoint
-from emulator.services.mns.errors import MnsError, QueueNotExist
+from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
 from emulator.services.mns.limits import RELAXED
-from emulator.services.mns.model import Encryption, SettingsChange
-from emulator.services.mns.open_parameters import (
-    read_fifo,
-    read_queue,
-    read_subscription_dead_letters,
-    read_topic,
-)
+from emulator.services.mns.management.codec import PARAMETERS
+from emulator.services.mns.queues.model import QUEUE, Change
+from emulator.services.mns.queues.validation import check_queue_name, check_ranges, check_settings
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.settings import check_queue_name, check_settings
-from emulator.services.mns.topic_errors import SubscriptionNotExist, TopicNotExist
-from emulator.services.mns.topic_model import SubscriptionChange, SubscriptionSettings, TopicChange
-from emulator.services.mns.topic_service import TopicService
-from emulator.services.mns.topic_wire import read_format, read_strategy
+from emulator.services.mns.topics.endpoints import queue_endpoint, read_endpoint
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, SubscriptionSettings
+from emulator.wire.attributes import ABSENT, Attribute, Resource, read_value
 from emulator.wire.pop_errors import InvalidParameter
 
-# What the file may say about each; documented in docs/configuration.md.
-QUEUE = (
-    *("DelaySeconds", "MaximumMessageSize", "MessageRetentionPeriod", "VisibilityTimeout", "PollingWaitSeconds"),
-    *("LoggingEnabled", "QueueType", "DlqPolicy"),
-)
-TOPIC = ("MaximumMessageSize", "LoggingEnabled", "TopicType", "subscriptions")
-SUBSCRIPTION = ("Endpoint", "FilterTag", "NotifyStrategy", "NotifyContentFormat", "DlqPolicy")
-_DEAD_LETTERS = ("Enabled", "DeadLetterTargetQueue", "MaxReceiveCount")
+FILE = PARAMETERS._replace(form="file")
+"""How the file writes attributes. Which it may name is documented in docs/configuration.md."""
 
-_OTHER_NAMES = {"LoggingEnabled": "EnableLogging"}
-"""Where the API that has all the attributes calls one differently than the one everybody knows."""
+_SUBSCRIPTIONS = "subscriptions"
+_DEAD_LETTERS = tuple(member.name for each in QUEUE.of_form("file") for member in each.members)
 
 _SHORT = "queue:"
 
@@ -51,7 +38,7 @@ class DeclaredQueue:
     """A queue and the attributes the file names."""
 
     part: Part
-    change: SettingsChange
+    change: Change
 
 
 @frozen
@@ -68,7 +55,7 @@ class DeclaredTopic:
     """A topic, the attributes the file names, and its subscriptions."""
 
     part: Part
-    change: TopicChange
+    change: Change
     subscriptions: tuple[DeclaredSubscription, ...]
 
 
@@ -90,20 +77,20 @@ class Declarations:
             problems = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
             raise ConfigError("\n".join(placed((each.line, each.column), each.text) for each in problems))
 
-    def apply(self, queues: MessageService, topics: TopicService) -> None:
+    def apply(self, service: MessageService) -> None:
         """Make what is missing and change what differs.
 
         Raises: ConfigError for what contradicts what exists.
         """
         for queue in self._queues:
             with _raised(queue.part):
-                self._apply_queue(queue, queues)
+                self._apply_queue(queue, service)
         for topic in self._topics:
             with _raised(topic.part):
-                self._apply_topic(topic, topics)
+                self._apply_topic(topic, service)
             for subscription in topic.subscriptions:
                 with _raised(subscription.part):
-                    self._apply_subscription(subscription, topic.part.name, topics)
+                    self._apply_subscription(subscription, topic.part.name, service)
 
     def _apply_queue(self, queue: DeclaredQueue, service: MessageService) -> None:
         name = queue.part.name
@@ -112,26 +99,26 @@ class Declarations:
         except QueueNotExist:
             service.queues.create(self._tenant, name, queue.change)
             return
-        change = cast("SettingsChange", _differing(queue.change, before))
+        change = _differing(queue.change, before)
         if "fifo" in change:
             raise _error(queue.part, "the queue exists and its QueueType cannot be changed; delete the queue first")
         if change:
             service.queues.change(self._tenant, name, change)
 
-    def _apply_topic(self, topic: DeclaredTopic, service: TopicService) -> None:
+    def _apply_topic(self, topic: DeclaredTopic, service: MessageService) -> None:
         name = topic.part.name
         try:
             before = service.topics.view(self._tenant, name).topic.settings
         except TopicNotExist:
             service.topics.create(self._tenant, name, topic.change)
             return
-        change = cast("TopicChange", _differing(topic.change, before))
+        change = _differing(topic.change, before)
         if "fifo" in change:
             raise _error(topic.part, "the topic exists and its TopicType cannot be changed; delete the topic first")
         if change:
             service.topics.change(self._tenant, name, change)
 
-    def _apply_subscription(self, declared: DeclaredSubscription, topic: str, service: TopicService) -> None:
+    def _apply_subscription(self, declared: DeclaredSubscription, topic: str, service: MessageService) -> None:
         """Subscribe or change; endpoint and format can only be changed by subscribing anew."""
         name, wanted = declared.part.name, declared.settings
         try:
@@ -144,10 +131,10 @@ class Declarations:
             service.subscriptions.delete(self._tenant, topic, name)
             service.subscriptions.create(self._tenant, topic, name, wanted)
         elif change:
-            service.subscriptions.change(self._tenant, topic, name, cast("SubscriptionChange", change))
+            service.subscriptions.change(self._tenant, topic, name, change)
 
 
-def _differing(change: Any, before: object) -> dict[str, Any]:
+def _differing(change: Change, before: object) -> Change:
     """Return the settings that are not so yet."""
     return {field: value for field, value in change.items() if getattr(before, field) != value}
 
@@ -181,56 +168,67 @@ def _noted(part: Part) -> Iterator[None]:
 
 def _read_queue(part: Part) -> DeclaredQueue:
     _check_name(part)
-    change: SettingsChange = {}
-    for name, attribute in _members(part, "a mapping of attributes", QUEUE).items():
-        with _noted(attribute):
-            own = read_queue(_parameters(attribute), Encryption())
-            if name == "QueueType":
-                own["fifo"] = bool(read_fifo({name: _text(attribute)}, name))
+    change: Change = {}
+    for attribute, member in _attributes(part, "a mapping of attributes", QUEUE):
+        with _noted(member):
+            own = _read(attribute, member)
             check_settings(own, part.name)
-            change.update(own)
+            change |= own
     return DeclaredQueue(part=part, change=change)
 
 
 def _read_topic(part: Part, tenant: Tenant) -> DeclaredTopic:
     _check_name(part)
-    change: TopicChange = {}
+    change: Change = {}
     subscriptions: list[DeclaredSubscription] = []
-    for name, attribute in _members(part, "a mapping of attributes and subscriptions", TOPIC).items():
-        with _noted(attribute):
-            match name:
-                case "subscriptions":
-                    inner = _entries(attribute, "a mapping of subscription names")
-                    subscriptions = [_read_subscription(each, tenant) for each in inner if _has_endpoint(each)]
-                case "TopicType":
-                    change["fifo"] = bool(read_fifo({name: _text(attribute)}, name))
-                case "MaximumMessageSize":
-                    own = read_queue(_parameters(attribute), Encryption())
-                    check_settings(own, part.name)  # the limits of a queue and of a topic are the same
-                    change["maximum_message_size"] = own["maximum_message_size"]
-                case _:
-                    change.update(read_topic(_parameters(attribute), Encryption()))
+    for attribute, member in _attributes(part, "a mapping of attributes and subscriptions", TOPIC, _SUBSCRIPTIONS):
+        if attribute is None:
+            inner = _entries(member, "a mapping of subscription names")
+            subscriptions = [_read_subscription(each, tenant) for each in inner if _has_endpoint(each)]
+            continue
+        with _noted(member):
+            own = _read(attribute, member)
+            check_ranges(TOPIC, own)
+            change |= own
     return DeclaredTopic(part=part, change=change, subscriptions=tuple(subscriptions))
 
 
 def _read_subscription(part: Part, tenant: Tenant) -> DeclaredSubscription:
     _check_name(part)
-    members = _members(part, "a mapping of attributes", SUBSCRIPTION)
-    chosen: dict[str, Any] = {"endpoint": ""}
-    for name, attribute in members.items():
-        with _noted(attribute):
-            match name:
-                case "Endpoint":
-                    chosen["endpoint"] = _endpoint(_text(attribute), tenant)
-                case "FilterTag":
-                    chosen["filter_tag"] = _text(attribute)
-                case "NotifyStrategy":
-                    chosen["strategy"] = read_strategy(_text(attribute))
-                case "NotifyContentFormat":
-                    chosen["content_format"] = read_format(_text(attribute))
-                case _:
-                    chosen["dead_letters"] = read_subscription_dead_letters(_parameters(attribute))
+    chosen: Change = {"endpoint": ""}
+    for attribute, member in _attributes(part, "a mapping of attributes", SUBSCRIPTION):
+        with _noted(member):
+            chosen |= _read(attribute, member)
+            if attribute is not None and attribute.field == "endpoint":
+                chosen["endpoint"] = _endpoint(chosen["endpoint"], tenant)
     return DeclaredSubscription(part=part, settings=SubscriptionSettings(**chosen), named=frozenset(chosen))
+
+
+def _attributes(
+    part: Part, what: str, resource: Resource[Any], *others: str
+) -> Iterator[tuple[Attribute | None, Part]]:
+    """Yield the attributes of *resource* that the file names; None with the part of one of *others*."""
+    table = {each.name: each for each in resource.of_form("file")}
+    for name, member in _members(part, what, [*table, *others]).items():
+        yield table.get(name), member
+
+
+def _read(attribute: Attribute | None, part: Part) -> Change:
+    """Return the setting; a dead-letter policy that is written down is enabled unless it says otherwise.
+
+    Raises: MnsError, InvalidParameter.
+    """
+    if attribute is None:
+        return {}
+    value: object = None
+    if not attribute.members:
+        value = _text(part)
+    else:
+        members = _members(part, "a mapping of Enabled, DeadLetterTargetQueue and MaxReceiveCount", _DEAD_LETTERS)
+        if isinstance(part.value, dict) and len(members) == len(part.value):  # otherwise that is a problem already
+            value = {"Enabled": True, **{name: member.value for name, member in members.items()}}
+    setting = read_value(attribute, FILE, value)
+    return {} if setting is ABSENT else {attribute.field: setting}
 
 
 def _endpoint(text: str, tenant: Tenant) -> str:
@@ -241,17 +239,6 @@ def _endpoint(text: str, tenant: Tenant) -> str:
     endpoint = queue_endpoint(tenant, text.removeprefix(_SHORT)) if text.startswith(_SHORT) else text
     read_endpoint(endpoint)
     return endpoint
-
-
-def _parameters(attribute: Part) -> dict[str, str]:
-    """Return an attribute as the management API takes it; a dead-letter policy that is written down is meant."""
-    if attribute.name != "DlqPolicy":
-        return {_OTHER_NAMES.get(attribute.name, attribute.name): _text(attribute)}
-    members = _members(attribute, "a mapping of Enabled, DeadLetterTargetQueue and MaxReceiveCount", _DEAD_LETTERS)
-    if not isinstance(attribute.value, dict) or len(members) < len(attribute.value):
-        return {}  # that is a problem already
-    policy = {"Enabled": True, **{name: member.value for name, member in members.items()}}
-    return {"DlqPolicy": json.dumps(policy)}
 
 
 def _check_name(part: Part) -> None:
@@ -285,7 +272,7 @@ def _members(part: Part, what: str, allowed: Iterable[str]) -> dict[str, Part]:
     for member in _entries(part, what):
         if member.name not in names:
             member.problem(f"there is no such attribute{suggestion(member.name, names)}")
-        elif member.value is None and member.name != "subscriptions":
+        elif member.value is None and member.name != _SUBSCRIPTIONS:
             member.problem("needs a value")
         else:
             known[member.name] = member

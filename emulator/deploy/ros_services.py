@@ -24,6 +24,7 @@ from emulator.deploy.shapes import (
     text,
     texts,
 )
+from emulator.services.mns.queues.model import QUEUE as QUEUE_TABLE
 
 _REQUEST_ID = Field("requestId", noted("it names a request; each here has its own"))
 
@@ -80,12 +81,9 @@ def schedule(build: Build, part: Part, kind: str) -> None:
 # --- messages --------------------------------------------------------------------------------------------------------
 
 QUEUE: Mapping[str, tuple[Reader, Any]] = {
-    "DelaySeconds": (number, 0),
-    "MaximumMessageSize": (number, 65536),
-    "MessageRetentionPeriod": (number, 345600),
-    "VisibilityTimeout": (number, 30),
-    "PollingWaitSeconds": (number, 0),
-    "LoggingEnabled": (switch, False),
+    each.name: (number if each.kind is int else switch, QUEUE_TABLE.default_of(each))
+    for each in QUEUE_TABLE.of_form("file")
+    if each.kind in {int, bool} and not each.words
 }
 """The attributes of a queue, how each is read and what it is by default."""
 

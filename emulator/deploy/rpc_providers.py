@@ -19,6 +19,7 @@ from emulator.deploy.provider import (
     is_not_there,
     same,
 )
+from emulator.services.mns.queues.model import QUEUE
 
 FNF, MNS, RAM = "2019-03-15", "2022-01-19", "2015-05-01"
 
@@ -246,10 +247,7 @@ def _attachment(identity: Identity) -> dict[str, str]:
     return dict(zip(("PolicyType", "PolicyName", "RoleName"), identity, strict=True))
 
 
-_QUEUE = (
-    "DelaySeconds", "MaximumMessageSize", "MessageRetentionPeriod", "VisibilityTimeout", "PollingWaitSeconds",
-    "EnableLogging", "QueueType", "DlqPolicy",
-)  # fmt: skip
+_QUEUE = tuple(each.name_in("rpc") for each in QUEUE.of_form("file"))
 
 RPC_PROVIDERS: Mapping[str, ResourceProvider] = {
     "fnf.flow": Plain(

@@ -1,342 +1,293 @@
-"""The emulator's own endpoints under ``/_localyun/``: health for everybody, the rest for the admin token's holder.
+"""The front of ``/_localyun/``: admin operations, which each service declares in its ``admin`` module.
 
-Figures are for everybody too while only this machine reaches the emulator; they name queues, not what is in them.
+An operation names its route below the prefix and its parameters::
+
+    @operation("purge-queue", "POST /purge-queue", Parameter("queue"))
+    async def purge_queue(service: MessageService, call: OperationRequest) -> dict[str, Any]: ...
+
+It reads ``call.arguments``, ``call.path`` and ``call.tenant`` (the installation's) and returns a `Response`, a
+dictionary, which is answered as JSON, or None for a resource that does not exist; now or awaitable. `AdminFront`
+checks the token, the body and the parameters.
 
 The token travels as ``X-Localyun-Token`` or ``Authorization: Bearer``; changes are POST with a JSON body. A browser
-cannot send any of that without a preflight, and preflights are refused.
+cannot send any of that without a preflight, and preflights are refused. The emulator's own operations stand below.
 """
 
 import hmac
 import json
+import sys
 from binascii import a2b_base64
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Awaitable, Iterable, Mapping
+from inspect import isawaitable
+from types import ModuleType
+from typing import Any, Protocol, cast
 
-from emulator.gateway.errors import AdminBadRequest, AdminForbidden, AdminNotFound, BodyTooLarge
+from emulator.gateway.errors import GatewayError
 from emulator.gateway.router import ADMIN_PREFIX
 from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import CONTENT_TYPE
+from emulator.wire import large_json
+from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Operation, Parameter, Routes, operation, operations_of
 from emulator.wire.request import Answer, OperationRequest
 
-CERTIFICATE_PAGE = "mns/signing-cert.pem"
-"""What ``x-mns-signing-cert-url`` of a push names; receivers have no key, so anybody may read it."""
-
-
-_MOST_ROWS = 100_000
-_LAST_PORT = 65_535
-
-
-class Controls(Protocol):
-    """What the admin endpoints can ask of the running emulator."""
-
-    def health(self) -> dict[str, Any]:
-        """Return status, version, services, account and region."""
-        ...
-
-    def status(self) -> dict[str, Any]:
-        """Return health and more: process, ports, functions, counts."""
-        ...
-
-    def proxy(self) -> dict[str, Any]:
-        """Return the addresses of the proxy, which hold the secret of this run."""
-        ...
-
-    @property
-    def shows_metrics(self) -> bool:
-        """Whether anybody who reaches this emulator may read its figures: only while that is nobody from outside."""
-        ...
-
-    def metrics(self) -> bytes:
-        """Return the emulator's figures in the exposition format of Prometheus."""
-        ...
-
-    def trace(self, request: str) -> list[dict[str, Any]]:
-        """Return the recent lines of the log that came about through a request, in JSON's terms."""
-        ...
-
-    async def reset(self) -> None:
-        """Forget everything the services know; functions of the folder stay."""
-        ...
-
-    def stop_soon(self) -> None:
-        """End the emulator after this answer."""
-        ...
-
-    def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
-        """Yield the last *lines* of a function's log (all functions when empty), then new ones while following.
-
-        Raises: ServiceError when there is no such function.
-        """
-        ...
-
-    def code_download(self, token: str) -> bytes | None:
-        """Return the zip a GetFunctionCode answer pointed to, or None."""
-        ...
-
-    async def signing_certificate(self) -> bytes:
-        """Return the certificate that pushes of topics are verified with, as PEM."""
-        ...
-
-    async def purge_queue(self, queue: str) -> int:
-        """Delete every message a queue holds and return how many there were.
-
-        Raises: ServiceError when there is no such queue.
-        """
-        ...
-
-    def deliveries(self, topic: str, subscription: str, limit: int) -> list[dict[str, Any]]:
-        """Return what became of the messages for a subscription, in JSON's terms.
-
-        Raises: ServiceError when there is no such topic or subscription.
-        """
-        ...
-
-    def outbox(self, limit: int) -> list[dict[str, Any]]:
-        """Return mails and the like that were recorded instead of being sent, newest first, in JSON's terms."""
-        ...
-
-    def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
-        """Call a function with a debugger in it and yield what happens, in JSON's terms; closing it ends the call.
-
-        Raises: ServiceError when there is no such function or it cannot be debugged.
-        """
-        ...
-
-    def triggers(self) -> list[dict[str, Any]]:
-        """Return the triggers of all functions, in JSON's terms."""
-        ...
-
-    async def fire_trigger(
-        self, function: str, trigger: str, payload: str | None, event: bytes | None
-    ) -> dict[str, Any]:
-        """Call a trigger's function now and return the result in JSON's terms; *function* is ``service/function``.
-
-        Raises: ServiceError when there is no such trigger or its function cannot be called.
-        """
-        ...
+Part = tuple[Any, ModuleType]
+"""A service and the module with its admin operations."""
 
 
 class AdminFront:
-    """The front of ``/_localyun/``."""
+    """Serves the admin operations of all services; *is_local* while only this machine reaches the emulator."""
 
     name = "admin"
     max_body = 48 * 1024 * 1024  # a debugged call's event is the largest: 32 MiB in base64
 
-    def __init__(self, controls: Controls, token: str, ids: Ids) -> None:
-        self._controls = controls
-        self._token = token
+    def __init__(self, token: str, ids: Ids, parts: Iterable[Part], *, is_local: bool = True) -> None:
+        self._token = token.encode()
         self._ids = ids
-        self._pages: Mapping[tuple[str, str], Callable[[OperationRequest], Answer]] = {
-            ("GET", "status"): self._status,
-            ("GET", "metrics"): self._metrics,
-            ("GET", "trace"): self._trace,
-            ("GET", "proxy"): self._proxy,
-            ("GET", "logs"): self._logs,
-            ("GET", "deliveries"): self._deliveries,
-            ("GET", "outbox"): self._outbox,
-            ("GET", "triggers"): self._triggers,
-            ("POST", "debug"): self._debug,
-            ("POST", "fire-trigger"): self._fire_trigger,
-            ("POST", "purge-queue"): self._purge_queue,
-            ("POST", "reset"): self._reset,
-            ("POST", "stop"): self._stop,
-        }
+        self._is_local = is_local
+        self._operations: list[Operation] = []
+        self._services: dict[str, Any] = {}  # by route
+        self.add(parts)
 
-    def new_request_id(self, context: OperationRequest) -> str:
+    def add(self, parts: Iterable[Part]) -> None:
+        """Serve the operations of further services."""
+        for service, module in parts:
+            for each in operations_of(module):
+                self._operations.append(each)
+                self._services[each.route] = service
+        self._routes = Routes(self._operations)
+
+    @property
+    def operations(self) -> Iterable[Operation]:
+        """Every operation that is served, for the description of the API."""
+        return tuple(self._operations)
+
+    def new_request_id(self, call: OperationRequest) -> str:
         """Return a UUID."""
-        del context
+        del call
         return self._ids.uuid()
 
-    def allows_anonymous(self, context: OperationRequest) -> bool:
-        """No signature here: the pages that need it ask for the token."""
-        del context
+    def allows_anonymous(self, call: OperationRequest) -> bool:
+        """Admin calls are not signed: operations that need it ask for the token."""
+        del call
         return True
 
-    def auth_error(self, failure: AuthFailure, context: OperationRequest) -> ServiceError:
-        """Never asked for: nothing here is signed."""
-        del failure, context
-        return AdminForbidden()
+    def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
+        """Return the refusal of a signature; not used, because nothing here is signed."""
+        del failure, call
+        return GatewayError("Forbidden")
 
     def too_large(self, limit: int) -> ServiceError:
         """Return the refusal of an oversized body."""
-        return BodyTooLarge(limit=limit)
+        return GatewayError("BodyTooLarge", limit=limit)
 
-    def render_error(self, error: ServiceError, context: OperationRequest) -> Response:
+    def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
         """Write an error as JSON."""
-        return _json(error.http_status, {"Code": error.code, "Message": error.message, "RequestId": context.request_id})
+        return _json({"Code": error.code, "Message": error.message, "RequestId": call.request_id}, error.http_status)
 
-    def handle(self, context: OperationRequest) -> Answer:
-        """Serve one page.
+    def prepare(self, call: OperationRequest) -> None:
+        """Decode a large body.
 
-        Raises: AdminNotFound, AdminForbidden, AdminBadRequest.
+        Raises: GatewayError (InvalidArgument, BodyTooLarge).
         """
-        request = context.http
-        page = request.decoded_path.removeprefix(ADMIN_PREFIX)
-        reads = request.method in {"GET", "HEAD"}
-        if page == "health" and reads:
-            context.operation = "GET health"
-            return _json(200, self._controls.health())
-        if page.startswith("code/") and request.method in {"GET", "HEAD"}:
-            context.operation = "GET code"
-            return self._code(page.removeprefix("code/"), context)
-        if page == CERTIFICATE_PAGE and reads:
-            context.operation = "GET signing certificate"
-            return self._certificate()
-        found = self._pages.get((request.method, page))
-        if found is None:
-            raise AdminNotFound(method=request.method, path=request.path)
-        context.operation = f"{request.method} {page}"
-        if page == "metrics" and self._controls.shows_metrics:
-            return found(context)
-        given = request.headers.get("x-localyun-token") or request.headers.get("authorization").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode()):
-            raise AdminForbidden
-        if request.method == "POST":
-            _check_json(context)
-        return found(context)
+        if call.http.method == "POST":
+            call.document = _document(call)
 
-    async def _certificate(self) -> Response:
-        content = await self._controls.signing_certificate()
-        return Response(200, content, [("Content-Type", "application/x-pem-file")])
+    def handle(self, call: OperationRequest) -> Answer:
+        """Perform one operation.
 
-    def _code(self, token: str, context: OperationRequest) -> Response:
-        content = self._controls.code_download(token)
-        if content is None:
-            raise AdminNotFound(method=context.http.method, path="such code package")
-        return Response(200, content, [("Content-Type", "application/zip")])
+        Raises: NotFound, Forbidden, InvalidArgument.
+        """
+        http = call.http
+        method = "GET" if http.method == "HEAD" else http.method
+        route = self._routes.find(method, http.path.removeprefix(ADMIN_PREFIX), call.query)
+        if route is None:
+            raise GatewayError("NotFound", method=http.method, path=http.path)
+        found, call.path = route
+        call.operation = f"{method} {found.name}"
+        if found.right != ANYONE and not (found.right == ANYONE_LOCAL and self._is_local):
+            self._check_token(call)
+        call.arguments = _arguments(found.parameters, call, _document(call) if method == "POST" else {})
+        result = found.perform(self._services[found.route], call)
+        return _answer_later(result, call) if isawaitable(result) else _answer(result, call)
 
-    def _status(self, context: OperationRequest) -> Response:
-        del context
-        return _json(200, self._controls.status())
-
-    def _proxy(self, context: OperationRequest) -> Response:
-        del context
-        return _json(200, self._controls.proxy())
-
-    def _metrics(self, context: OperationRequest) -> Response:
-        del context
-        return Response(200, self._controls.metrics(), [("Content-Type", CONTENT_TYPE)])
-
-    def _trace(self, context: OperationRequest) -> Response:
-        request = dict(context.http.query_pairs).get("request", "")
-        return _json(200, {"lines": self._controls.trace(request)})
-
-    def _reset(self, context: OperationRequest) -> Awaitable[Response]:
-        del context
-
-        async def reset() -> Response:
-            await self._controls.reset()
-            return _json(200, {"status": "reset"})
-
-        return reset()
-
-    def _stop(self, context: OperationRequest) -> Response:
-        del context
-        self._controls.stop_soon()
-        return _json(200, {"status": "stopping"})
-
-    def _logs(self, context: OperationRequest) -> Response:
-        asked = dict(context.http.query_pairs)
-        lines = _number(asked, "lines", 100)
-        follow = asked.get("follow", "false").lower() == "true"
-        pieces = self._controls.logs(asked.get("function", ""), lines, follow=follow)
-        return Response(200, pieces, [("Content-Type", "text/plain; charset=utf-8")])
-
-    def _purge_queue(self, context: OperationRequest) -> Awaitable[Response]:
-        queue = dict(context.http.query_pairs).get("queue", "")
-
-        async def purge() -> Response:
-            return _json(200, {"queue": queue, "deleted": await self._controls.purge_queue(queue)})
-
-        return purge()
-
-    def _deliveries(self, context: OperationRequest) -> Response:
-        asked = dict(context.http.query_pairs)
-        limit = _number(asked, "limit", 100)
-        found = self._controls.deliveries(asked.get("topic", ""), asked.get("subscription", ""), limit)
-        return _json(200, {"deliveries": found})
-
-    def _outbox(self, context: OperationRequest) -> Response:
-        limit = _number(dict(context.http.query_pairs), "limit", 100)
-        return _json(200, {"entries": self._controls.outbox(limit)})
-
-    def _triggers(self, context: OperationRequest) -> Response:
-        del context
-        return _json(200, {"triggers": self._controls.triggers()})
-
-    def _debug(self, context: OperationRequest) -> Response:
-        """Open a debugger and call a function; the answer is a line of JSON for each step."""
-        asked = json.loads(context.http.body or b"{}")
-        if not isinstance(asked, dict):
-            raise AdminBadRequest("the body must be a JSON object")
-        function, event, wait, port = (asked.get(name) for name in ("function", "event", "wait", "port"))
-        if not isinstance(function, str) or not isinstance(event, str | None):
-            raise AdminBadRequest("function and event must be texts")
-        if not isinstance(wait, bool) or type(port) is not int or not 0 <= port <= _LAST_PORT:
-            raise AdminBadRequest(f"wait must be a truth value and port a number up to {_LAST_PORT}")
-        steps = self._controls.debug(function, _from_base64(event or ""), wait=wait, port=port)
-        return Response(200, _lines(steps), [("Content-Type", "application/x-ndjson")])
-
-    def _fire_trigger(self, context: OperationRequest) -> Awaitable[Response]:
-        asked = json.loads(context.http.body or b"{}")
-        if not isinstance(asked, dict):
-            raise AdminBadRequest("the body must be a JSON object")
-        texts = {name: asked.get(name) for name in ("function", "trigger", "payload", "event")}
-        for name, text in texts.items():
-            if not isinstance(text, str) and (text is not None or name in {"function", "trigger"}):
-                raise AdminBadRequest(f"{name} must be a text")
-        event = texts["event"]
-
-        async def fire() -> Response:
-            content = None if event is None else _from_base64(event)
-            return _json(
-                200,
-                await self._controls.fire_trigger(
-                    str(texts["function"]), str(texts["trigger"]), texts["payload"], content
-                ),
-            )
-
-        return fire()
+    def _check_token(self, call: OperationRequest) -> None:
+        token = call.header("x-localyun-token") or call.header("authorization").removeprefix("Bearer ")
+        if not hmac.compare_digest(token.encode("utf-8", "replace"), self._token):
+            raise GatewayError("Forbidden")
 
 
-async def _lines(steps: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
-    async for step in steps:
-        yield json.dumps(step).encode("ascii") + b"\n"
+Result = Response | dict[str, Any] | None
 
 
-def _from_base64(text: str) -> bytes:
-    """Return the bytes of an event.
-
-    Raises: AdminBadRequest.
-    """
-    try:
-        return a2b_base64(text, strict_mode=True)
-    except ValueError:
-        raise AdminBadRequest("event is not valid base64") from None
+def _answer(result: Result, call: OperationRequest) -> Response:
+    if result is None:
+        raise GatewayError("NotFound", method=call.http.method, path=call.http.path)
+    return result if isinstance(result, Response) else _json(result)
 
 
-def _number(asked: Mapping[str, str], name: str, default: int) -> int:
-    """Return a number of the query.
-
-    Raises: AdminBadRequest.
-    """
-    text = asked.get(name, str(default))
-    if not (text.isascii() and text.isdigit() and len(text) <= 6 and int(text) <= _MOST_ROWS):
-        raise AdminBadRequest(f"{name} must be a number up to {_MOST_ROWS}, not {text!r}")
-    return int(text)
+async def _answer_later(result: Awaitable[Result], call: OperationRequest) -> Response:
+    return _answer(await result, call)
 
 
-def _check_json(context: OperationRequest) -> None:
-    request = context.http
-    if not request.headers.get("content-type").lower().startswith("application/json"):
-        raise AdminBadRequest("the Content-Type must be application/json")
-    try:
-        json.loads(request.body or b"{}")
-    except (ValueError, RecursionError):
-        raise AdminBadRequest("the body is not JSON") from None
-
-
-def _json(status: int, body: dict[str, Any]) -> Response:
+def _json(body: Mapping[str, Any], status: int = 200) -> Response:
     return Response(status, json.dumps(body).encode("ascii"), [("Content-Type", "application/json")])
+
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+
+
+def _document(call: OperationRequest) -> dict[str, Any]:
+    """Decode the JSON body of a POST.
+
+    Raises: InvalidArgument.
+    """
+    if call.document is not None:
+        return cast("dict[str, Any]", call.document)
+    if not call.header("content-type").lower().startswith("application/json"):
+        raise GatewayError("InvalidArgument", "the Content-Type must be application/json")
+    try:
+        document = large_json.loads(call.http.body or b"{}")
+    except large_json.TooMuchStructure:
+        raise GatewayError("BodyTooLarge", limit=large_json.STRUCTURE_BYTES) from None
+    except (ValueError, RecursionError):
+        raise GatewayError("InvalidArgument", "the body is not JSON") from None
+    if not isinstance(document, dict):
+        raise GatewayError("InvalidArgument", "the body must be a JSON object")
+    return document
+
+
+def _arguments(parameters: Iterable[Parameter], call: OperationRequest, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the parameters of an operation from the JSON body, else from the query.
+
+    Raises: InvalidArgument.
+    """
+    arguments = {}
+    for parameter in parameters:
+        name = parameter.name
+        value = document.get(name)
+        if value is not None:
+            arguments[name] = _checked(parameter, value)
+        elif name in call.query:
+            arguments[name] = _from_text(parameter, call.query[name])
+        elif parameter.default is not ...:
+            arguments[name] = parameter.default
+        else:
+            raise GatewayError("InvalidArgument", f"{name} is missing")
+    return arguments
+
+
+def _from_text(parameter: Parameter, text: str) -> Any:
+    if parameter.type is int:
+        if not (text.isascii() and text.isdigit() and len(text) <= 18 and int(text) <= parameter.most):
+            raise GatewayError(
+                "InvalidArgument", f"{parameter.name} must be a number up to {parameter.most}, not {text!r}"
+            )
+        return int(text)
+    if parameter.type is bool:
+        return text.lower() == "true"
+    return _checked(parameter, text)
+
+
+_WORDS: Mapping[type, str] = {
+    str: "a text", int: "a number", bool: "true or false", bytes: "base64", dict: "an object", list: "a list",
+}  # fmt: skip
+
+
+def _checked(parameter: Parameter, value: Any) -> Any:
+    name, expected = parameter.name, parameter.type
+    if expected is bytes and isinstance(value, str):
+        try:
+            return a2b_base64(value, strict_mode=True)
+        except ValueError:
+            raise GatewayError("InvalidArgument", f"{name} is not valid base64") from None
+    if type(value) is not expected:
+        raise GatewayError("InvalidArgument", f"{name} must be {_WORDS[expected]}")
+    if isinstance(value, int) and not 0 <= value <= parameter.most:
+        raise GatewayError("InvalidArgument", f"{name} must be a number up to {parameter.most}")
+    return value
+
+
+# --- the emulator's own operations -----------------------------------------------------------------------------------
+
+
+class RunningEmulator(Protocol):
+    """What the emulator's own operations need of it."""
+
+    def health(self) -> dict[str, Any]: ...  # noqa: D102 - as the operations of the same names
+
+    def status(self) -> dict[str, Any]: ...  # noqa: D102
+
+    def proxy(self) -> dict[str, Any]: ...  # noqa: D102
+
+    def metrics(self) -> bytes: ...  # noqa: D102
+
+    def trace(self, request: str) -> list[dict[str, Any]]: ...  # noqa: D102
+
+    async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]: ...  # noqa: D102
+
+    def stop_soon(self) -> None: ...  # noqa: D102
+
+
+@operation("health", "GET /health", right=ANYONE)
+def health(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+    """Status, version, services, account and region."""
+    del call
+    return emulator.health()
+
+
+@operation("status", "GET /status")
+def status(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+    """Health, process, ports, functions and counts."""
+    del call
+    return emulator.status()
+
+
+@operation("proxy", "GET /proxy")
+def proxy(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+    """The addresses of the proxy, which hold the secret of this run."""
+    del call
+    return emulator.proxy()
+
+
+@operation("metrics", "GET /metrics", right=ANYONE_LOCAL)
+def metrics(emulator: RunningEmulator, call: OperationRequest) -> Response:
+    """Metrics in the exposition format of Prometheus; they name queues, not what is in them."""
+    del call
+    return Response(200, emulator.metrics(), [("Content-Type", CONTENT_TYPE)])
+
+
+@operation("trace", "GET /trace", Parameter("request", about="A request id.", default=""))
+def trace(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+    """The recent lines of the log that a request caused."""
+    return {"lines": emulator.trace(call.arguments["request"])}
+
+
+@operation(
+    "reset",
+    "POST /reset",
+    Parameter("service", about="Only this service: ``fc``, ``fnf``, ``mns``, ``oss`` or ``ram``.", default=""),
+    Parameter("queue", about="Only the messages of this queue.", default=""),
+    Parameter("topic", about="Only the deliveries of this topic.", default=""),
+    Parameter("flow", about="Only the executions of this flow.", default=""),
+    Parameter("function", about="Only the calls and instances of this ``service/function``.", default=""),
+)
+async def reset(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+    """Delete all state of all services, or of what the one parameter names; functions of the folder stay.
+
+    Raises: GatewayError for more than one parameter; the service's error for a name that does not exist.
+    """
+    return await emulator.reset(call.arguments)
+
+
+@operation("stop", "POST /stop")
+def stop(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+    """Stop the emulator after this answer."""
+    del call
+    emulator.stop_soon()
+    return {"status": "stopping"}
+
+
+OWN = sys.modules[__name__]
+"""This module, as a part for `AdminFront`."""

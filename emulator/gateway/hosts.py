@@ -33,7 +33,7 @@ _NETWORKS = ("-internal-vpc", "-internal", "-vpc", "-control")
 
 @frozen(kw_only=False)
 class HostFacts:
-    """What a host name tells. ``service`` is a front's name or ""; empty texts mean "not told"."""
+    """What a host name says. ``service`` is a front's name or ""; empty texts mean that it does not say."""
 
     service: str = ""
     account: str = ""
@@ -61,7 +61,7 @@ def host_of(request: Request) -> str:
 
 
 def facts(host: str) -> HostFacts:
-    """Read service, account and region out of an emulated host name; any other tells nothing."""
+    """Read service, account and region out of an emulated host name; any other says nothing."""
     if not host.endswith(EMULATED_SUFFIXES):
         return HostFacts()
     if match := re.fullmatch(_MNS, host):
@@ -106,7 +106,7 @@ class HostPolicy:
         return self._owned.get(host, "")
 
     def allows(self, host: str) -> bool:
-        """Tell whether *host* (normalised) may be asked for."""
+        """Whether *host* (normalised) may be asked for."""
         known = host in self._owned or self._known.get(host)
         if known is None:
             known = self._judge(host)
@@ -115,7 +115,7 @@ class HostPolicy:
         return known
 
     def emulates(self, host: str) -> bool:
-        """Tell whether the emulator stands in for *host* (normalised): a name, and not one of this machine."""
+        """Whether the emulator stands in for *host* (normalised): a name, and not one of this machine."""
         return self.allows(host) and not is_loopback(host) and not _is_address(host)
 
     def _judge(self, host: str) -> bool:
@@ -126,7 +126,7 @@ class HostPolicy:
 
 @lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
-    """Tell whether *host* (normalised) names this machine's loopback."""
+    """Whether *host* (normalised) names this machine's loopback."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -188,7 +188,7 @@ _FRONT = "fc"
 class FunctionNames:
     """Has names answered, and certified where HTTPS is wanted (the port `HostNames` of Function Compute).
 
-    *renew* is called when the authority has to be renewed, because a name lies outside of what it may sign for.
+    *renew* is called when certificates have to be made.
     """
 
     def __init__(self, policy: HostPolicy, authority: CertificateAuthority, renew: Callable[[], None]) -> None:
@@ -199,13 +199,14 @@ class FunctionNames:
     def allow(self, host: str, *, https: bool) -> None:
         """Answer *host* from now on, with *https* over TLS as well."""
         self._policy.allow(host, _FRONT)
-        if https and self._authority.permit(host):
+        if https and self._authority.register(host):
             self._renew()
 
     def emulates(self, host: str) -> bool:
-        """Tell whether *host* (normalised) is answered here, now, and is no name of this machine."""
+        """Whether *host* (normalised) is answered here, now, and is no name of this machine."""
         return self._policy.emulates(host)
 
     def forget(self, host: str) -> None:
         """Answer *host* no longer; the authority goes on permitting it until the next start."""
         self._policy.forget(host)
+        self._authority.unregister(host)

@@ -1,6 +1,6 @@
-"""The last lines of the log, kept so that all that came of one request can be told together.
+"""The last lines of the log, kept so that all that one request caused can be shown together.
 
-Lines are kept as the logging module made them and rendered only for those who ask. What is older is in the log itself,
+Lines are kept as the logging module made them and rendered only when asked for. What is older is in the log itself,
 where each line of ``--log-format json`` names its request and its trace.
 """
 
@@ -36,7 +36,7 @@ class _Line:
         return str(self.fields.get("request", ""))
 
     def came_of(self, request: str) -> bool:
-        """Tell whether the line is the request's own, or of what it set off, or of who received what it had sent."""
+        """Whether the line is the request's own, or of what it set off, or of who received what it had sent."""
         said = self.fields
         return request in {self.trace, self.request, said.get("cause")} or request in said.get("causes", ())
 
@@ -45,8 +45,8 @@ class _Line:
             logger, message = "function", self.source.decode("utf-8", "replace").rstrip("\n")
         else:
             logger, message = self.source.name, self.source.getMessage()
-        told = {**self.fields, "time": iso_millis(Millis(self.at)), "logger": logger, "message": message}
-        return told | {"trace": self.trace} if self.trace else told
+        line = {**self.fields, "time": iso_millis(Millis(self.at)), "logger": logger, "message": message}
+        return line | {"trace": self.trace} if self.trace else line
 
 
 def _line(record: logging.LogRecord, present: str) -> _Line:

@@ -100,7 +100,7 @@ def _open_files() -> int | None:
 
 
 def _children() -> int | None:
-    """Return how many children the process has; Linux tells it per thread."""
+    """Return how many children the process has; Linux counts them per thread."""
     found = 0
     try:
         for thread in (_PROC / "task").iterdir():

@@ -34,17 +34,17 @@ VERSIONS: Mapping[str, str] = {
 """API version -> front; actions are unique to a version, so the version decides."""
 
 UNKNOWN_RPC = "rpc"
-"""The front that answers RPC calls of versions nobody serves, to hosts that belong to no RPC service."""
+"""The front that answers RPC calls of versions that no service has, to hosts that belong to no RPC service."""
 
 _RPC = frozenset(VERSIONS.values()) - {"fc"}
 
 _SIGNED = frozenset({"AccessKeyId", "Signature"})
-"""What makes an incomplete RPC call one all the same: it is told what is missing."""
+"""What makes an incomplete RPC call one all the same: the answer names what is missing."""
 
 
 @frozen(kw_only=False)
 class Route:
-    """The front's name ("" when nothing matched) and what the host name tells."""
+    """The front's name ("" when nothing matched) and what the host name says."""
 
     front: str
     host: HostFacts

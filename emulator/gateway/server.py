@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from emulator.http.certificates import CertificateAuthority
-from emulator.http.connections import Connections
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import Connections, HttpLimits
 from emulator.http.message import Application
 from emulator.http.protocol import HttpProtocol
 from emulator.http.proxy import ProxyDesk

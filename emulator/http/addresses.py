@@ -12,7 +12,7 @@ from typing import Final
 from emulator.http.client_errors import AddressRefused, ConnectFailed
 
 Permit = Callable[[str], bool]
-"""Tells whether a call may go to an address, given in its usual text form."""
+"""Decides whether a call may go to an address, given in its usual text form."""
 
 _LOOPBACK: Final = ["127.0.0.1", "::1"]
 

@@ -1,14 +1,17 @@
-"""From an answer to bytes: status line, framing, Date. The framing is decided here and nowhere else."""
+"""From an answer to the socket: status line, framing, Date, pieces. The framing is decided here and nowhere else."""
 
+import asyncio
+import logging
 import re
+import socket
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import lru_cache
 from http import HTTPStatus
-from time import gmtime
-from typing import Final
+from typing import Final, Protocol
 
+from emulator.http.connections import Connections
 from emulator.http.message import Response
-from emulator.kernel.clock import SECOND, Clock, Millis
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
@@ -43,19 +46,25 @@ def join_head(lines: list[str]) -> bytes:
         raise Unsendable(f"a header field cannot be encoded: {error.reason}") from None
 
 
-_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _HOP_BY_HOP: Final = frozenset({"transfer-encoding", "keep-alive", "te", "trailer"})
 _STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}" for status in HTTPStatus}
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Framing:
-    """How one answer is laid on the wire; made by `AnswerWriter.begin`.
+class Sending(Protocol):
+    """What framing an answer depends on of its request."""
 
-    ``head`` is the rendered status line and header fields with the final empty line. ``chunked`` tells that the pieces
-    of the body are framed, ``bodiless`` that none may follow, ``close`` that the connection ends after it. ``length``
+    method: str
+    http_1_0: bool
+    keep_alive: bool
+
+
+class Framing:
+    """How one answer is laid on the wire; made by `frame`.
+
+    ``head`` is the rendered status line and header fields with the final empty line. ``chunked``: the pieces
+    of the body are framed; ``bodiless``: none may follow; ``close``: the connection ends after it. ``length``
     is the promised number of bytes, None when the body ends with its last chunk or with the connection.
     """
 
@@ -69,53 +78,39 @@ class Framing:
         self.close = close
 
 
-class AnswerWriter:
-    """Renders the heads of answers; one per server, because it keeps the second's Date."""
+def frame(response: Response, transaction: Sending, date_line: Callable[[], str]) -> Framing:
+    """Decide how *response* is framed and render its head; *date_line* returns the present ``Date`` field.
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._second = -1
-        self._date_line = ""
-
-    def begin(self, response: Response, *, method: str, http_1_0: bool, keep_alive: bool) -> Framing:
-        """Decide how *response* is framed and render its head.
-
-        Raises: Unsendable.
-        """
-        status = response.status
-        lines = [_STATUS_LINES.get(status) or _unknown_status(status)]
-        promised, dated, closing = _copy_fields(response, lines)
-        no_content = status < 200 or status == 204
-        bodiless = no_content or status == 304 or method == "HEAD"
-        length = len(response.body) if isinstance(response.body, bytes) else None
-        if promised and (length is None or (bodiless and not length)):
-            length = _count(promised)
-        chunked = length is None and not http_1_0 and not no_content and status != 304
-        keep_alive = keep_alive and not closing and (chunked or bodiless or length is not None)
-        if not dated:
-            lines.append(self._date())
-        if chunked:
-            lines.append("Transfer-Encoding: chunked")
-        elif length is not None and not no_content and (status != 304 or promised):
-            lines.append(f"Content-Length: {length}")
-        if not keep_alive:
-            lines.append("Connection: close")
-        elif http_1_0:
-            lines.append("Connection: keep-alive")
-        return Framing(
-            head=join_head(lines),
-            length=length,
-            chunked=chunked and not bodiless,
-            bodiless=bodiless,
-            close=not keep_alive,
-        )
-
-    def _date(self) -> str:
-        second = self._clock.now() // SECOND
-        if second != self._second:
-            self._second = second
-            self._date_line = f"Date: {_http_date(Millis(second * SECOND))}"
-        return self._date_line
+    Raises: Unsendable.
+    """
+    status = response.status
+    lines = [_STATUS_LINES.get(status) or _unknown_status(status)]
+    promised, dated, closing = _copy_fields(response, lines)
+    no_content = status < 200 or status == 204
+    bodiless = no_content or status == 304 or transaction.method == "HEAD"
+    length = len(response.body) if isinstance(response.body, bytes) else None
+    if promised and (length is None or (bodiless and not length)):
+        length = _count(promised)
+    http_1_0 = transaction.http_1_0
+    chunked = length is None and not http_1_0 and not no_content and status != 304
+    keep_alive = transaction.keep_alive and not closing and (chunked or bodiless or length is not None)
+    if not dated:
+        lines.append(date_line())
+    if chunked:
+        lines.append("Transfer-Encoding: chunked")
+    elif length is not None and not no_content and (status != 304 or promised):
+        lines.append(f"Content-Length: {length}")
+    if not keep_alive:
+        lines.append("Connection: close")
+    elif http_1_0:
+        lines.append("Connection: keep-alive")
+    return Framing(
+        head=join_head(lines),
+        length=length,
+        chunked=chunked and not bodiless,
+        bodiless=bodiless,
+        close=not keep_alive,
+    )
 
 
 def _copy_fields(response: Response, lines: list[str]) -> tuple[str, bool, bool]:
@@ -147,15 +142,6 @@ def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise Unsendable(f"Content-Length {text!r} is not a number")
     return int(text)
-
-
-def _http_date(instant: Millis) -> str:
-    """Return ``Fri, 20 Nov 2026 00:00:00 GMT``."""
-    at = gmtime(instant // SECOND)
-    return (
-        f"{_DAYS[at.tm_wday]}, {at.tm_mday:02d} {_MONTHS[at.tm_mon - 1]} {at.tm_year} "
-        f"{at.tm_hour:02d}:{at.tm_min:02d}:{at.tm_sec:02d} GMT"
-    )
 
 
 Piece = bytes | memoryview
@@ -192,3 +178,116 @@ async def pour(
             await close()
     if framing.chunked:
         write(b"0\r\n\r\n")
+
+
+_log = logging.getLogger(__name__)
+
+
+class Sender:
+    """Writes answers to *transport* and calls *sent* after each, telling whether the connection has to close now."""
+
+    __slots__ = ("_connections", "_drained", "_sent", "_stream", "_transport", "_unsent", "writable")
+
+    def __init__(self, connections: Connections, transport: asyncio.Transport, sent: Callable[[bool], None]) -> None:
+        self._connections = connections
+        self._transport = transport
+        self._sent = sent
+        self._stream: asyncio.Task[None] | None = None
+        self._drained: asyncio.Future[None] | None = None
+        self._unsent = 0
+        self.writable = True
+
+    def send(self, transaction: Sending, response: Response) -> None:
+        """Send *response*: an ordinary one in one write, one in pieces or a long one by a task."""
+        framing, response = self._frame(transaction, response)
+        body = response.body
+        if framing.bodiless:
+            self._transport.write(framing.head)
+            self.drop(response)
+        elif not isinstance(body, bytes):
+            self._send_pieces(framing, body)
+            return
+        elif len(body) > self._connections.limits.slice_bytes:
+            self._send_pieces(framing, slices(body, self._connections.limits.slice_bytes))
+            return
+        else:
+            self._transport.write(framing.head + body)
+        self._sent(framing.close)
+
+    def drop(self, response: Response) -> None:
+        """Let go of an answer that will not be sent."""
+        if not isinstance(response.body, bytes):
+            self._connections.dispose(response.body)
+
+    def pause(self) -> None:
+        """Hold back: the client does not take what was sent."""
+        self.writable = False
+        self._unsent = self._transport.get_write_buffer_size()
+
+    def resume(self) -> None:
+        """Go on: the client has taken most of what was sent."""
+        self.writable = True
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+
+    def stalled(self) -> bool:
+        """Whether the client has taken nothing since this was last asked."""
+        before, self._unsent = self._unsent, self._transport.get_write_buffer_size()
+        return self._unsent >= before
+
+    def close(self) -> None:
+        """Let what is unsent leave, then close. `stalled` says whether it does leave."""
+        self._unsent = self._transport.get_write_buffer_size()
+        self._transport.close()
+
+    def cancel(self) -> None:
+        """Stop sending: the connection is gone."""
+        if self._stream is not None:
+            self._stream.cancel()
+
+    def _frame(self, transaction: Sending, response: Response) -> tuple[Framing, Response]:
+        """Frame *response*, or a 500 in its place when it cannot go on the wire."""
+        date_line = self._connections.date_line
+        try:
+            return frame(response, transaction, date_line), response
+        except Unsendable:
+            _log.exception("the answer with status %d cannot be sent", response.status)
+        self.drop(response)
+        transaction.keep_alive = False
+        substitute = self._connections.malformed(500, "the answer could not be sent")
+        try:
+            return frame(substitute, transaction, date_line), substitute
+        except Unsendable:
+            _log.exception("the refusal 500 cannot be sent")
+        substitute = Response(500)
+        return frame(substitute, transaction, date_line), substitute
+
+    def _send_pieces(self, framing: Framing, body: AsyncIterator[Piece]) -> None:
+        self._transport.write(framing.head)
+        self._stream = self._connections.tasks.spawn(self._stream_out(framing, body), "answer")
+
+    async def _stream_out(self, framing: Framing, body: AsyncIterator[Piece]) -> None:
+        try:
+            await pour(framing, body, self._transport.write, self._drain)
+        except Exception:
+            _log.exception("an answer broke off")
+            self._break_off()
+            return
+        finally:
+            self._stream = None
+        self._sent(framing.close)
+
+    async def _drain(self) -> None:
+        """Wait until the client has taken what was sent, at least as long as the other connections' turn."""
+        if self.writable:
+            await asyncio.sleep(0)
+        else:
+            self._drained = asyncio.get_running_loop().create_future()
+            await self._drained
+
+    def _break_off(self) -> None:
+        """End with a reset: a plain close would make a body without a length look complete."""
+        sock = self._transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._transport.abort()

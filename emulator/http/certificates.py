@@ -1,11 +1,15 @@
-"""The private certificate authority as the server sees it: a TLS context for each host name, made when asked for.
+"""The private certificate authority as the server sees it: which certificates there are, and a TLS context for each.
 
 Certificates are made by a child process (`emulator.http.minting`), because the library for it takes longer to import
-than the whole server takes to start. All names asked for while the child runs are made by the next one together.
+than the whole server takes to start. Leaves with many names, one for each region, are made ahead and serve nearly every
+client; one for all regions would make each handshake half as long again. Any other name has a leaf of its own, made
+when the name is registered or asked for with CONNECT: during a handshake OpenSSL's callback only chooses, because it
+cannot wait. A client that comes with a name nobody has mentioned gets a certificate which it refuses, and finds its own
+when it comes again.
 
 What the authority may sign for is fixed in its certificate: ``aliyuncs.com``, ``fcapp.run``, ``localhost``, everything
 below them, and loopback addresses. A custom domain below ``localhost`` (``api.localhost``) therefore works at once. Any
-other has to be among *domains*; that renews the authority with the same key, and clients have to read ``ca.pem`` again.
+other has to be permitted; that renews the authority with the same key, and clients have to read ``ca.pem`` again.
 """
 
 import asyncio
@@ -27,8 +31,32 @@ from emulator.kernel.tasks import TaskGroup, kill
 PERMITTED_DOMAINS: Final = ("aliyuncs.com", "fcapp.run", "localhost")
 """Domains, with everything below them, that the authority may always sign for."""
 
-DEFAULT_NAME: Final = "localhost"
-"""The leaf for clients that name no host; it covers the loopback addresses as well."""
+COMMON: Final = "localhost"
+"""The leaf for names without a region, for loopback addresses, and for clients that name no host."""
+
+REGIONS: Final = (
+    "cn-hangzhou", "cn-shanghai", "cn-beijing", "cn-shenzhen", "cn-zhangjiakou", "cn-huhehaote", "cn-wulanchabu",
+    "cn-qingdao", "cn-chengdu", "cn-guangzhou", "cn-heyuan", "cn-nanjing", "cn-fuzhou", "cn-hongkong",
+    "cn-hangzhou-finance", "cn-shanghai-finance-1", "cn-shenzhen-finance-1", "cn-beijing-finance-1", "cn-north-2-gov-1",
+    "ap-northeast-1", "ap-northeast-2", "ap-south-1", "ap-southeast-1", "ap-southeast-2", "ap-southeast-3",
+    "ap-southeast-5", "ap-southeast-6", "ap-southeast-7", "eu-central-1", "eu-west-1", "me-central-1", "me-east-1",
+    "us-east-1", "us-west-1",
+)  # fmt: skip
+"""Regions whose endpoints have a leaf made ahead. Source: endpoint tables of the official SDKs."""
+
+_ENDPOINTS: Final = (
+    "{}.aliyuncs.com", "mns.{}.aliyuncs.com", "mns.{}-internal.aliyuncs.com", "mns.{}-internal-vpc.aliyuncs.com",
+    "{}.fc.aliyuncs.com", "{}-internal.fc.aliyuncs.com", "oss-{}.aliyuncs.com", "oss-{}-internal.aliyuncs.com",
+    "{}.fcapp.run", "{}-internal.fcapp.run", "{}-vpc.fcapp.run",
+)  # fmt: skip
+
+_PARENTS: Final = {
+    COMMON: ("aliyuncs.com", "fnf.aliyuncs.com", "fc.aliyuncs.com", "fcapp.run"),
+    **{region: tuple(endpoint.format(region) for endpoint in _ENDPOINTS) for region in REGIONS},
+}
+"""The leaves made ahead: each is for every name one label below its parents."""
+
+_LEAF_BY_PARENT: Final = {parent: leaf for leaf, parents in _PARENTS.items() for parent in parents}
 
 AUTHORITY_DAYS: Final = 365
 AUTHORITY_RENEWAL_DAYS: Final = 60
@@ -36,7 +64,7 @@ LEAF_DAYS: Final = 90
 LEAF_RENEWAL_DAYS: Final = 15
 LEAVES_KEPT: Final = 1000
 
-_FACTS = re.compile(r"localyun not-after=([0-9]+) key-id=([0-9a-f]+) names=([0-9a-z.,-]+)\n")
+_FACTS = re.compile(r"localyun not-after=([0-9]+) key-id=([0-9a-f]+) names=([0-9a-z.,*-]+)\n")
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _LONGEST_NAME: Final = 240  # leaves room for the rest of a file name; DNS itself allows 253
 
@@ -82,17 +110,28 @@ def leaf_facts(folder: Path, name: str) -> Facts | None:
 
 
 def is_good_authority(facts: Facts, now: Millis, domains: Iterable[str]) -> bool:
-    """Tell whether the authority need not be renewed yet and permits *domains*."""
+    """Whether the authority need not be renewed yet and permits *domains*."""
     return facts.not_after - AUTHORITY_RENEWAL_DAYS * DAY > now and {*PERMITTED_DOMAINS, *domains} <= {*facts.names}
 
 
+def leaf_names(leaf: str) -> tuple[str, ...]:
+    """Return the host names of a leaf."""
+    own = () if leaf in REGIONS else (leaf,)
+    return (*own, *(f"*.{parent}" for parent in _PARENTS.get(leaf, ())))
+
+
+def leaf_of(name: str) -> str:
+    """Return the leaf for a host name."""
+    return _LEAF_BY_PARENT.get(name.partition(".")[2], name)
+
+
 def is_host_name(text: str) -> bool:
-    """Tell whether *text* is a host name in lower case that a certificate can be made for."""
+    """Whether *text* is a host name in lower case that a certificate can be made for."""
     return 0 < len(text) <= _LONGEST_NAME and all(_LABEL.fullmatch(label) for label in text.split("."))
 
 
 def is_permitted(name: str, domains: Iterable[str]) -> bool:
-    """Tell whether the authority may sign for *name*: one of its domains, or below one."""
+    """Whether the authority may sign for *name*: one of its domains, or below one."""
     return any(name == domain or name.endswith(f".{domain}") for domain in (*PERMITTED_DOMAINS, *domains))
 
 
@@ -125,8 +164,8 @@ class MintingFailed(Exception):
 class CertificateAuthority:
     """Keeps ``ca.pem``, its key and the leaves in *folder*; hands out server contexts.
 
-    *accepts* tells whether the emulator serves a host name. *clock* has to be real time, since clients judge the
-    certificates by theirs. Of *domains* those that are addresses or no host names are passed over; they are served over
+    *accepts* decides whether the emulator serves a host name. *clock* has to be real time, since clients judge the
+    certificates by theirs. Of *domains* those that are addresses or no host names are ignored; they are served over
     plain HTTP all the same. At most *contexts* names are kept ready in memory.
     """
 
@@ -143,6 +182,7 @@ class CertificateAuthority:
         self._accepts = accepts
         self._clock = clock
         self._domains = tuple(sorted(_domain_names(domains)))
+        self._registered = set(self._domains)
         self._most = contexts
         self._contexts: OrderedDict[str, tuple[Millis, ssl.SSLContext]] = OrderedDict()
         self._queue: list[str] = []
@@ -150,74 +190,116 @@ class CertificateAuthority:
         self._minting = False
         self._tasks = TaskGroup("certificates")
 
-    def permit(self, domain: str) -> bool:
-        """Let the authority sign for *domain* from now on; return whether that makes it due for renewal.
-
-        The renewal happens with the next `ensure_ca`, `prepare` or `context_for`.
-        """
-        if is_permitted(domain, self._domains) or not is_host_name(domain):
+    def register(self, name: str) -> bool:
+        """Have a certificate for *name* and permit its domain; return whether `prepare` has something to make now."""
+        if not is_host_name(name):
             return False
-        self._domains = tuple(sorted({*self._domains, domain}))
-        return True
+        if not is_permitted(name, self._domains):
+            self._domains = tuple(sorted({*self._domains, name}))
+        self._registered.add(name)
+        return self._renewal_of(leaf_of(name)) is None
+
+    def unregister(self, name: str) -> None:
+        """Renew the certificate for *name* no longer; the authority goes on permitting it until the next start."""
+        self._registered.discard(name)
 
     async def ensure_ca(self) -> Path:
         """Return the file clients have to trust, made or renewed first if need be.
 
         Raises: MintingFailed.
         """
-        await self.prepare(())
+        await self.prepare()
         return authority_path(self._folder)
 
-    async def prepare(self, names: Iterable[str]) -> None:
-        """Make the authority and what *names* need, in one go, so that their first connections do not wait.
+    async def prepare(self, names: Iterable[str] = ()) -> None:
+        """Make what is missing for all registered names and for *names*, in one go.
 
         Raises: NameRefused, MintingFailed.
         """
-        checked = {DEFAULT_NAME, *(self._checked(name) for name in names)}
-        await self._mint([name for name in sorted(checked) if self._renewal_of(name) is None])
+        leaves = {*_PARENTS, *(self._leaf(name) for name in names)}
+        leaves |= {leaf_of(name) for name in self._registered if self._accepts(name)}
+        await self._mint([leaf for leaf in sorted(leaves) if self._renewal_of(leaf) is None])
 
-    async def context_for(self, server_name: str | None) -> ssl.SSLContext:
-        """Return the context to serve a client that asked for *server_name*.
+    async def context(self, name: str | None = None) -> ssl.SSLContext:
+        """Return the context to begin a handshake with.
 
-        Without a name, or with an address in its place, it is the one for ``localhost``, 127.0.0.1 and ::1.
+        It presents the certificate for *name*, without one the common certificate, to clients that name no host. Others
+        get the certificate for the host that they name.
 
         Raises: NameRefused, MintingFailed.
         """
-        name = self._checked(server_name)
-        if (context := self._kept(name)) is not None:
-            return context
-        renewal = self._renewal_of(name)
-        if renewal is None:
-            await self._mint([name])
-            renewal = self._renewal_of(name)
-        if renewal is None:
-            raise MintingFailed(f"the certificate made for {name} cannot be used")
-        if (context := self._kept(name)) is None:  # others may have waited for the same name
-            context = _server_context(leaf_path(self._folder, name))
-            self._contexts[name] = (renewal, context)
-            while len(self._contexts) > self._most:
-                self._contexts.popitem(last=False)
+        leaf = self._leaf(name)
+        context = self._kept(leaf)
+        if context is None:
+            await self.prepare(() if name is None else (name,))
+            context = self._context_of(leaf)
+        if context is None:
+            raise MintingFailed(f"the certificate made for {leaf} cannot be used")
         return context
 
     async def close(self) -> None:
         """End the child process, if one is running."""
         await self._tasks.close()
 
-    def _checked(self, server_name: str | None) -> str:
+    def _choose(self, connection: ssl.SSLObject, server_name: str | None, begun: ssl.SSLContext) -> None:
+        """Choose the certificate during a handshake (``SSLContext.sni_callback``).
+
+        A host without one gets the context *begun* with, whose certificate the client refuses by its names. An alert
+        would not reach the client: asyncio drops what a failed handshake leaves unsent.
+        """
+        del begun
+        if server_name is None:
+            return
+        try:
+            context = self._context_of(self._leaf(server_name))
+        except NameRefused as error:
+            _log.warning("a TLS client will refuse the certificate: %s", error)
+            return
+        if context is not None:
+            connection.context = context
+        else:
+            _log.warning("there is no certificate for %s yet; connect again in a moment", server_name)
+            self._tasks.spawn(self._prepare_late(server_name), "late name")
+
+    async def _prepare_late(self, name: str) -> None:
+        try:
+            await self.prepare([name])
+        except (NameRefused, MintingFailed) as error:
+            _log.warning("no certificate for %s: %s", name, error)
+
+    def _leaf(self, server_name: str | None) -> str:
+        """Return the leaf for *server_name*.
+
+        Raises: NameRefused.
+        """
         if server_name is None or _is_address(server_name):
-            return DEFAULT_NAME
+            return COMMON
         name = server_name.lower()
         if not is_host_name(name):
             raise NameRefused(f"{server_name!r} is not a host name")
         if not is_permitted(name, self._domains) or not self._accepts(name):
             raise NameRefused(f"{name} is not served here")
-        return name
+        return leaf_of(name)
 
-    def _kept(self, name: str) -> ssl.SSLContext | None:
-        renewal, context = self._contexts.get(name, (Millis(0), None))
+    def _context_of(self, leaf: str) -> ssl.SSLContext | None:
+        """Return the context of a leaf, None when it has to be made first."""
+        context = self._kept(leaf)
+        if context is None and (renewal := self._renewal_of(leaf)) is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.minimum_version = ssl.TLSVersion.TLSv1_2
+            context.set_alpn_protocols(["http/1.1"])
+            context.load_cert_chain(leaf_path(self._folder, leaf))
+            context.sni_callback = self._choose
+            self._contexts[leaf] = (renewal, context)
+            while len(self._contexts) > self._most:
+                self._contexts.popitem(last=False)
+        return context
+
+    def _kept(self, leaf: str) -> ssl.SSLContext | None:
+        renewal, context = self._contexts.get(leaf, (Millis(0), None))
         if context is None or renewal <= self._clock.now():
             return None
-        self._contexts.move_to_end(name)
+        self._contexts.move_to_end(leaf)
         return context
 
     def _renewal_of(self, name: str) -> Millis | None:
@@ -228,7 +310,8 @@ class CertificateAuthority:
         if authority is None or leaf is None or not is_good_authority(authority, now, self._domains):
             return None
         renewal = Millis(leaf.not_after - LEAF_RENEWAL_DAYS * DAY)
-        return renewal if leaf.key_id == authority.key_id and renewal > now else None
+        good = leaf.key_id == authority.key_id and leaf.names == leaf_names(name)
+        return renewal if good and renewal > now else None
 
     async def _mint(self, names: list[str]) -> None:
         """Wait until a child has made certificates for *names*; each is made once however many wait for it."""
@@ -296,14 +379,6 @@ class CertificateAuthority:
         text = complaint.decode("utf-8", "replace").strip()
         _log.error("making certificates failed with exit code %d:\n%s", child.returncode, text)
         return text.rpartition("\n")[2] or f"exit code {child.returncode}"
-
-
-def _server_context(leaf: Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    context.load_cert_chain(leaf)
-    return context
 
 
 def _domain_names(domains: Iterable[str]) -> Iterator[str]:

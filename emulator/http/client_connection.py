@@ -123,7 +123,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport.close()
         self._keep_alive = False
 
-    # What asyncio tells.
+    # asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
@@ -172,7 +172,7 @@ class ClientConnection(asyncio.Protocol):
         if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
 
-    # What httptools tells.
+    # Callbacks of httptools.
 
     def on_message_begin(self) -> None:
         """Begin a head. Another after an interim one is the answer's; another after the answer was not asked for."""
@@ -256,7 +256,7 @@ class ClientConnection(asyncio.Protocol):
         """Acknowledge what came at once.
 
         A server that writes head and body apart, without TCP_NODELAY, holds the body back until then, and the system
-        would let it wait for 40 ms. Only Linux can be told.
+        would let it wait for 40 ms. Only Linux has the option.
         """
         if _QUICK_ACK is not None:
             self._transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, _QUICK_ACK, 1)

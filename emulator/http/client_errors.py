@@ -25,7 +25,7 @@ class ConnectFailed(ClientError):
 
 
 class ConnectionLost(ClientError):
-    """The connection ended before the whole answer had come. ``unanswered`` tells that not one byte of it had."""
+    """The connection ended before the whole answer had come. ``unanswered``: not one byte of it had."""
 
     def __init__(self, reason: str, *, unanswered: bool = False) -> None:
         self.unanswered = unanswered

@@ -9,19 +9,58 @@ import logging
 import math
 import sys
 from collections.abc import AsyncIterator
+from time import gmtime
 from typing import Final, Protocol
 
-from emulator.http.answer import AnswerWriter
-from emulator.http.limits import HttpLimits
 from emulator.http.message import Application, Response
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import SECOND, Clock
+from emulator.kernel.frozen import frozen
 from emulator.kernel.tasks import TaskGroup
 
 _log = logging.getLogger(__name__)
 
+KIB = 1024
+
+
+@frozen
+class HttpLimits:
+    """How much one connection may send, and how long it may take.
+
+    ``idle_s`` stays at 60 or more in a running emulator: clients keep connections that long and some of them answer a
+    connection closed under them with an error instead of a second attempt.
+    """
+
+    head_bytes: int = 64 * KIB
+    """All header fields of a request together."""
+    target_bytes: int = 64 * KIB
+    """The request line."""
+    header_fields: int = 200
+    pipelined_bytes: int = 64 * KIB
+    """Input that may wait while an earlier request is unanswered; beyond it nothing more is read."""
+    linger_bytes: int = 256 * KIB * KIB
+    """Input dropped after an early refusal, so that the client reads the answer instead of a reset."""
+    untrusted_bytes: int = 144 * KIB * KIB
+    """Bodies of all requests together whose sender is not known: one of the largest, or many small ones."""
+    slice_bytes: int = 256 * KIB
+    """Answers longer than this leave in slices, as the client takes them."""
+
+    idle_s: float = 75
+    head_s: float = 30
+    """From the first byte of a request to the end of its header fields."""
+    body_s: float = 60
+    """Without a single byte of a body that is not complete."""
+    write_s: float = 60
+    """Without the client taking anything of an answer."""
+    linger_s: float = 5
+    sweep_s: float = 1
+    """How often the spans above are checked; they are that coarse."""
+
+
 NEVER: Final = sys.maxsize
 
 _PROXY_AUTHENTICATION: Final = 407
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class Connection(Protocol):
@@ -46,13 +85,16 @@ class Connections:
     """The open connections of one server.
 
     ``tick`` counts the sweeps. The spans of the limits are at hand as ticks, rounded up: ``idle_ticks`` and so on.
-    ``stopping`` is set once `stop` has been called; from then on every answer closes its connection.
+    ``stopping`` is set once `stop` has been called; from then on every answer closes its connection. ``untrusted``
+    counts the bytes of bodies that are held for requests whose sender is not known.
     """
 
     def __init__(self, application: Application, *, clock: Clock, limits: HttpLimits) -> None:
         self.application = application
         self.limits = limits
-        self.writer = AnswerWriter(clock)
+        self._clock = clock
+        self._second = -1
+        self._date_line = ""
         self.tasks = TaskGroup("http")
         self.tick = 0
         self.stopping = False
@@ -61,6 +103,7 @@ class Connections:
         self.body_ticks = self._ticks(limits.body_s)
         self.write_ticks = self._ticks(limits.write_s)
         self.linger_ticks = self._ticks(limits.linger_s)
+        self.untrusted = 0
         self._open: set[Connection] = set()
         self._sweeper: asyncio.TimerHandle | None = None
         self._empty: asyncio.Future[None] | None = None
@@ -97,6 +140,14 @@ class Connections:
             _log.exception("rendering the refusal %d failed", status)
             return Response(500)
 
+    def date_line(self) -> str:
+        """Return the ``Date`` field of an answer that leaves now; rendered once a second."""
+        second = self._clock.now() // SECOND
+        if second != self._second:
+            self._second = second
+            self._date_line = f"Date: {_http_date(second)}"
+        return self._date_line
+
     async def stop(self, grace_s: float) -> None:
         """Close idle connections at once, the others after their answer or after *grace_s* seconds."""
         self.stopping = True
@@ -130,3 +181,12 @@ class Connections:
         self._sweeper = None
         if self._open:  # without connections the server sleeps
             self._arm()
+
+
+def _http_date(second: int) -> str:
+    """Return ``Fri, 20 Nov 2026 00:00:00 GMT``."""
+    at = gmtime(second)
+    return (
+        f"{_DAYS[at.tm_wday]}, {at.tm_mday:02d} {_MONTHS[at.tm_mon - 1]} {at.tm_year} "
+        f"{at.tm_hour:02d}:{at.tm_min:02d}:{at.tm_sec:02d} GMT"
+    )

@@ -2,7 +2,7 @@
 
 ``python -m emulator.http.minting [--permit DOMAIN]... FOLDER NOW_MS [NAME]...`` sees to it that FOLDER has a
 certificate authority that permits the domains, and a leaf for each name. Every file that is made begins with a line of
-facts, so that the server can tell from the text alone whether it is still good; programs that read PEM skip that line.
+facts, so that the server can see from the text alone whether it is still good; programs that read PEM skip that line.
 
 The authority is bound by its name constraints to the emulated clouds' suffixes, to ``localhost`` and to loopback
 addresses: whoever gets hold of its key cannot use it to pose as anything else. Source: RFC 5280 section 4.2.1.10.
@@ -23,7 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from emulator.http.certificates import (
     AUTHORITY_DAYS,
-    DEFAULT_NAME,
+    COMMON,
     LEAF_DAYS,
     LEAVES_KEPT,
     PERMITTED_DOMAINS,
@@ -32,14 +32,13 @@ from emulator.http.certificates import (
     authority_path,
     is_good_authority,
     key_path,
+    leaf_names,
     leaf_path,
 )
 from emulator.kernel.clock import DAY, Millis
 
 _LOOPBACK: Final = ("127.0.0.1", "::1")
 _LOOPBACK_NETWORKS: Final = ("127.0.0.0/8", "::1/128")
-_UNNAMED: Final = ("*.aliyuncs.com", "*.fnf.aliyuncs.com")
-"""What clients may look for that do not say whom they call: the classic Python SDK does not from Python 3.12 on."""
 
 
 def main(arguments: list[str]) -> None:
@@ -85,7 +84,7 @@ def _self_signed(key: ec.EllipticCurvePrivateKey, domains: list[str], now: Milli
     permitted += [x509.IPAddress(ipaddress.ip_network(network)) for network in _LOOPBACK_NETWORKS]
     subject = _subject(f"localyun local CA {_key_id(key)[:8]}")
     return (
-        _builder(subject, subject, key.public_key(), now, _instant(now + AUTHORITY_DAYS * DAY))
+        _builder(subject, subject, key.public_key(), now, _datetime(now + AUTHORITY_DAYS * DAY))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs_certificates=True), critical=True)
         .add_extension(x509.NameConstraints(permitted_subtrees=permitted, excluded_subtrees=None), critical=True)
@@ -98,7 +97,7 @@ def _mint_leaf(
     folder: Path, name: str, now: Millis, signer: ec.EllipticCurvePrivateKey, issuer: x509.Certificate
 ) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    end = min(_instant(now + LEAF_DAYS * DAY), issuer.not_valid_after_utc)
+    end = min(_datetime(now + LEAF_DAYS * DAY), issuer.not_valid_after_utc)
     certificate = (
         _builder(_subject(name), issuer.subject, key.public_key(), now, end)
         .add_extension(x509.SubjectAlternativeName(_alternatives(name)), critical=False)
@@ -109,17 +108,18 @@ def _mint_leaf(
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
         .sign(signer, hashes.SHA256())
     )
-    facts = Facts(not_after=_not_after(certificate), key_id=_key_id(signer), names=(name,))
+    facts = Facts(not_after=_not_after(certificate), key_id=_key_id(signer), names=leaf_names(name))
     path = leaf_path(folder, name)
     path.parent.mkdir(exist_ok=True, mode=0o700)
-    _write_private(path, facts.line() + _key_pem(key) + _pem(certificate))
+    _write_private(path, facts.line() + _key_pem(key) + _pem(certificate), lasting=False)
 
 
-def _alternatives(name: str) -> list[x509.GeneralName]:
-    if name != DEFAULT_NAME:
-        return [x509.DNSName(name)]
-    names = [x509.DNSName(each) for each in (name, *_UNNAMED)]
-    return [*names, *(x509.IPAddress(ipaddress.ip_address(address)) for address in _LOOPBACK)]
+def _alternatives(leaf: str) -> list[x509.GeneralName]:
+    addresses = _LOOPBACK if leaf == COMMON else ()
+    return [
+        *(x509.DNSName(name) for name in leaf_names(leaf)),
+        *(x509.IPAddress(ipaddress.ip_address(address)) for address in addresses),
+    ]
 
 
 def _builder(
@@ -131,7 +131,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(_instant(now - DAY))  # clients in containers and virtual machines may be behind
+        .not_valid_before(_datetime(now - DAY))  # clients in containers and virtual machines may be behind
         .not_valid_after(end)
     )
 
@@ -157,7 +157,7 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
     )
 
 
-def _instant(millis: int) -> datetime.datetime:
+def _datetime(millis: int) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(millis // 1000, datetime.UTC)
 
 
@@ -187,20 +187,21 @@ def _load_key(path: Path) -> ec.EllipticCurvePrivateKey | None:
     return key if isinstance(key, ec.EllipticCurvePrivateKey) else None
 
 
-def _write_private(path: Path, content: bytes) -> None:
-    """Write *content* so that only the owner can read it, whole or not at all."""
+def _write_private(path: Path, content: bytes, *, lasting: bool = True) -> None:
+    """Write *content* so that only the owner can read it; if *lasting*, whole or not at all even after a power cut."""
     draft = path.with_name(path.name + ".new")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+        if lasting:
+            file.flush()
+            os.fsync(file.fileno())
     draft.replace(path)
 
 
 def _prune(folder: Path) -> None:
     """Remove the oldest leaves beyond those kept; they are made again when asked for."""
-    leaves = sorted(leaf_path(folder, DEFAULT_NAME).parent.glob("*.pem"), key=lambda path: path.stat().st_mtime)
+    leaves = sorted(leaf_path(folder, COMMON).parent.glob("*.pem"), key=lambda path: path.stat().st_mtime)
     for path in leaves[:-LEAVES_KEPT]:
         path.unlink(missing_ok=True)
 

@@ -8,13 +8,12 @@ that comes in pieces has a task, which waits while the client does not read.
 import asyncio
 import logging
 from enum import IntEnum
-from typing import Final, cast
+from typing import Any, Final, cast
 
-from emulator.http.answer import CONTINUE
+from emulator.http.answer import CONTINUE, Sender
 from emulator.http.connections import NEVER, Connections
 from emulator.http.message import Response
 from emulator.http.reader import BodyTooLarge, Incoming, Malformed, RequestReader
-from emulator.http.transaction import Exchange, Sender
 from emulator.http.websocket import SwitchingProtocols
 
 _log = logging.getLogger(__name__)
@@ -35,6 +34,62 @@ class Phase(IntEnum):
     LOST = 6
 
 
+class Transaction:
+    """One request and its answer; `respond` is what the application is given."""
+
+    __slots__ = ("_call", "_connection", "abandoned", "answered", "http_1_0", "keep_alive", "method", "unread")
+
+    def __init__(
+        self,
+        connection: "HttpProtocol",
+        *,
+        method: str = "",
+        http_1_0: bool = False,
+        keep_alive: bool = False,
+        unread: bool = False,
+    ) -> None:
+        self._connection = connection
+        self._call: asyncio.Future[Any] | None = None
+        self.method = method
+        self.http_1_0 = http_1_0
+        self.keep_alive = keep_alive
+        self.unread = unread
+        self.answered = False
+        self.abandoned = False
+
+    def respond(self, response: Response) -> None:
+        """Send *response*. After the client has gone it is dropped; a second answer is a bug, logged and dropped."""
+        if self.abandoned:
+            self._connection.drop(response)
+        elif self.answered:
+            _log.error("a %s request was answered twice, with status %d", self.method, response.status, stack_info=True)
+            self._connection.drop(response)
+        else:
+            self.answered = True
+            self._connection.answer(self, response)
+
+    def attend(self, call: asyncio.Future[Any]) -> None:
+        """Watch the work behind the answer, so that neither side waits for the other in vain."""
+        if self.abandoned:
+            call.cancel()
+        elif not self.answered:
+            self._call = call
+            call.add_done_callback(self._ended)
+
+    def abandon(self) -> None:
+        """Call the work off: the client has gone."""
+        self.abandoned = True
+        if self._call is not None and not self._call.done():
+            self._call.cancel()
+
+    def _ended(self, call: asyncio.Future[Any]) -> None:
+        error = None if call.cancelled() else call.exception()
+        if self.abandoned or self.answered or (error is None and not call.cancelled()):
+            return
+        _log.error("a %s request ended without an answer", self.method, exc_info=error)
+        self._connection.fail(self)
+
+
 class HttpProtocol(asyncio.Protocol):
     """Serves one connection.
 
@@ -46,20 +101,21 @@ class HttpProtocol(asyncio.Protocol):
         "_advancing",
         "_connections",
         "_dropped",
-        "_exchange",
         "_half_closed",
         "_incoming",
         "_limit",
         "_loop",
-        "_origin",
         "_paused",
         "_phase",
         "_proxied",
         "_reader",
         "_refusal",
         "_scheduled",
+        "_scheme",
         "_sender",
+        "_transaction",
         "_transport",
+        "_untrusted",
         "deadline",
     )
 
@@ -73,26 +129,26 @@ class HttpProtocol(asyncio.Protocol):
         connections: Connections,
         *,
         scheme: str = "http",
-        server_name: str | None = None,
         refusal: tuple[int, str] | None = None,
         proxied: bool = False,
     ) -> None:
         self._connections = connections
-        self._origin = (scheme, server_name)
+        self._scheme = scheme
         self._refusal = refusal
         self._proxied = proxied
         self._phase = Phase.IDLE
         self._incoming: Incoming | None = None
         self._limit = 0
-        self._exchange: Exchange | None = None
+        self._transaction: Transaction | None = None
         self._paused = False
         self._advancing = False
         self._scheduled = False
         self._half_closed = False
         self._dropped = 0
+        self._untrusted = 0
         self.deadline = NEVER
 
-    # What asyncio tells.
+    # asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait for a request."""
@@ -101,12 +157,10 @@ class HttpProtocol(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._sender = Sender(connections, self._transport, self._answered)
         peer = transport.get_extra_info("peername")
-        scheme, server_name = self._origin
         self._reader = RequestReader(
             connections.limits,
-            scheme=scheme,
+            scheme=self._scheme,
             remote=str(peer[0]) if isinstance(peer, tuple) else "",
-            server_name=server_name,
         )
         self.deadline = connections.tick + connections.idle_ticks
         connections.add(self)
@@ -132,7 +186,7 @@ class HttpProtocol(asyncio.Protocol):
         A client that closes and one that only stops sending look alike. One with an unanswered request and nothing
         else on its way is taken to be gone: a receiver of messages that was killed must not be handed another.
         """
-        if self._is_busy() and self._reader.held and self._origin[0] == "http":
+        if self._is_busy() and self._reader.held and self._scheme == "http":
             self._half_closed = True
             return True
         return False
@@ -144,9 +198,10 @@ class HttpProtocol(asyncio.Protocol):
         self.deadline = NEVER
         self._reader.close()
         self._sender.cancel()
-        if self._exchange is not None:
-            self._exchange.abandon()
-            self._exchange = None
+        self._forget_body()
+        if self._transaction is not None:
+            self._transaction.abandon()
+            self._transaction = None
 
     def pause_writing(self) -> None:
         """Hold back: the client does not take what was sent."""
@@ -156,7 +211,7 @@ class HttpProtocol(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Go on: the client has taken most of what was sent."""
         self._sender.resume()
-        if self._exchange is not None:
+        if self._transaction is not None:
             self.deadline = NEVER
         elif self._phase < Phase.LINGERING:
             self._await_input()
@@ -186,21 +241,21 @@ class HttpProtocol(asyncio.Protocol):
         """Close at once, dropping whatever is under way."""
         self._transport.abort()
 
-    # What an exchange asks for.
+    # What a transaction asks for.
 
-    def answer(self, exchange: Exchange, response: Response) -> None:
-        """Send *response*, which ends *exchange*."""
+    def answer(self, transaction: Transaction, response: Response) -> None:
+        """Send *response*, which ends *transaction*."""
         if self._connections.stopping or (self._half_closed and not self._reader.held):
-            exchange.keep_alive = False
+            transaction.keep_alive = False
         if isinstance(response, SwitchingProtocols):
             self._switch(response)
         else:
-            self._sender.send(exchange, response)
+            self._sender.send(transaction, response)
 
-    def fail(self, exchange: Exchange) -> None:
-        """Answer *exchange* after a failure of the application itself, and close."""
-        exchange.keep_alive = False
-        exchange.respond(self._connections.malformed(500, "the request could not be served"))
+    def fail(self, transaction: Transaction) -> None:
+        """Answer *transaction* after a failure of the application itself, and close."""
+        transaction.keep_alive = False
+        transaction.respond(self._connections.malformed(500, "the request could not be served"))
 
     def drop(self, response: Response) -> None:
         """Let go of an answer that will not be sent."""
@@ -222,7 +277,7 @@ class HttpProtocol(asyncio.Protocol):
     def _is_busy(self) -> bool:
         """Whether input has to wait: for an answer, for the client to take one, or for other connections' turn."""
         return self._phase < Phase.LINGERING and (
-            self._exchange is not None or self._scheduled or not self._sender.writable
+            self._transaction is not None or self._scheduled or not self._sender.writable
         )
 
     def _schedule(self) -> None:
@@ -235,7 +290,7 @@ class HttpProtocol(asyncio.Protocol):
         self._scheduled = False
         if self._may_advance():
             self._advance()
-        if self._half_closed and self._exchange is None and not self._scheduled:
+        if self._half_closed and self._transaction is None and not self._scheduled:
             self._close()
         elif self._paused and self._reader.held <= self._connections.limits.pipelined_bytes:
             self._resume()
@@ -272,6 +327,8 @@ class HttpProtocol(asyncio.Protocol):
             self._refuse_size(incoming)
             return True
         if body is None:
+            if not incoming.request.trusted and not self._account(incoming):
+                return True
             self._await_input()
             return False
         self._incoming = None
@@ -298,12 +355,12 @@ class HttpProtocol(asyncio.Protocol):
             verdict = self._connections.application.admit(incoming.request)
         except Exception:
             _log.exception("admitting a %s request failed", incoming.request.method)
-            self.fail(self._exchange_for(incoming, unread=length != 0))
+            self.fail(self._transaction_for(incoming, unread=length != 0))
             return False
         if isinstance(verdict, Response):
             if length == 0:
                 self._reader.body(0)
-            self._exchange_for(incoming, unread=length != 0).respond(verdict)
+            self._transaction_for(incoming, unread=length != 0).respond(verdict)
             return False
         self._limit = verdict
         if length is not None and length > verdict:
@@ -313,55 +370,75 @@ class HttpProtocol(asyncio.Protocol):
             self._transport.write(CONTINUE)
         return True
 
+    def _account(self, incoming: Incoming) -> bool:
+        """Count a part of a body whose sender is not known; return False when all such bodies have become too large."""
+        connections = self._connections
+        size = self._reader.body_held
+        connections.untrusted += size - self._untrusted
+        self._untrusted = size
+        if connections.untrusted <= connections.limits.untrusted_bytes or size <= connections.limits.pipelined_bytes:
+            return True
+        self._limit = size
+        self._refuse_size(incoming)
+        return False
+
+    def _forget_body(self) -> None:
+        self._connections.untrusted -= self._untrusted
+        self._untrusted = 0
+
     def _serve(self, incoming: Incoming) -> None:
-        exchange = self._exchange_for(incoming, unread=False)
+        transaction = self._transaction_for(incoming, unread=False)
         try:
-            call = self._connections.application.serve(incoming.request, exchange.respond)
+            call = self._connections.application.serve(incoming.request, transaction.respond)
         except Exception:
             _log.exception("serving a %s request failed", incoming.request.method)
-            if not exchange.answered:
-                self.fail(exchange)
+            if not transaction.answered:
+                self.fail(transaction)
         else:
             if call is not None:
-                exchange.attend(call)
+                transaction.attend(call)
 
-    def _exchange_for(self, incoming: Incoming, *, unread: bool) -> Exchange:
-        """Begin an exchange. After one that leaves a body unread the connection cannot go on."""
+    def _transaction_for(self, incoming: Incoming, *, unread: bool) -> Transaction:
+        """Begin a transaction. After one that leaves a body unread the connection cannot go on."""
         self._incoming = None
         self._phase = Phase.ANSWER
         self.deadline = NEVER
-        self._exchange = Exchange(
+        self._transaction = Transaction(
             self,
             method=incoming.request.method,
             http_1_0=incoming.http_1_0,
             keep_alive=incoming.keep_alive and not unread,
             unread=unread,
         )
-        return self._exchange
+        return self._transaction
 
     # Refusals.
 
     def _refuse_size(self, incoming: Incoming) -> None:
-        exchange = self._exchange_for(incoming, unread=True)
+        transaction = self._transaction_for(incoming, unread=True)
         try:
             response = self._connections.application.too_large(incoming.request, self._limit)
         except Exception:
             _log.exception("refusing a body failed")
             response = self._connections.malformed(500, "the request could not be served")
-        exchange.respond(response)
+        transaction.respond(response)
 
     def _reject(self, status: int, reason: str) -> None:
         """Answer input that is no request, and close."""
         self._incoming = None
-        self._exchange = exchange = Exchange(self, unread=True)
-        exchange.respond(self._connections.malformed(status, reason))
+        self._transaction = transaction = Transaction(self, unread=True)
+        transaction.respond(self._connections.malformed(status, reason))
 
     def _answered(self, close: bool) -> None:
         """Go on after an answer has left."""
-        exchange = self._exchange
-        self._exchange = None
+        transaction = self._transaction
+        self._transaction = None
+        if self._untrusted:
+            self._forget_body()
         if close or self._connections.stopping:
-            self._finish(unread=(exchange is not None and exchange.unread) or self._paused or self._reader.held > 0)
+            self._finish(
+                unread=(transaction is not None and transaction.unread) or self._paused or self._reader.held > 0
+            )
         elif not self._advancing:
             self._await_input()
             self._schedule()
@@ -377,6 +454,7 @@ class HttpProtocol(asyncio.Protocol):
             self._close()
             return
         self._phase = Phase.LINGERING
+        self._reader.close()
         self.deadline = self._connections.tick + self._connections.linger_ticks
         if self._transport.can_write_eof():
             self._transport.write_eof()

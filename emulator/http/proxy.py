@@ -25,7 +25,7 @@ from typing import Final
 
 from emulator.http.addresses import permitted_addresses
 from emulator.http.client_errors import AddressRefused, ConnectFailed
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import HttpLimits
 from emulator.http.message import Request
 from emulator.http.reader import Malformed, RequestReader
 from emulator.kernel.frozen import frozen
@@ -119,7 +119,7 @@ def read_proxy_request(data: bytes) -> ProxyRequest | None:
 
 
 class ProxyDesk:
-    """Decides about requests to the proxy. *emulates* tells whether a host name is one of the emulator's own."""
+    """Decides about requests to the proxy. *emulates* decides whether a host name is one of the emulator's own."""
 
     def __init__(self, secret: str, *, emulates: Callable[[str], bool]) -> None:
         self._secret = secret.encode()
@@ -138,7 +138,7 @@ class ProxyDesk:
 
 
 def is_public(address: str) -> bool:
-    """Tell whether *address* (in text form) is one that everybody on the internet can call."""
+    """Whether *address* (in text form) is one that everybody on the internet can call."""
     parsed = ipaddress.ip_address(address)
     if isinstance(parsed, ipaddress.IPv6Address) and any(parsed in network for network in _EMBEDDING):
         return False  # an IPv4 address in disguise, which may be a private one

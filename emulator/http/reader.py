@@ -11,7 +11,7 @@ from typing import Final
 
 import httptools
 
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import HttpLimits
 from emulator.http.message import Headers, Pairs, Request
 
 _END: Final = b"\r\n\r\n"
@@ -90,11 +90,9 @@ class RequestReader:
     _length: int | None
     _keep_alive: bool | None
 
-    def __init__(
-        self, limits: HttpLimits, *, scheme: str = "http", remote: str = "", server_name: str | None = None
-    ) -> None:
+    def __init__(self, limits: HttpLimits, *, scheme: str = "http", remote: str = "") -> None:
         self._limits = limits
-        self._peer = (scheme, remote, server_name)
+        self._peer = (scheme, remote)
         self._parser: httptools.HttpRequestParser | None = None
         self._buffer = b""
         self._start = 0  # of what is held; the bytes before it have been used
@@ -105,6 +103,11 @@ class RequestReader:
     def held(self) -> int:
         """Bytes received and not yet part of a request."""
         return len(self._buffer) - self._start
+
+    @property
+    def body_held(self) -> int:
+        """Bytes of the present request's body that have come, framing included."""
+        return self._body_size + self.held
 
     def feed(self, data: bytes) -> None:
         """Take in what arrived."""
@@ -162,8 +165,11 @@ class RequestReader:
         return rest
 
     def close(self) -> None:
-        """Let go of the parser, which refers back to this object."""
+        """Let go of all input, and of the parser, which refers back to this object."""
         self._parser = None
+        self._body.clear()
+        self._buffer = self._tail = b""
+        self._start = 0
 
     # httptools calls these while it is fed.
 
@@ -286,7 +292,7 @@ class RequestReader:
 
     def _request(self, method: str) -> Request:
         target, authority = _split_target(method, self._target.decode("utf-8", "surrogateescape"))
-        scheme, remote, server_name = self._peer
+        scheme, remote = self._peer
         return Request(
             method,
             target,
@@ -294,14 +300,13 @@ class RequestReader:
             scheme=scheme,
             remote=remote,
             authority=authority,
-            server_name=server_name,
         )
 
     def _read_on(self, request: Request) -> None:
         """Go on after a head in which the parser saw the end of HTTP: CONNECT, or ``Connection: Upgrade``.
 
         No upgrade is offered, and a client that merely asks (Java's asks for h2c with every request) sends its body
-        all the same. The parser would take that body for the next request, so a fresh one is told where it ends.
+        all the same. The parser would take that body for the next request, so a fresh one gets its length.
         """
         self._parser = None
         if request.method == "CONNECT":
@@ -369,6 +374,6 @@ def _split_target(method: str, target: str) -> tuple[str, str | None]:
 
 
 def _is_authority(text: str) -> bool:
-    """Tell whether *text* is ``host`` or ``host:port``; user names have no place in a request target."""
+    """Whether *text* is ``host`` or ``host:port``; user names have no place in a request target."""
     match = _AUTHORITY.fullmatch(text)
     return match is not None and int(match[1] or 0) <= 65535

@@ -1,8 +1,7 @@
-"""The HTTPS port: looks at each connection's first bytes, fetches the certificate for the name, then lets TLS begin.
+"""The HTTPS port: looks at each connection's first byte, then lets TLS begin or reads what a proxy's client wants.
 
-The bytes are only peeked at, so the handshake that follows sees all of them. Plain HTTP on this port is that of a
-client which takes it for its proxy (`emulator.http.proxy`); any other is answered with a hint in plain HTTP. A name
-that is not served gets the alert ``unrecognized_name``.
+The byte is only peeked at, so the handshake that follows sees it. Plain HTTP on this port is that of a client which
+takes it for its proxy (`emulator.http.proxy`); any other is answered with a hint in plain HTTP.
 """
 
 import asyncio
@@ -14,7 +13,6 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from emulator.http.certificates import CertificateAuthority, MintingFailed, NameRefused
-from emulator.http.client_hello import MAX_BYTES, NotClientHello, read_client_hello
 from emulator.http.connections import Connections
 from emulator.http.protocol import HttpProtocol
 from emulator.http.proxy import (
@@ -46,14 +44,16 @@ _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _Found = TypeVar("_Found")
 
 _PLAIN_HTTP: Final = (400, "this port speaks HTTPS; use https:// or the HTTP port")
-_UNRECOGNIZED_NAME: Final = b"\x15\x03\x01\x00\x02\x02\x70"
+_HANDSHAKE: Final = b"\x16"
+"""The first byte of TLS. Source: RFC 8446 section 5.1."""
+
 _INTERNAL_ERROR: Final = b"\x15\x03\x01\x00\x02\x02\x50"
 
 
 class TlsListener:
     """Accepts connections on listening sockets and serves them over TLS. The sockets become its own.
 
-    With a *proxy* the port is one too, for clients that tell its secret.
+    With a *proxy* the port is one too, for clients that know its secret.
     """
 
     def __init__(
@@ -118,36 +118,35 @@ class TlsListener:
             self._handshakes.release()
 
     async def _hand_over(self, sock: socket.socket) -> None:
-        try:
-            async with asyncio.timeout(_HELLO_S):
-                name = await _peeked_name(sock)
-        except NotClientHello:
+        first = await _first_byte(sock)
+        if first == _HANDSHAKE:
+            await self._shake_hands(sock)
+        elif first:
             await self._hand_over_plain(sock)
-        except EOFError:
-            sock.close()
         else:
-            await self._shake_hands(sock, name)
+            sock.close()
 
-    async def _shake_hands(self, sock: socket.socket, name: str | None) -> None:
-        """Serve a connection that begins with TLS for the host *name*."""
+    async def _shake_hands(self, sock: socket.socket, host: str | None = None) -> None:
+        """Serve a connection that begins with TLS; *host* is the host it leads to when the client names none."""
         try:
-            context = await self._authority.context_for(name)
-        except (NameRefused, MintingFailed) as error:
+            context = await self._authority.context(host)
+        except NameRefused:  # of CONNECT; the client may name another one
+            context = await self._authority.context()
+        except MintingFailed as error:
             _log.warning("a TLS handshake is refused: %s", error)
-            sock.recv(MAX_BYTES)  # closing with unread input would send a reset after the alert
-            alert = _UNRECOGNIZED_NAME if isinstance(error, NameRefused) else _INTERNAL_ERROR
-            await asyncio.get_running_loop().sock_sendall(sock, alert)
+            sock.recv(MAX_HEAD_BYTES)  # closing with unread input would send a reset after the alert
+            await asyncio.get_running_loop().sock_sendall(sock, _INTERNAL_ERROR)
             sock.close()
             return
         await asyncio.get_running_loop().connect_accepted_socket(
-            lambda: HttpProtocol(self._connections, scheme="https", server_name=name),
+            lambda: HttpProtocol(self._connections, scheme="https"),
             sock,
             ssl=context,
             ssl_handshake_timeout=_HANDSHAKE_S,
         )
 
     async def _hand_over_plain(self, sock: socket.socket) -> None:
-        """Serve a connection that begins with plain HTTP: a proxy's client, or somebody at the wrong port."""
+        """Serve a connection that begins with plain HTTP: a proxy's client, or one at the wrong port."""
         if self._proxy is None:
             await self._refuse(sock, _PLAIN_HTTP)
             return
@@ -176,15 +175,13 @@ class TlsListener:
         """Let the client have the connection it wanted with an emulated host; it may speak TLS or plain HTTP on it."""
         sock.recv(asked.size)
         await asyncio.get_running_loop().sock_sendall(sock, ESTABLISHED)
-        try:
-            async with asyncio.timeout(_HELLO_S):
-                name = await _peeked_name(sock)
-        except NotClientHello:
+        first = await _first_byte(sock)
+        if first == _HANDSHAKE:
+            await self._shake_hands(sock, asked.host)
+        elif first:
             await self._begin(sock, HttpProtocol(self._connections))
-        except EOFError:
-            sock.close()
         else:
-            await self._shake_hands(sock, name or asked.host)
+            sock.close()
 
     async def _tunnel(self, sock: socket.socket, asked: ProxyRequest) -> None:
         try:
@@ -205,12 +202,18 @@ class TlsListener:
         await asyncio.get_running_loop().connect_accepted_socket(lambda: protocol, sock)
 
 
-async def _peeked_name(sock: socket.socket) -> str | None:
-    """Wait for a whole ClientHello and return the name in it, leaving every byte where it is.
+async def _first_byte(sock: socket.socket) -> bytes:
+    """Wait for the first byte and return it, leaving it where it is; empty when the client closes first.
 
-    Raises: NotClientHello; EOFError when the client closes first; OSError.
+    Raises: TimeoutError, OSError.
     """
-    return (await _peeked(sock, read_client_hello, MAX_BYTES)).server_name
+    async with asyncio.timeout(_HELLO_S):
+        while True:
+            await _readable(sock)
+            try:
+                return sock.recv(1, socket.MSG_PEEK)
+            except BlockingIOError:
+                await asyncio.sleep(_POLL_S)
 
 
 async def _peeked(sock: socket.socket, read: Callable[[bytes], _Found | None], most: int) -> _Found:

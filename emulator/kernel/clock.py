@@ -119,8 +119,8 @@ class VirtualClock:
         """Return the seconds the clock has been moved since it was made."""
         return self._elapsed_ms / 1000
 
-    def move_to(self, instant: int) -> None:
-        """Move the clock forward to *instant*; an earlier instant leaves it where it is."""
-        if instant > self._now:
-            self._elapsed_ms += instant - self._now
-            self._now = instant
+    def move_to(self, timestamp: int) -> None:
+        """Move the clock forward to *timestamp*; an earlier one leaves it where it is."""
+        if timestamp > self._now:
+            self._elapsed_ms += timestamp - self._now
+            self._now = timestamp

@@ -1,7 +1,7 @@
-"""Schedules: cron expressions and ``@every`` -> the next instant after a given one.
+"""Schedules: cron expressions and ``@every`` -> the next time after a given one.
 
 A cron expression has six fields, ``Seconds Minutes Hours Day-of-month Month Day-of-week``, in UTC or, behind
-``CRON_TZ=Asia/Shanghai``, in that zone. It fires at every instant whose wall clock matches: a run inside the hour that
+``CRON_TZ=Asia/Shanghai``, in that zone. It fires at every time whose wall clock matches: a run inside the hour that
 summer time skips does not happen, one inside the hour that comes twice happens twice. When both day fields are
 restricted, a day that matches either of them will do.
 
@@ -65,14 +65,14 @@ class Field(NamedTuple):
 
 @frozen
 class Every:
-    """Fires at a fixed distance, counted from the instant the schedule was made, changed or enabled."""
+    """Fires at a fixed distance, counted from the time the schedule was made, changed or enabled."""
 
     interval_ms: int
 
-    def next_after(self, instant: Millis, since: Millis | None = None) -> Millis | None:
-        """Return the first instant later than *instant* that is whole intervals after *since* (or after *instant*)."""
-        start = instant if since is None else since
-        return Millis(start + max(1, (instant - start) // self.interval_ms + 1) * self.interval_ms)
+    def next_after(self, time: Millis, since: Millis | None = None) -> Millis | None:
+        """Return the first time later than *time* that is whole intervals after *since* (or after *time*)."""
+        start = time if since is None else since
+        return Millis(start + max(1, (time - start) // self.interval_ms + 1) * self.interval_ms)
 
 
 @frozen
@@ -87,14 +87,14 @@ class Cron:
     weekday: Field
     zone: str = "UTC"
 
-    def next_after(self, instant: Millis, since: Millis | None = None) -> Millis | None:
-        """Return the first instant later than *instant* at which it fires; None when that is beyond 40 years.
+    def next_after(self, time: Millis, since: Millis | None = None) -> Millis | None:
+        """Return the first time later than *time* at which it fires; None when that is beyond 40 years.
 
         *since* has no meaning here: it is taken so that both kinds of schedule are called alike.
         """
-        if not 0 <= instant < _LATEST:
+        if not 0 <= time < _LATEST:
             return None
-        moment = _EPOCH + timedelta(seconds=instant // SECOND + 1)
+        moment = _EPOCH + timedelta(seconds=time // SECOND + 1)
         found = self._next_from(moment, moment + timedelta(milliseconds=_HORIZON_MS))
         return None if found is None else Millis((found - _EPOCH) // timedelta(milliseconds=1))
 
@@ -205,7 +205,7 @@ def _number(text: str, low: int, names: tuple[str, ...]) -> int:
 
 
 def _has_its_day(cron: Cron) -> bool:
-    """Tell whether any of the months is long enough for a day of the month."""
+    """Whether any of the months is long enough for a day of the month."""
     return cron.day.values[0] <= max(_LONGEST_MONTHS[month - 1] for month in cron.month.values)
 
 

@@ -76,7 +76,7 @@ class AuthFailure(Exception):
     """A request that is not let in.
 
     ``scheme`` is the name of the authenticator that judged it ("" when none applied). ``string_to_sign`` and
-    ``canonical_request`` are what the server computed, for the dialects that tell the caller; ``detail`` is the value
+    ``canonical_request`` are what the server computed, for the dialects that show them; ``detail`` is the value
     at fault (the key id, the date, the header's name).
     """
 

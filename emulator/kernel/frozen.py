@@ -80,7 +80,7 @@ def _compiled_initializer(owner: str, own: Iterable[Field[Any]], *, kw_only: boo
     text = f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines)
     exec(text, scope)  # noqa: S102 - made of field names, as in the standard library
     initializer: Callable[..., None] = scope["__init__"]
-    initializer.__qualname__ = f"{owner}.__init__"  # told in the TypeError of a wrong call
+    initializer.__qualname__ = f"{owner}.__init__"  # named in the TypeError of a wrong call
     return initializer
 
 

@@ -1,7 +1,7 @@
 """Who is calling, and in whose tenant: found out by authentication, used by every operation."""
 
 import hashlib
-from typing import NewType
+from typing import NamedTuple, NewType
 
 from emulator.kernel.frozen import frozen
 
@@ -9,8 +9,7 @@ AccountId = NewType("AccountId", str)
 Region = NewType("Region", str)
 
 
-@frozen(kw_only=False)
-class Tenant:
+class Tenant(NamedTuple):
     """An account's resources in one region; every table carries both."""
 
     account: AccountId

@@ -21,12 +21,12 @@ class Ids(Protocol):
         ...
 
     def secret(self, size: int) -> bytes:
-        """Return *size* bytes nobody can guess."""
+        """Return *size* bytes that cannot be guessed."""
         ...
 
 
 class RandomIds:
-    """Ids nobody can guess."""
+    """Ids that cannot be guessed."""
 
     def uuid(self) -> str:
         """Return a random (version 4) UUID as lower-case hyphenated text."""
@@ -43,7 +43,7 @@ class RandomIds:
         return random.random()  # noqa: S311 - weights and jitter, not secrets
 
     def secret(self, size: int) -> bytes:
-        """Return *size* bytes nobody can guess."""
+        """Return *size* bytes that cannot be guessed."""
         return os.urandom(size)
 
 

@@ -1,7 +1,7 @@
-"""Figures for those who watch: families of samples, and their text in the exposition format of Prometheus.
+"""Prometheus metrics: families of samples, and their text in the exposition format.
 
-What happens often is counted in plain integers where it happens; everything else is asked for when somebody reads. So
-a figure nobody reads costs next to nothing, and no registry is shared by two emulators in one process.
+What happens often is counted in plain integers where it happens; everything else is computed when metrics are
+read. So a metric that is not read costs next to nothing, and no registry is shared by two emulators in one process.
 
 Source: Prometheus, text-based exposition format 0.0.4.
 """

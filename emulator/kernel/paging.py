@@ -31,5 +31,5 @@ class Range(NamedTuple):
     default: int
 
     def contains(self, value: int) -> bool:
-        """Tell whether *value* lies in the range."""
+        """Whether *value* lies in the range."""
         return self.low <= value <= self.high

@@ -1,4 +1,4 @@
-"""Searching with regular expressions that somebody else wrote.
+"""Searching with regular expressions of others.
 
 Such an expression can take longer than the universe lasts on a text of fifty characters, and the search holds the
 interpreter all the while. The engine does look at signals now and then, so an alarm can end it. Alarms exist on POSIX

@@ -1,6 +1,6 @@
 """One timer service wakes everything: waits, time-outs, redelivery, retries, schedules, expiry.
 
-A timer is an absolute instant, a key and a function. The key names the purpose (``("wait", execution, step)``), so
+A timer is an absolute time, a key and a function. The key names the purpose (``("wait", execution, step)``), so
 setting the same key again moves the timer. All timers live in one heap with a single wake-up of the event loop
 behind it: ten thousand parked timers cost memory only.
 """
@@ -36,21 +36,21 @@ class Timers:
         self._step_listeners: list[Callable[[Millis], None]] = []
 
     def on_step_back(self, notice: Callable[[Millis], None]) -> None:
-        """Call *notice* with the instant it would be by the old clock, whenever that is set back by over a second.
+        """Call *notice* with the time it would be by the old clock, whenever that is set back by over a second.
 
-        Timers keep their instants, which may then be far off; whoever counts them from the present counts anew, and
-        whoever compares stored instants with the present sees to it that what was due by then stays due.
+        Timers keep their times, which may then be far off; whoever counts them from the present counts anew, and
+        whoever compares stored times with the present sees to it that what was due by then stays due.
         """
         self._step_listeners.append(notice)
 
-    def call_at(self, instant: Millis, key: Hashable, fn: Callable[[], None]) -> None:
-        """Call *fn* once at *instant*, or as soon as possible when that has passed.
+    def call_at(self, time: Millis, key: Hashable, fn: Callable[[], None]) -> None:
+        """Call *fn* once at *time*, or as soon as possible when that has passed.
 
-        A timer already set under *key* is replaced. Timers of the same instant run in the order they were set.
+        A timer already set under *key* is replaced. Timers of the same time run in the order they were set.
         """
         self._sequence += 1
         self._live[key] = (self._sequence, fn)
-        heappush(self._heap, (instant, self._sequence, key))
+        heappush(self._heap, (time, self._sequence, key))
         if self._heap[0][1] == self._sequence:
             self._rearm()
 
@@ -62,16 +62,23 @@ class Timers:
             heapify(self._heap)
 
     def next_at(self) -> Millis | None:
-        """Return the instant of the earliest pending timer, or None."""
+        """Return the time of the earliest pending timer, or None."""
         while self._heap and not self._is_live(self._heap[0]):
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
+    def due_at(self, key: Hashable) -> Millis | None:
+        """Return when the timer under *key* is due, None when there is none; walks the heap."""
+        live = self._live.get(key)
+        if live is None:
+            return None
+        return next(due for due, sequence, _ in self._heap if sequence == live[0])
+
     def run_due(self) -> int:
-        """Run every timer whose instant has come and return how many ran; one that raises does not stop the others."""
+        """Run every timer whose time has come and return how many ran; one that raises does not stop the others."""
         now = self._clock.now()
         ran = 0
-        while (instant := self.next_at()) is not None and instant <= now:
+        while (time := self.next_at()) is not None and time <= now:
             key = heappop(self._heap)[2]
             _, fn = self._live.pop(key)
             ran += 1
@@ -89,7 +96,7 @@ class Timers:
         return live is not None and live[0] == entry[1]
 
     def _rearm(self) -> None:
-        """Take note that the earliest instant has changed."""
+        """Take note that the earliest time has changed."""
 
 
 class LoopTimers(Timers):
@@ -137,7 +144,7 @@ class LoopTimers(Timers):
 
     def _stepped_back(self, span_ms: int) -> None:
         _log.warning(
-            "the clock has been set back by %d s: what is due stays due, what waits for an instant still waits for it",
+            "the clock has been set back by %d s: what is due stays due, what waits for a time still waits for it",
             round(span_ms / 1000),
         )
         before = Millis(self._clock.now() + span_ms)
@@ -162,8 +169,8 @@ class VirtualTimers(Timers):
         """Move the clock forward by *span_ms*, stopping at each timer on the way; return how many timers ran."""
         end = self._virtual.now() + span_ms
         ran = self.run_due()
-        while (instant := self.next_at()) is not None and instant <= end:
-            self._virtual.move_to(instant)
+        while (time := self.next_at()) is not None and time <= end:
+            self._virtual.move_to(time)
             ran += self.run_due()
         self._virtual.move_to(end)
         return ran

@@ -1,8 +1,8 @@
-"""Whose doing something is: the id of the request that set it off, however far away.
+"""Cause and effect: the id of the request that set something off, however far away.
 
 A request's id is its trace. It is carried on in a context variable, which tasks inherit, and with what outlives the
 request (messages, publications, asynchronous calls, executions) in a column. Callbacks of the loop inherit the context
-of whoever set them up first, which for shared ones is chance: they are given a `nobody` of their own.
+of the request that set them up first, which for shared ones is chance: they get a context of their own (`nobody`).
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _current: ContextVar[str] = ContextVar("localyun_trace", default="")
 
 
 def trace() -> str:
-    """Return the trace of what runs now, "" when nobody's request is behind it."""
+    """Return the trace of what runs now, "" when no request caused it."""
     return _current.get()
 
 
@@ -24,7 +24,7 @@ def begin(trace_id: str) -> None:
 
 
 def nobody() -> Context:
-    """Return a context of its own for callbacks that serve many requests at once."""
+    """Return a fresh context, for callbacks that serve many requests at once."""
     return Context()
 
 
@@ -34,7 +34,7 @@ def fields_of(record: LogRecord) -> Mapping[str, Any]:
 
 
 def trace_of(fields: Mapping[str, Any], present: str | None = None) -> str:
-    """Return the trace of a line with *fields*, logged while *present* was the trace; "" when nobody is behind it.
+    """Return the trace of a line with *fields*, logged while *present* was the trace; "" when no request caused it.
 
     None is the trace of what runs now.
     """

@@ -64,7 +64,7 @@ class Contents:
             return await self.in_thread(lambda: b"".join(self._read(piece, part) for piece, part in wanted))
 
     def stream(self, pieces: Sequence[Piece], span: Span) -> "Stream":
-        """Return the bytes of *span* as an iterator that reads when it is asked."""
+        """Return the bytes of *span* as an iterator that reads on demand."""
         return Stream(self, pieces, span)
 
     @contextmanager
@@ -80,7 +80,7 @@ class Contents:
             self.remove([name for name in names if name in self._doomed])
 
     def remove(self, names: Iterable[str]) -> None:
-        """Let content go, at once or when nobody reads it any more."""
+        """Remove content, at once or when its last reader is done."""
         names = list(names)
         self._doomed.update(name for name in names if name in self._held)
         free = [name for name in names if name not in self._held]

@@ -1,6 +1,6 @@
 """PostObject: an object that comes as a form, signed by the policy in it.
 
-Source: OSS "PostObject"; which text a failed condition is told with is assumed.
+Source: OSS "PostObject"; the text for a failed condition is assumed.
 """
 
 import json
@@ -11,12 +11,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 from emulator.http.message import Headers, Request, Response
-from emulator.oss import wire
-from emulator.oss.call import Call, sendable
-from emulator.oss.errors import AccessDenied, InvalidArgument, InvalidPolicyDocument
-from emulator.oss.object_api import written
-from emulator.oss.objects import Objects, Place
-from emulator.wire.multipart import FormField, MalformedForm, read_form
+from emulator.oss import codec
+from emulator.oss.errors import OssError
+from emulator.oss.model import Place
+from emulator.oss.objects import Objects, written
+from emulator.oss.request import caller_of, put_of, sendable
+from emulator.oss.storage import ObjectStorage
+from emulator.wire.multipart import FormField, MalformedForm, is_form, read_form
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
 from emulator.wire.xml import Element
 
 
@@ -31,26 +34,31 @@ class Form:
         return self.fields.get(name, "")
 
 
-async def post_object(objects: Objects, call: Call) -> Response:
+@operation("PostObject", "POST /{bucket}")
+async def post_object(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Make an object of the form's file.
 
     Raises: InvalidArgument, InvalidPolicyDocument, AccessDenied for a form the policy does not allow, and what
     `Objects.put` raises.
     """
-    form = _form(call.request)
+    if not is_form(call.http.headers.get("content-type")):
+        raise OssError("MethodNotAllowed")
+    form = _form(call.http)
     file = form.file
     if file is None or not form["key"]:
         missing = "file" if file is None else "key"
-        raise InvalidArgument(
+        raise OssError("InvalidArgument",
             f"Bucket POST must contain a field named '{missing}'.", name=missing, value=""
         )  # fmt: skip
-    check_policy(_policy(form["policy"]), {**form.fields, "bucket": call.place.bucket}, len(file.content))
+    check_policy(_policy(form["policy"]), {**form.fields, "bucket": call.path["bucket"]}, len(file.content))
     sendable("success_action_redirect", form["success_action_redirect"])
     key = form["key"].replace("${filename}", file.filename.rpartition("/")[2].rpartition("\\")[2])
     headers = {"content-type": file.content_type, **form.fields}
-    said = Call(call.context, Request("POST", "/", Headers(headers.items()), file.content))
-    place = Place(call.place.bucket, key)
-    stored = await objects.put(call.caller, place, file.content, said.put(), "ObjectCreated:PostObject")
+    fields = OperationRequest(Request("POST", "/", Headers(headers.items()), file.content), call.now)
+    place = Place(call.path["bucket"], key)
+    stored = await Objects(storage).put(
+        caller_of(call), place, file.content, put_of(fields), "ObjectCreated:PostObject"
+    )
     return _answer(form, call, place, written(stored), stored.etag)
 
 
@@ -61,10 +69,12 @@ def check_policy(policy: Mapping[str, Any], fields: Mapping[str, str], size: int
     """
     conditions = policy.get("conditions")
     if not isinstance(conditions, list):
-        raise InvalidPolicyDocument(detail="Invalid JSON: conditions are missing")
+        raise OssError("InvalidPolicyDocument", detail="Invalid JSON: conditions are missing")
     for condition in conditions:
         if not _holds(condition, fields, size):
-            raise AccessDenied(f"Invalid according to Policy: Policy Condition failed: {json.dumps(condition)}")
+            raise OssError(
+                "AccessDenied", f"Invalid according to Policy: Policy Condition failed: {json.dumps(condition)}"
+            )
 
 
 def _holds(condition: object, fields: Mapping[str, str], size: int) -> bool:
@@ -75,25 +85,28 @@ def _holds(condition: object, fields: Mapping[str, str], size: int) -> bool:
         case ["content-length-range", int(least), int(most)]:
             return least <= size <= most
         case [("eq" | "starts-with" | "in" | "not-in") as how, str(name), value] if name.startswith("$"):
-            found = fields.get(name[1:].lower(), "")
+            value_sent = fields.get(name[1:].lower(), "")
             match how, value:
                 case "eq", str():
-                    return found == value
+                    return value_sent == value
                 case "starts-with", str():
-                    return found.startswith(value)
+                    return value_sent.startswith(value)
                 case "in", list():
-                    return found in value
+                    return value_sent in value
                 case "not-in", list():
-                    return found not in value
-    raise InvalidPolicyDocument(detail=f"Invalid condition {json.dumps(condition)[:200]}")
+                    return value_sent not in value
+    raise OssError("InvalidPolicyDocument", detail=f"Invalid condition {json.dumps(condition)[:200]}")
 
 
 def _form(request: Request) -> Form:
     try:
         return Form(read_form(request.headers.get("content-type"), request.body))
     except MalformedForm as error:
-        raise InvalidArgument(
-            "The body of your POST request is not well-formed multipart/form-data.", name="body", value=str(error)
+        raise OssError(
+            "InvalidArgument",
+            "The body of your POST request is not well-formed multipart/form-data.",
+            name="body",
+            value=str(error),
         ) from None
 
 
@@ -103,23 +116,23 @@ def _policy(text: str) -> Mapping[str, Any]:
     except (Base64Error, ValueError, RecursionError):
         policy = None
     if not isinstance(policy, dict):
-        raise InvalidPolicyDocument(detail="Invalid JSON")
+        raise OssError("InvalidPolicyDocument", detail="Invalid JSON")
     return policy
 
 
-def _answer(form: Form, call: Call, place: Place, response: Response, etag: str) -> Response:
-    location = f"{call.request.scheme}://{call.context.host}/{place.key}"
+def _answer(form: Form, call: OperationRequest, place: Place, response: Response, etag: str) -> Response:
+    location = f"{call.http.scheme}://{call.host}/{place.key}"
     if redirect := form["success_action_redirect"]:
         mark = "&" if "?" in redirect else "?"
         response.status = 303
-        told = urlencode({"bucket": place.bucket, "key": place.key, "etag": wire.quoted(etag)}, errors="replace")
-        response.headers.append(("Location", f"{redirect}{mark}{told}"))
+        items = urlencode({"bucket": place.bucket, "key": place.key, "etag": codec.quoted(etag)}, errors="replace")
+        response.headers.append(("Location", f"{redirect}{mark}{items}"))
     elif form["success_action_status"] == "201":
         about = [
-            wire.text("Bucket", place.bucket), wire.text("Location", location), wire.text("Key", place.key),
-            wire.text("ETag", wire.quoted(etag)),
+            codec.text("Bucket", place.bucket), codec.text("Location", location), codec.text("Key", place.key),
+            codec.text("ETag", codec.quoted(etag)),
         ]  # fmt: skip
-        document = wire.document(Element("PostResponse", children=about))
+        document = codec.document(Element("PostResponse", children=about))
         response = Response(201, document.body, [*document.headers, *response.headers])
     elif form["success_action_status"] != "200":
         response.status = 204

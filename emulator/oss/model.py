@@ -6,14 +6,14 @@ Source: OSS API reference; "assumed" marks the rest.
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import md5
-from typing import Literal
+from typing import Literal, Protocol
 
-from emulator.kernel.clock import Millis
+from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.crc64 import combine
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import AccountId, Region
+from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.oss import limits
-from emulator.oss.errors import InvalidBucketName, InvalidObjectName, InvalidRange
+from emulator.oss.errors import OssError
 
 Kind = Literal["Normal", "Multipart", "Appendable", "Symlink"]
 
@@ -112,6 +112,110 @@ class Upload:
     attributes: Attributes
 
 
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Caller:
+    """Who calls, and about what: every operation's first argument.
+
+    ``region`` is the one the host name tells, empty for a loopback address: that reaches every bucket of the account.
+    """
+
+    account: AccountId
+    region: str
+    principal: str
+    request_id: str
+    source_ip: str
+    now: Millis
+
+
+@frozen(kw_only=False)
+class Place:
+    """An object's bucket and name."""
+
+    bucket: str
+    key: str
+
+
+@frozen(kw_only=False)
+class UploadPlace:
+    """The upload *id* of the object *key*."""
+
+    bucket: str
+    key: str
+    id: str
+
+
+@frozen
+class Put:
+    """What a writer sends besides content: attributes, the MD5 the content must have, whether it may replace."""
+
+    attributes: Attributes
+    md5: bytes = b""
+    may_replace: bool = True
+
+
+@frozen
+class Conditions:
+    """What must hold of an object for the request to proceed. ETags have no quotes, times are whole seconds."""
+
+    match: str = ""
+    none_match: str = ""
+    modified_since: Millis | None = None
+    unmodified_since: Millis | None = None
+
+    def check(self, stored: StoredObject) -> None:
+        """Check *stored*; an ETag takes precedence over the date of the same direction.
+
+        Raises: PreconditionFailed, NotModified.
+        """
+        modified_at = stored.modified_at // SECOND * SECOND
+        if self.match and self.match not in ("*", stored.etag):
+            raise OssError("PreconditionFailed", condition="If-Match")
+        if self.unmodified_since is not None and modified_at > self.unmodified_since:
+            raise OssError("PreconditionFailed", condition="If-Unmodified-Since")
+        if self.none_match:
+            same = self.none_match in ("*", stored.etag)
+        else:
+            same = self.modified_since is not None and modified_at <= self.modified_since
+        if same:
+            raise OssError("NotModified", etag=stored.etag, modified=stored.modified_at)
+
+
+# --- changes ----------------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Change:
+    """Something that happened to an object.
+
+    ``event`` is like ``ObjectCreated:PutObject``, ``etag`` has no quotes, ``principal`` is the id of its author,
+    ``size_before`` the length of what was replaced or removed.
+    """
+
+    event: str
+    bucket: str
+    key: str
+    size: int
+    size_before: int
+    etag: str
+    at: Millis
+    request_id: str
+    source_ip: str
+    principal: str
+    content_type: str
+    metadata: Mapping[str, str]
+
+
+class Watcher(Protocol):
+    """Is notified of every change of an object."""
+
+    def changed(self, tenant: Tenant, change: Change) -> None:
+        """Record the change, in its transaction; *tenant* is the bucket's."""
+        ...
+
+
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
@@ -122,7 +226,7 @@ def check_bucket_name(name: str) -> None:
     """
     shortest, longest = limits.BUCKET_NAME_LENGTHS
     if not shortest <= len(name) <= longest or not re.fullmatch(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?", name):
-        raise InvalidBucketName(bucket=name)
+        raise OssError("InvalidBucketName", bucket=name)
 
 
 def check_object_name(key: str) -> None:
@@ -133,9 +237,9 @@ def check_object_name(key: str) -> None:
     try:
         length = len(key.encode())
     except UnicodeEncodeError:
-        raise InvalidObjectName(key=key) from None
+        raise OssError("InvalidObjectName", key=key) from None
     if not 0 < length <= limits.OBJECT_NAME_BYTES or key[0] in "/\\":
-        raise InvalidObjectName(key=key)
+        raise OssError("InvalidObjectName", key=key)
 
 
 # --- objects made of others ------------------------------------------------------------------------------------------
@@ -197,7 +301,7 @@ def span_of(text: str, size: int, *, standard: bool) -> Span | None:
     if not standard or (match[2] and end <= start):
         return None
     if start >= size:
-        raise InvalidRange(size=size)
+        raise OssError("InvalidRange", size=size)
     return Span(start, size)
 
 
@@ -205,16 +309,16 @@ def _last(count: int, size: int, *, standard: bool) -> Span | None:
     if 0 < count <= size:
         return Span(size - count, size)
     if standard and (not count or not size):
-        raise InvalidRange(size=size)
+        raise OssError("InvalidRange", size=size)
     return None
 
 
 def slices(pieces: Sequence[Piece], span: Span) -> list[tuple[Piece, Span]]:
     """Return which stretch of which piece makes up *span*."""
-    found, at = [], 0
+    parts, at = [], 0
     for piece in pieces:
         start, end = max(span.start - at, 0), min(span.end - at, piece.size)
         if start < end:
-            found.append((piece, Span(start, end)))
+            parts.append((piece, Span(start, end)))
         at += piece.size
-    return found
+    return parts

@@ -1,81 +1,52 @@
-"""The operations on objects."""
+"""Objects: reading, writing, copying and deleting them. Source: OSS API reference, one page for each operation."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
 
-from emulator.kernel.clock import SECOND, Millis
-from emulator.kernel.frozen import frozen
-from emulator.oss.errors import (
-    FileAlreadyExists,
-    InvalidArgument,
-    InvalidDigest,
-    NoSuchKey,
-    NotModified,
-    ObjectNotAppendable,
-    PositionNotEqualToLength,
-    PreconditionFailed,
-)
+from emulator.http.message import Pairs, Response
+from emulator.oss import codec, limits
+from emulator.oss.errors import OssError
 from emulator.oss.model import (
     EMPTY_ETAG,
+    OBJECT_ACLS,
     Attributes,
     Bucket,
+    Caller,
+    Conditions,
     Content,
     Kind,
     Piece,
+    Place,
+    Put,
+    Span,
     StoredObject,
     appended,
     check_object_name,
+    span_of,
 )
-from emulator.oss.storage import Caller, ObjectStorage
+from emulator.oss.request import (
+    KEPT_HEADERS,
+    caller_of,
+    conditions_of,
+    document_of,
+    header_of,
+    number_of,
+    one_of,
+    place_of,
+    put_of,
+    sendable,
+    source_of,
+)
+from emulator.oss.storage import ObjectStorage
+from emulator.wire.dates import http_date
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
 
 if TYPE_CHECKING:
     from emulator.oss.s3 import S3Model
-
-
-@frozen
-class Conditions:
-    """What an object has to be for the request to go on. ETags have no quotes, instants are whole seconds."""
-
-    match: str = ""
-    none_match: str = ""
-    modified_since: Millis | None = None
-    unmodified_since: Millis | None = None
-
-    def check(self, stored: StoredObject) -> None:
-        """Check *stored*; an ETag has the last word over the instant that goes the same way.
-
-        Raises: PreconditionFailed, NotModified.
-        """
-        modified_at = stored.modified_at // SECOND * SECOND
-        if self.match and self.match not in ("*", stored.etag):
-            raise PreconditionFailed(condition="If-Match")
-        if self.unmodified_since is not None and modified_at > self.unmodified_since:
-            raise PreconditionFailed(condition="If-Unmodified-Since")
-        if self.none_match:
-            same = self.none_match in ("*", stored.etag)
-        else:
-            same = self.modified_since is not None and modified_at <= self.modified_since
-        if same:
-            raise NotModified(etag=stored.etag, modified=stored.modified_at)
-
-
-@frozen
-class Put:
-    """What a writer asks for besides content: attributes, the MD5 the content must have, whether it may replace."""
-
-    attributes: Attributes
-    md5: bytes = b""
-    may_replace: bool = True
-
-
-@frozen(kw_only=False)
-class Place:
-    """An object's bucket and name."""
-
-    bucket: str
-    key: str
 
 
 @asynccontextmanager
@@ -95,7 +66,7 @@ async def taken(storage: ObjectStorage, body: bytes, md5: bytes = b"") -> AsyncI
 
 def _check_digest(content: Content, md5: bytes) -> None:
     if md5 and content.md5 != md5:
-        raise InvalidDigest
+        raise OssError("InvalidDigest")
 
 
 class Objects:
@@ -134,64 +105,64 @@ class Objects:
     # --- writing -------------------------------------------------------------------------------------------------
 
     async def put(
-        self, caller: Caller, place: Place, body: bytes, asked: Put, event: str = "ObjectCreated:PutObject"
+        self, caller: Caller, place: Place, body: bytes, put: Put, event: str = "ObjectCreated:PutObject"
     ) -> StoredObject:
         """Make an object of *body*, in place of one there may be.
 
         Raises: as `ObjectStorage.bucket`; InvalidObjectName, FileAlreadyExists, InvalidDigest.
         """
-        await self._may_write(caller, place, asked)
-        async with taken(self._storage, body, asked.md5) as content:
-            return await self._store(caller, place, asked, event, (content.piece,), content.etag, content.crc)
+        await self._may_write(caller, place, put)
+        async with taken(self._storage, body, put.md5) as content:
+            return await self._store(caller, place, put, event, (content.piece,), content.etag, content.crc)
 
-    async def put_symlink(self, caller: Caller, place: Place, target: str, asked: Put) -> StoredObject:
+    async def put_symlink(self, caller: Caller, place: Place, target: str, put: Put) -> StoredObject:
         """Make a symbolic link to *target*, a name in the same bucket; nothing need be there.
 
         Raises: as `put`.
         """
         check_object_name(target)
-        await self._may_write(caller, place, asked)
+        await self._may_write(caller, place, put)
         return await self._store(
-            caller, place, asked, "ObjectCreated:PutSymlink", (), EMPTY_ETAG, 0, kind="Symlink", target=target
+            caller, place, put, "ObjectCreated:PutSymlink", (), EMPTY_ETAG, 0, kind="Symlink", target=target
         )
 
     async def copy(
-        self, caller: Caller, source: Place, place: Place, conditions: Conditions, asked: Put, *, own: set[str]
+        self, caller: Caller, source: Place, place: Place, conditions: Conditions, put: Put, *, own: set[str]
     ) -> StoredObject:
-        """Make an object of another's content; *own* names the attributes that are not the source's but *asked*'s.
+        """Make an object of another's content; *own* names the attributes that *put* replaces.
 
         Raises: as `get` and `put`.
         """
         model, _ = await self._storage.bucket(caller, source.bucket)
         original = self._there(model, source)
         conditions.check(original)
-        await self._may_write(caller, place, asked)
-        given = {name: getattr(asked.attributes, name) for name in own}
-        attributes = replace(original.attributes, acl=asked.attributes.acl, **given)
+        await self._may_write(caller, place, put)
+        replaced = {name: getattr(put.attributes, name) for name in own}
+        attributes = replace(original.attributes, acl=put.attributes.acl, **replaced)
         kind: Kind = "Multipart" if original.kind == "Multipart" else "Normal"
         return await self._store(
-            caller, place, replace(asked, attributes=attributes), "ObjectCreated:CopyObject", original.pieces,
+            caller, place, replace(put, attributes=attributes), "ObjectCreated:CopyObject", original.pieces,
             original.etag, original.crc, kind=kind,
         )  # fmt: skip
 
-    async def append(self, caller: Caller, place: Place, body: bytes, position: int, asked: Put) -> StoredObject:
-        """Put *body* behind an appendable object, or make one; *position* is where it has to end before.
+    async def append(self, caller: Caller, place: Place, body: bytes, position: int, put: Put) -> StoredObject:
+        """Append *body* to an appendable object, or create one; *position* must be its length.
 
         Raises: as `put`; ObjectNotAppendable, PositionNotEqualToLength.
         """
-        await self._may_write(caller, place, asked)
-        async with taken(self._storage, body, asked.md5) as content:
+        await self._may_write(caller, place, put)
+        async with taken(self._storage, body, put.md5) as content:
             model, _ = await self._storage.bucket(caller, place.bucket)
             old = model.get(place.bucket, place.key)
             if old is not None and old.kind != "Appendable":
-                raise ObjectNotAppendable
+                raise OssError("ObjectNotAppendable")
             if position != (length := old.size if old else 0):
-                raise PositionNotEqualToLength(length=length)
+                raise OssError("PositionNotEqualToLength", length=length)
             if old is not None:
-                asked = replace(asked, attributes=old.attributes)
+                put = replace(put, attributes=old.attributes)
             pieces, etag, crc = appended(old, content)
             event = "ObjectCreated:AppendObject"
-            return await self._store(caller, place, asked, event, pieces, etag, crc, kind="Appendable")
+            return await self._store(caller, place, put, event, pieces, etag, crc, kind="Appendable")
 
     async def change(self, caller: Caller, place: Place, changed: Callable[[Attributes], Attributes]) -> StoredObject:
         """Change attributes of an object; its content and age stay.
@@ -201,13 +172,13 @@ class Objects:
         model, bucket = await self._storage.bucket(caller, place.bucket)
         old = self._there(model, place)
         new = replace(old, attributes=changed(old.attributes))
-        unused = self._storage.journal.put_object(bucket.name, new, old)
+        unused = self._storage.rows.put_object(bucket.name, new, old)
         model.put(bucket.name, new)
         await self._storage.settle(unused)
         return new
 
     async def delete(self, caller: Caller, bucket_name: str, keys: list[str], event: str) -> None:
-        """Remove objects; names of none are passed over.
+        """Delete objects; names that do not exist are ignored.
 
         Raises: as `ObjectStorage.bucket`.
         """
@@ -217,32 +188,32 @@ class Objects:
             old = model.get(bucket.name, key)
             if old is None:
                 continue
-            unused += self._storage.journal.remove_object(bucket.name, old)
-            self._storage.tell(caller, bucket, event, old, size_before=old.size)
+            unused += self._storage.rows.remove_object(bucket.name, old)
+            self._storage.report(caller, bucket, event, old, size_before=old.size)
             model.remove(bucket.name, key)
         await self._storage.settle(unused)
 
     # --- inside --------------------------------------------------------------------------------------------------
 
-    async def _may_write(self, caller: Caller, place: Place, asked: Put) -> "tuple[S3Model, Bucket]":
+    async def _may_write(self, caller: Caller, place: Place, put: Put) -> "tuple[S3Model, Bucket]":
         check_object_name(place.key)
         model, bucket = await self._storage.bucket(caller, place.bucket)
-        if not asked.may_replace and model.get(place.bucket, place.key) is not None:
-            raise FileAlreadyExists(key=place.key)
+        if not put.may_replace and model.get(place.bucket, place.key) is not None:
+            raise OssError("FileAlreadyExists", key=place.key)
         return model, bucket
 
     async def _store(
-        self, caller: Caller, place: Place, asked: Put, event: str, pieces: tuple[Piece, ...], etag: str, crc: int,
+        self, caller: Caller, place: Place, put: Put, event: str, pieces: tuple[Piece, ...], etag: str, crc: int,
         *, kind: Kind = "Normal", target: str = "",
     ) -> StoredObject:  # fmt: skip
-        model, bucket = await self._may_write(caller, place, asked)  # taking in the content took time
+        model, bucket = await self._may_write(caller, place, put)  # taking in the content took time
         old = model.get(place.bucket, place.key)
         new = StoredObject(
             key=place.key, kind=kind, pieces=pieces, etag=etag, crc=crc, modified_at=caller.now,
-            attributes=asked.attributes, target=target,
+            attributes=put.attributes, target=target,
         )  # fmt: skip
-        unused = self._storage.journal.put_object(bucket.name, new, old)
-        self._storage.tell(caller, bucket, event, new, size_before=old.size if old else 0)
+        unused = self._storage.rows.put_object(bucket.name, new, old)
+        self._storage.report(caller, bucket, event, new, size_before=old.size if old else 0)
         model.put(bucket.name, new)
         await self._storage.settle(unused)
         return new
@@ -250,8 +221,197 @@ class Objects:
     @staticmethod
     def _there(model: "S3Model", place: Place) -> StoredObject:
         if not place.key:
-            raise InvalidArgument(name="object name", value="")
+            raise OssError("InvalidArgument", name="object name", value="")
         stored = model.get(place.bucket, place.key)
         if stored is None:
-            raise NoSuchKey(key=place.key)
+            raise OssError("NoSuchKey", key=place.key)
         return stored
+
+
+# --- operations: reading ---------------------------------------------------------------------------------------------
+
+
+@operation("GetObject", "GET /{bucket}/{key}")
+async def get_object(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Return an object, or the stretch of it that the request asks for."""
+    stored = await Objects(storage).get(caller_of(call), place_of(call), conditions_of(call))
+    standard = header_of(call, "x-oss-range-behavior") == "standard"
+    span = span_of(header_of(call, "range"), stored.size, standard=standard) if header_of(call, "range") else None
+    whole = Span(0, stored.size)
+    headers = _overridden(described(stored), call)
+    if span is not None:
+        headers.append(("Content-Range", f"bytes {span.start}-{span.end - 1}/{stored.size}"))
+    wanted = span or whole
+    status = 200 if span is None else 206
+    if len(wanted) <= limits.AT_ONCE_BYTES:
+        return Response(status, await storage.contents.read(stored.pieces, wanted), headers)
+    headers.append(("Content-Length", str(len(wanted))))
+    return Response(status, storage.contents.stream(stored.pieces, wanted), headers)
+
+
+@operation("HeadObject", "HEAD /{bucket}/{key}")
+async def head_object(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Return the headers of an object."""
+    stored = await Objects(storage).get(caller_of(call), place_of(call), conditions_of(call))
+    return Response(200, b"", [*described(stored), ("Content-Length", str(stored.size))])
+
+
+@operation("GetObjectMeta", "HEAD /{bucket}/{key}?objectMeta")
+@operation("GetObjectMeta", "GET /{bucket}/{key}?objectMeta")
+async def get_object_meta(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Return size, age and ETag of an object."""
+    stored = await Objects(storage).get(caller_of(call), place_of(call))
+    return Response(200, b"", [*_identity(stored), ("Content-Length", str(stored.size))])
+
+
+@operation("GetObjectACL", "GET /{bucket}/{key}?acl")
+async def get_object_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Return the ACL of an object."""
+    stored = await Objects(storage).get(caller_of(call), place_of(call), follow=False)
+    return codec.document(codec.grant(caller_of(call).account, stored.attributes.acl))
+
+
+@operation("GetObjectTagging", "GET /{bucket}/{key}?tagging")
+async def get_object_tagging(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Return the tags of an object."""
+    stored = await Objects(storage).get(caller_of(call), place_of(call), follow=False)
+    return codec.document(codec.tagging(stored.attributes.tags))
+
+
+@operation("GetSymlink", "GET /{bucket}/{key}?symlink")
+async def get_symlink(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Return the target of a symbolic link."""
+    stored = await Objects(storage).get(caller_of(call), place_of(call), follow=False)
+    if stored.kind != "Symlink":
+        raise OssError("NoSuchKey", "The object is not a symbolic link.", key=stored.key)
+    target = quote(stored.target, safe="/", errors="surrogateescape")
+    return Response(200, b"", [*_identity(stored), ("x-oss-symlink-target", target)])
+
+
+# --- operations: writing ---------------------------------------------------------------------------------------------
+
+
+@operation("PutObject", "PUT /{bucket}/{key}")
+async def put_object(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Make an object of the body, or of another object."""
+    if source_of(call) is not None:
+        return await _copy(storage, call)
+    stored = await Objects(storage).put(caller_of(call), place_of(call), call.http.body, put_of(call))
+    return written(stored)
+
+
+async def _copy(storage: ObjectStorage, call: OperationRequest) -> Response:
+    source = source_of(call)
+    assert source is not None  # checked by the caller
+    replaced = {"headers", "metadata"} if _replaces(call, "x-oss-metadata-directive") else set()
+    if _replaces(call, "x-oss-tagging-directive"):
+        replaced.add("tags")
+    if header_of(call, "x-oss-storage-class"):
+        replaced.add("storage_class")
+    conditions = conditions_of(call, "x-oss-copy-source-")
+    stored = await Objects(storage).copy(
+        caller_of(call), source, place_of(call), conditions, put_of(call), own=replaced
+    )
+    response = codec.document(codec.copied("CopyObjectResult", stored.etag, stored.modified_at))
+    response.headers += [("ETag", codec.quoted(stored.etag)), ("x-oss-hash-crc64ecma", str(stored.crc))]
+    return response
+
+
+@operation("AppendObject", "POST /{bucket}/{key}?append")
+async def append_object(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Append the body to an object."""
+    position = number_of(call, "position", -1, limits.OBJECT_BYTES)
+    if position < 0:
+        raise OssError("InvalidArgument", "the parameter position is missing", name="position", value="")
+    stored = await Objects(storage).append(caller_of(call), place_of(call), call.http.body, position, put_of(call))
+    response = written(stored)
+    response.headers.append(("x-oss-next-append-position", str(stored.size)))
+    return response
+
+
+@operation("PutSymlink", "PUT /{bucket}/{key}?symlink")
+async def put_symlink(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Make a symbolic link."""
+    target = unquote(header_of(call, "x-oss-symlink-target"), errors="surrogateescape")
+    if not target:
+        raise OssError(
+            "InvalidArgument", "the header x-oss-symlink-target is missing", name="x-oss-symlink-target", value=""
+        )
+    stored = await Objects(storage).put_symlink(caller_of(call), place_of(call), target, put_of(call))
+    return Response(200, b"", [("ETag", codec.quoted(stored.etag))])
+
+
+@operation("PutObjectACL", "PUT /{bucket}/{key}?acl")
+async def put_object_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Set the ACL of an object."""
+    acl = one_of(call, "x-oss-object-acl", OBJECT_ACLS)
+    if not acl:
+        raise OssError("InvalidArgument", "the header x-oss-object-acl is missing", name="x-oss-object-acl", value="")
+    await Objects(storage).change(caller_of(call), place_of(call), lambda attributes: replace(attributes, acl=acl))
+    return Response(200)
+
+
+@operation("PutObjectTagging", "PUT /{bucket}/{key}?tagging")
+async def put_object_tagging(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Set an object's tags."""
+    tags = codec.read_tagging(document_of(call, "Tagging"))
+    await Objects(storage).change(caller_of(call), place_of(call), lambda attributes: replace(attributes, tags=tags))
+    return Response(200)
+
+
+@operation("DeleteObjectTagging", "DELETE /{bucket}/{key}?tagging")
+async def delete_object_tagging(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Remove the tags of an object."""
+    await Objects(storage).change(caller_of(call), place_of(call), lambda attributes: replace(attributes, tags={}))
+    return Response(204)
+
+
+@operation("DeleteObject", "DELETE /{bucket}/{key}")
+async def delete_object(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Delete an object; it need not exist."""
+    await Objects(storage).delete(
+        caller_of(call), call.path["bucket"], [call.path["key"]], "ObjectRemoved:DeleteObject"
+    )
+    return Response(204)
+
+
+def written(stored: StoredObject) -> Response:
+    """Answer a write of content."""
+    return Response(200, b"", [("ETag", codec.quoted(stored.etag)), ("x-oss-hash-crc64ecma", str(stored.crc))])
+
+
+def _identity(stored: StoredObject) -> Pairs:
+    return [("ETag", codec.quoted(stored.etag)), ("Last-Modified", http_date(stored.modified_at))]
+
+
+def described(stored: StoredObject) -> Pairs:
+    """Return the headers that describe an object."""
+    attributes = stored.attributes
+    headers = [
+        *attributes.headers.items(),
+        *_identity(stored),
+        ("Accept-Ranges", "bytes"),
+        ("x-oss-object-type", stored.kind),
+        ("x-oss-storage-class", attributes.storage_class),
+        ("x-oss-hash-crc64ecma", str(stored.crc)),
+        *((f"x-oss-meta-{name}", value) for name, value in attributes.metadata.items()),
+    ]
+    if "-" not in stored.etag and stored.kind == "Normal":
+        headers.append(("Content-MD5", codec.base64_of_hex(stored.etag)))
+    if attributes.tags:
+        headers.append(("x-oss-tagging-count", str(len(attributes.tags))))
+    if stored.kind == "Appendable":
+        headers.append(("x-oss-next-append-position", str(stored.size)))
+    return headers
+
+
+def _overridden(headers: Pairs, call: OperationRequest) -> Pairs:
+    """Return *headers* as the query of a read wants them."""
+    wanted = {
+        name: sendable(name, value) for name in KEPT_HEADERS if (value := call.query.get(f"response-{name.lower()}"))
+    }
+    return [(name, value) for name, value in headers if name not in wanted] + list(wanted.items())
+
+
+def _replaces(call: OperationRequest, name: str) -> bool:
+    return one_of(call, name, ("COPY", "REPLACE", "Copy", "Replace")).upper() == "REPLACE"

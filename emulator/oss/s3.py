@@ -1,8 +1,8 @@
-"""Buckets, objects and uploads in moto's S3 back end: what is there, in order, and what a list of it shows.
+"""Buckets, objects and uploads in moto's S3 back end: the contents of buckets, in order, and lists of them.
 
 This module imports moto, which takes half a second and forty megabytes: `emulator.oss.storage` imports it in a thread
 when the first call comes. moto keeps everything in memory and forgets it with the process, so here it holds the model
-and neither bytes nor the truth about them: content stays in files (`contents`), and every change is a row (`journal`)
+and neither bytes nor the truth about them: content stays in files (`contents`), and every change is a row (`store`)
 before it is made here. A start with earlier state builds the model anew from the rows.
 
 moto's registry of all bucket names belongs to the process; an emulator's buckets are its own, so they are taken out.
@@ -102,11 +102,11 @@ class S3Model:
     def buckets(self, account: AccountId) -> list[Bucket]:
         """Return an account's buckets by name."""
         backend = self._accounts.get(account)
-        found = backend.list_buckets(None, None, None) if backend else []
-        return [self._buckets[name] for name in sorted(each.name for each in found)]
+        buckets = backend.list_buckets(None, None, None) if backend else []
+        return [self._buckets[name] for name in sorted(each.name for each in buckets)]
 
     def is_empty(self, name: str) -> bool:
-        """Tell whether a bucket has neither objects nor uploads."""
+        """Whether a bucket has neither objects nor uploads."""
         bucket = self._bucket(name)
         return not bucket.keys and not bucket.multiparts
 
@@ -142,10 +142,10 @@ class S3Model:
 
         It looks at every key of the bucket, so it runs in a thread; moto works on a copy of its table.
         """
-        found, _, _ = self._owners[bucket].list_objects_v2(
+        entries, _, _ = self._owners[bucket].list_objects_v2(
             self._bucket(bucket), prefix or None, delimiter or None, None, after, _EVERYTHING
         )
-        return [each.stored if isinstance(each, _ObjectKey) else str(each) for each in found]
+        return [each.stored if isinstance(each, _ObjectKey) else str(each) for each in entries]
 
     # --- uploads -------------------------------------------------------------------------------------------------
 
@@ -155,13 +155,13 @@ class S3Model:
 
     def upload(self, bucket: str, upload: str) -> Upload | None:
         """Return an upload under way."""
-        found = self._bucket(bucket).multiparts.get(upload)
-        return found.upload if isinstance(found, _Multipart) else None
+        multipart = self._bucket(bucket).multiparts.get(upload)
+        return multipart.upload if isinstance(multipart, _Multipart) else None
 
     def uploads(self, bucket: str) -> list[Upload]:
         """Return the uploads under way, by key and id."""
-        found = self._owners[bucket].list_multipart_uploads(bucket).values()
-        ordered = [each.upload for each in found if isinstance(each, _Multipart)]
+        multiparts = self._owners[bucket].list_multipart_uploads(bucket).values()
+        ordered = [each.upload for each in multiparts if isinstance(each, _Multipart)]
         return sorted(ordered, key=lambda upload: (upload.key, upload.id))
 
     def put_part(self, bucket: str, upload: str, part: Part) -> None:
@@ -193,10 +193,10 @@ class S3Model:
         return self._owners[name].get_bucket(name)
 
     def load(self, objects: Iterable[tuple[str, StoredObject]]) -> None:
-        """Take in (bucket, object) from the journal."""
+        """Take in (bucket, object) from the store."""
         for bucket, stored in objects:
             self.put(bucket, stored)
 
 
-def _moment(instant: Millis) -> datetime:
-    return datetime.fromtimestamp(instant / SECOND, UTC).replace(tzinfo=None)
+def _moment(at: Millis) -> datetime:
+    return datetime.fromtimestamp(at / SECOND, UTC).replace(tzinfo=None)

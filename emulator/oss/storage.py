@@ -1,7 +1,8 @@
 """The object store: its buckets, and how model, rows and bytes are kept in step.
 
-A change is checked against the model, written as rows, told to who watches and made in the model, all in one go on the
-loop; it counts once the rows are committed. When a commit fails the model is thrown away and built anew from the rows.
+A change is checked against the model, written as rows, reported to the watcher and made in the model, in one turn of
+the loop; it counts once the rows are committed. When a commit fails the model is thrown away and built anew from the
+rows.
 """
 
 import asyncio
@@ -10,24 +11,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from emulator.kernel.clock import Millis
-from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.oss import limits
 from emulator.oss.contents import Contents
-from emulator.oss.errors import (
-    AccessDenied,
-    BucketAlreadyExists,
-    BucketNotEmpty,
-    ExtraMissing,
-    NoSuchBucket,
-    TooManyBuckets,
-    WrongEndpoint,
-)
-from emulator.oss.journal import Journal
-from emulator.oss.model import Bucket, StoredObject, check_bucket_name
-from emulator.oss.ports import Change, Watcher
+from emulator.oss.errors import OssError
+from emulator.oss.model import Bucket, Caller, Change, StoredObject, Watcher, check_bucket_name
+from emulator.oss.store import ObjectStore
 from emulator.storage.database import Database
 
 if TYPE_CHECKING:
@@ -39,21 +29,6 @@ _SLICE = 500
 """Objects read from the rows in one go of the loop when the model is built."""
 
 
-@frozen
-class Caller:
-    """Who calls, and about what: every operation's first argument.
-
-    ``region`` is the one the host name tells, empty for a loopback address: that reaches every bucket of the account.
-    """
-
-    account: AccountId
-    region: str
-    principal: str
-    request_id: str
-    source_ip: str
-    now: Millis
-
-
 class ObjectStorage:
     """Buckets and what the operations on objects and uploads share. One object per emulator, on the loop's thread.
 
@@ -63,7 +38,7 @@ class ObjectStorage:
     def __init__(
         self, database: Database, contents: Contents, ids: Ids, watcher: Watcher | None = None, *, home: Region
     ) -> None:
-        self.journal = Journal(database)
+        self.rows = ObjectStore(database)
         self.contents = contents
         self.ids = ids
         self._database = database
@@ -95,8 +70,8 @@ class ObjectStorage:
         await self.contents.close()
 
     async def reset(self) -> None:
-        """Forget every bucket and object."""
-        self.journal.clear()
+        """Delete every bucket and object."""
+        self.rows.clear()
         self._forget()
         await self._database.committed()
         await self.contents.keep_only(())
@@ -109,8 +84,8 @@ class ObjectStorage:
         await self._database.committed()
         self.contents.remove(unused)
 
-    def tell(self, caller: Caller, bucket: Bucket, event: str, stored: StoredObject, *, size_before: int = 0) -> None:
-        """Tell who watches what happened to *stored*; a removed object is the one there was, with no size any more."""
+    def report(self, caller: Caller, bucket: Bucket, event: str, stored: StoredObject, *, size_before: int = 0) -> None:
+        """Report a change of *stored* to the watcher; a removed object is reported as it was, without a size."""
         if self._watcher is None:
             return
         attributes = stored.attributes
@@ -143,24 +118,29 @@ class ObjectStorage:
         bucket = model.bucket(name)
         if bucket is None:
             if len(model.buckets(caller.account)) >= limits.BUCKETS:
-                raise TooManyBuckets(limit=limits.BUCKETS)
+                raise OssError("TooManyBuckets", limit=limits.BUCKETS)
             bucket = Bucket(
                 name=name, account=caller.account, region=place, created_at=caller.now, acl=acl or "private",
                 storage_class=storage_class,
             )  # fmt: skip
         elif bucket.account != caller.account or (place != bucket.region and (region or caller.region)):
-            raise BucketAlreadyExists(bucket=name)
+            raise OssError("BucketAlreadyExists", bucket=name)
         elif acl:
             bucket = replace(bucket, acl=acl)
         return await self._put_bucket(model, bucket)
 
     async def set_bucket_acl(self, caller: Caller, name: str, acl: str) -> Bucket:
-        """Change who may read and write a bucket.
+        """Change the ACL of a bucket.
 
         Raises: as `bucket`.
         """
         model, bucket = await self.bucket(caller, name)
         return await self._put_bucket(model, replace(bucket, acl=acl))
+
+    async def put_setting(self, bucket: Bucket, name: str, document: bytes | None) -> None:
+        """Keep the document of a setting, or delete it."""
+        self.rows.put_setting(bucket.name, name, document)
+        await self.settle()
 
     async def bucket(self, caller: Caller, name: str) -> "tuple[S3Model, Bucket]":
         """Return the model and a bucket in it that the caller may use.
@@ -170,11 +150,11 @@ class ObjectStorage:
         model = await self.model()
         bucket = model.bucket(name)
         if bucket is None:
-            raise NoSuchBucket(bucket=name)
+            raise OssError("NoSuchBucket", bucket=name)
         if bucket.account != caller.account:
-            raise AccessDenied("The bucket you access does not belong to you.")
+            raise OssError("AccessDenied", "The bucket you access does not belong to you.")
         if caller.region and caller.region != bucket.region:
-            raise WrongEndpoint(endpoint=f"oss-{bucket.region}.aliyuncs.com")
+            raise OssError("WrongEndpoint", endpoint=f"oss-{bucket.region}.aliyuncs.com")
         return model, bucket
 
     async def buckets(self, caller: Caller) -> list[Bucket]:
@@ -196,13 +176,13 @@ class ObjectStorage:
         """
         model, _ = await self.bucket(caller, name)
         if not model.is_empty(name):
-            raise BucketNotEmpty(bucket=name)
-        self.journal.remove_bucket(name)
+            raise OssError("BucketNotEmpty", bucket=name)
+        self.rows.remove_bucket(name)
         model.remove_bucket(name)
         await self.settle()
 
     async def _put_bucket(self, model: "S3Model", bucket: Bucket) -> Bucket:
-        self.journal.put_bucket(bucket)
+        self.rows.put_bucket(bucket)
         model.put_bucket(bucket)
         await self.settle()
         return bucket
@@ -212,16 +192,16 @@ class ObjectStorage:
     async def _load(self) -> None:
         try:
             model = await asyncio.to_thread(_new_model)
-            for bucket in self.journal.buckets():
+            for bucket in self.rows.buckets():
                 model.put_bucket(bucket)
-            for slice_ in self.journal.objects(_SLICE):
+            for slice_ in self.rows.objects(_SLICE):
                 await self.contents.in_thread(lambda some=slice_: model.load(some))  # type: ignore[misc]
-            for name, upload, parts in self.journal.uploads():
+            for name, upload, parts in self.rows.uploads():
                 model.put_upload(name, upload)
                 for part in parts:
                     model.put_part(name, upload.id, part)
             if not self._swept:  # later there is content on its way into the rows
-                await self.contents.keep_only(self.journal.contents())
+                await self.contents.keep_only(self.rows.contents())
                 self._swept = True
             self._model = model
         finally:
@@ -236,5 +216,5 @@ def _new_model() -> "S3Model":
         from emulator.oss.s3 import S3Model  # imports moto: slow, and only there with the extra "oss"
     except ImportError as error:
         _log.warning("object storage cannot be loaded: %s", error)
-        raise ExtraMissing from error
+        raise OssError("ExtraMissing") from error
     return S3Model()

@@ -3,39 +3,52 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from emulator.kernel.frozen import frozen
-from emulator.oss import limits
-from emulator.oss.errors import (
-    EntityTooSmall,
-    FileAlreadyExists,
-    InvalidArgument,
-    InvalidPart,
-    InvalidPartOrder,
-    NoSuchUpload,
+from emulator.http.message import Response
+from emulator.oss import codec, limits
+from emulator.oss.codec import Listing, Naming
+from emulator.oss.errors import OssError
+from emulator.oss.model import (
+    Attributes,
+    Bucket,
+    Caller,
+    Conditions,
+    Part,
+    Place,
+    Span,
+    StoredObject,
+    Upload,
+    UploadPlace,
+    check_object_name,
+    joined,
 )
-from emulator.oss.model import Attributes, Bucket, Part, Span, StoredObject, Upload, check_object_name, joined
-from emulator.oss.objects import Conditions, Objects, Place, taken
-from emulator.oss.storage import Caller, ObjectStorage
+from emulator.oss.objects import Objects, taken, written
+from emulator.oss.request import (
+    attributes_of,
+    caller_of,
+    conditions_of,
+    document_of,
+    header_of,
+    may_replace,
+    md5_of,
+    number_of,
+    place_of,
+    source_of,
+    source_span,
+)
+from emulator.oss.storage import ObjectStorage
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
 
 if TYPE_CHECKING:
     from emulator.oss.s3 import S3Model
 
 
-@frozen(kw_only=False)
-class UploadPlace:
-    """The upload *id* of the object *key*."""
-
-    bucket: str
-    key: str
-    id: str
-
-
 class Uploads:
     """Multipart uploads of every account."""
 
-    def __init__(self, storage: ObjectStorage, objects: Objects) -> None:
+    def __init__(self, storage: ObjectStorage) -> None:
         self._storage = storage
-        self._objects = objects
+        self._objects = Objects(storage)
 
     async def start(self, caller: Caller, place: Place, attributes: Attributes, *, may_replace: bool) -> Upload:
         """Begin an upload.
@@ -45,11 +58,11 @@ class Uploads:
         check_object_name(place.key)
         model, bucket = await self._storage.bucket(caller, place.bucket)
         if not may_replace and model.get(place.bucket, place.key) is not None:
-            raise FileAlreadyExists(key=place.key)
+            raise OssError("FileAlreadyExists", key=place.key)
         upload = Upload(
             id=self._storage.ids.hex(32).upper(), key=place.key, started_at=caller.now, attributes=attributes
         )
-        self._storage.journal.put_upload(bucket.name, upload)
+        self._storage.rows.put_upload(bucket.name, upload)
         model.put_upload(bucket.name, upload)
         await self._storage.settle()
         return upload
@@ -60,7 +73,8 @@ class Uploads:
         Raises: as `parts`; InvalidArgument for a number that cannot be, InvalidDigest.
         """
         if not 1 <= number <= limits.PARTS:
-            raise InvalidArgument(
+            raise OssError(
+                "InvalidArgument",
                 f"Part number must be an integer between 1 and {limits.PARTS}, inclusive.",
                 name="partNumber",
                 value=str(number),
@@ -72,7 +86,7 @@ class Uploads:
             part = Part(
                 number=number, piece=content.piece, etag=content.etag, crc=content.crc, modified_at=caller.now
             )  # fmt: skip
-            unused = self._storage.journal.put_part(upload.id, part, old)
+            unused = self._storage.rows.put_part(upload.id, part, old)
             model.put_part(place.bucket, upload.id, part)
             await self._storage.settle(unused)
         return part
@@ -86,7 +100,9 @@ class Uploads:
         """
         original = await self._objects.get(caller, source, conditions, follow=False)
         if span is not None and span.end > original.size:
-            raise InvalidArgument(name="x-oss-copy-source-range", value=f"bytes={span.start}-{span.end - 1}")
+            raise OssError(
+                "InvalidArgument", name="x-oss-copy-source-range", value=f"bytes={span.start}-{span.end - 1}"
+            )
         return await self.put_part(caller, place, number, await self._storage.contents.read(original.pieces, span))
 
     async def parts(self, caller: Caller, place: UploadPlace) -> list[Part]:
@@ -118,21 +134,21 @@ class Uploads:
         there = model.parts(place.bucket, upload.id)
         chosen = list(there.values()) if wanted is None else _chosen(there, wanted)
         if not chosen:
-            raise InvalidPart(part="", etag="")
+            raise OssError("InvalidPart", part="", etag="")
         for part in chosen[:-1]:
             if part.piece.size < limits.PART_BYTES_LEAST:
-                raise EntityTooSmall(size=part.piece.size, least=limits.PART_BYTES_LEAST, part=part.number)
+                raise OssError("EntityTooSmall", size=part.piece.size, least=limits.PART_BYTES_LEAST, part=part.number)
         old = model.get(bucket.name, upload.key)
         if old is not None and not may_replace:
-            raise FileAlreadyExists(key=upload.key)
+            raise OssError("FileAlreadyExists", key=upload.key)
         pieces, etag, crc = joined(chosen)
         new = StoredObject(
             key=upload.key, kind="Multipart", pieces=pieces, etag=etag, crc=crc, modified_at=caller.now,
             attributes=upload.attributes,
         )  # fmt: skip
-        journal = self._storage.journal
-        unused = [*journal.put_object(bucket.name, new, old), *journal.remove_upload(upload.id, there.values())]
-        self._storage.tell(
+        store = self._storage.rows
+        unused = [*store.put_object(bucket.name, new, old), *store.remove_upload(upload.id, there.values())]
+        self._storage.report(
             caller, bucket, "ObjectCreated:CompleteMultipartUpload", new, size_before=old.size if old else 0
         )  # fmt: skip
         model.put(bucket.name, new)
@@ -146,7 +162,7 @@ class Uploads:
         Raises: as `parts`.
         """
         model, bucket, upload = await self._find(caller, place)
-        unused = self._storage.journal.remove_upload(upload.id, model.parts(bucket.name, upload.id).values())
+        unused = self._storage.rows.remove_upload(upload.id, model.parts(bucket.name, upload.id).values())
         model.remove_upload(bucket.name, upload.id)
         await self._storage.settle(unused)
 
@@ -154,7 +170,7 @@ class Uploads:
         model, bucket = await self._storage.bucket(caller, place.bucket)
         upload = model.upload(place.bucket, place.id)
         if upload is None or upload.key != place.key:
-            raise NoSuchUpload(upload=place.id)
+            raise OssError("NoSuchUpload", upload=place.id)
         return model, bucket, upload
 
 
@@ -163,8 +179,119 @@ def _chosen(there: dict[int, Part], wanted: Sequence[tuple[int, str]]) -> list[P
     for number, etag in wanted:
         part = there.get(number)
         if part is None or part.etag != etag.strip().strip('"').upper():
-            raise InvalidPart(part=number, etag=etag)
+            raise OssError("InvalidPart", part=number, etag=etag)
         if chosen and chosen[-1].number >= number:
-            raise InvalidPartOrder
+            raise OssError("InvalidPartOrder")
         chosen.append(part)
     return chosen
+
+
+@operation("InitiateMultipartUpload", "POST /{bucket}/{key}?uploads")
+async def initiate_multipart_upload(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Begin an upload."""
+    upload = await Uploads(storage).start(
+        caller_of(call), place_of(call), attributes_of(call), may_replace=may_replace(call)
+    )  # fmt: skip
+    return codec.document(codec.upload_started(call.path["bucket"], upload, _naming(call)))
+
+
+@operation("UploadPart", "PUT /{bucket}/{key}?uploadId")
+async def upload_part(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Keep a part: the body, or a stretch of another object."""
+    number = number_of(call, "partNumber", 0, 1 << 40)
+    source = source_of(call)
+    if source is None:
+        part = await Uploads(storage).put_part(caller_of(call), _place(call), number, call.http.body, md5_of(call))
+        return Response(200, b"", [("ETag", codec.quoted(part.etag)), ("x-oss-hash-crc64ecma", str(part.crc))])
+    conditions = conditions_of(call, "x-oss-copy-source-")
+    part = await Uploads(storage).copy_part(
+        caller_of(call), _place(call), number, source, source_span(call), conditions
+    )  # fmt: skip
+    response = codec.document(codec.copied("CopyPartResult", part.etag, part.modified_at))
+    response.headers += [("ETag", codec.quoted(part.etag)), ("x-oss-hash-crc64ecma", str(part.crc))]
+    return response
+
+
+@operation("ListParts", "GET /{bucket}/{key}?uploadId")
+async def list_parts(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """List the parts there are."""
+    marker = number_of(call, "part-number-marker", 0, 1 << 40)
+    limit = number_of(call, "max-parts", limits.PAGE, limits.PAGE, least=1)
+    rest = [part for part in await Uploads(storage).parts(caller_of(call), _place(call)) if part.number > marker]
+    place = place_of(call)
+    return codec.document(
+        codec.parts(place.bucket, _place(call).id, place.key, rest[:limit], marker, limit, more=len(rest) > limit)
+    )
+
+
+@operation("CompleteMultipartUpload", "POST /{bucket}/{key}?uploadId")
+async def complete_multipart_upload(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Make the object."""
+    everything = header_of(call, "x-oss-complete-all").lower() == "yes"
+    wanted = None if everything else codec.read_completion(document_of(call, "CompleteMultipartUpload"))
+    stored = await Uploads(storage).complete(
+        caller_of(call), _place(call), wanted, may_replace=may_replace(call)
+    )  # fmt: skip
+    location = f"{call.http.scheme}://{call.host}/{call.http.path.lstrip('/')}"
+    response = codec.document(codec.completed(location, call.path["bucket"], stored, _naming(call)))
+    response.headers += written(stored).headers
+    return response
+
+
+@operation("AbortMultipartUpload", "DELETE /{bucket}/{key}?uploadId")
+async def abort_multipart_upload(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Drop an upload with its parts."""
+    await Uploads(storage).abort(caller_of(call), _place(call))
+    return Response(204)
+
+
+@operation("ListMultipartUploads", "GET /{bucket}?uploads")
+async def list_multipart_uploads(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """List a bucket's uploads by key and id."""
+    query = call.query
+    _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
+    listing = Listing(
+        bucket=bucket,
+        prefix=query.get("prefix", ""),
+        delimiter=query.get("delimiter", ""),
+        after=query.get("key-marker", ""),
+        limit=number_of(call, "max-uploads", limits.PAGE, limits.PAGE, least=1),
+        naming=_naming(call),
+    )
+    upload_marker = query.get("upload-id-marker", "") if listing.after else ""
+    rows = _rows(await Uploads(storage).listed(caller_of(call), bucket.name), listing, upload_marker)
+    page = rows[: listing.limit]
+    more = _marker(page[-1]) if len(rows) > listing.limit else None
+    return codec.document(codec.uploads(listing, upload_marker, page, more))
+
+
+def _place(call: OperationRequest) -> UploadPlace:
+    return UploadPlace(call.path["bucket"], call.path["key"], call.query.get("uploadId", ""))
+
+
+def _naming(call: OperationRequest) -> Naming:
+    return Naming(call.query.get("encoding-type", ""))
+
+
+def _rows(uploads: list[Upload], listing: Listing, upload_marker: str) -> list[Upload | str]:
+    """Return what a list shows beyond the markers: uploads, and each common prefix once.
+
+    Without an upload's id the marker stands behind all uploads of its key.
+    """
+    rows: list[Upload | str] = []
+    for upload in uploads:
+        if not upload.key.startswith(listing.prefix) or upload.key < listing.after:
+            continue
+        if upload.key == listing.after and (not upload_marker or upload.id <= upload_marker):
+            continue
+        head, mark, _ = upload.key[len(listing.prefix) :].partition(listing.delimiter or "\0")
+        common = listing.prefix + head + mark
+        if not (listing.delimiter and mark):
+            rows.append(upload)
+        elif common not in rows[-1:] and common > listing.after:
+            rows.append(common)
+    return rows
+
+
+def _marker(last: Upload | str) -> tuple[str, str]:
+    return (last, "") if isinstance(last, str) else (last.key, last.id)

@@ -1,4 +1,4 @@
-"""How code that names the cloud's own hosts reaches the emulator: a hook per language, and what it is told.
+"""How code that names the cloud's own hosts reaches the emulator: a hook per language, and its variables.
 
 The hooks are files that run in other people's processes, inside function instances and under ``localyun exec``; they
 import nothing from here.
@@ -33,7 +33,7 @@ def node_hook() -> Path:
 def hook_environment(
     http_port: int, https_port: int | None, ca_bundle: Path | None, proxy: str | None = None
 ) -> dict[str, str]:
-    """Return the variables that tell a hook where the emulator is.
+    """Return the variables that lead a hook to the emulator.
 
     *ca_bundle* must hold the usual authorities besides the emulator's own, or other https calls of the process fail.
     *proxy* is the address for programs that no hook reaches; it holds the secret of the emulator's run.

@@ -1,13 +1,19 @@
 """The environment of a command whose programs are to find the emulator at the cloud's own addresses.
 
-Everything here is pure: an environment goes in, a new one comes out, with the names of what was taken away.
+An environment goes in, a new one comes out, with the names of what was taken away. Only the bundle of certificates and
+Java's trust store are written to files.
 """
 
+import hashlib
 import importlib.util
 import os
+import shutil
 import ssl
+import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from emulator.redirect import python_site
 
@@ -15,6 +21,40 @@ VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTR
 """What clients of different languages and libraries read; each may already point somewhere."""
 
 _PIECE = 64 * 1024
+
+PROXY_VARIABLES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"})
+"""Read in capitals and in small letters. Several official clients ignore ``NO_PROXY``, so nothing less than taking
+these away keeps their calls on this machine."""
+
+OWN_PROXY_VARIABLES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy")
+"""Set to the emulator's proxy for programs without a hook. The hooks hide them from the programs they are in."""
+
+DIRECT = ("localhost", ".localhost", "127.0.0.1", "::1", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
+"""What ``NO_PROXY`` names besides the user's own entries: addresses the emulator's proxy would refuse to call."""
+
+_EMULATED = ("aliyuncs.com", "fcapp.run")
+
+OTHER_IDENTITIES = (
+    "ALIBABA_CLOUD_SECURITY_TOKEN",
+    "ALIBABA_CLOUD_PROFILE",
+    "ALIBABA_CLOUD_CREDENTIALS_FILE",
+    "ALIBABA_CLOUD_CREDENTIALS_URI",
+    "ALIBABA_CLOUD_ROLE_ARN",
+    "ALIBABA_CLOUD_ROLE_SESSION_NAME",
+    "ALIBABA_CLOUD_OIDC_PROVIDER_ARN",
+    "ALIBABA_CLOUD_OIDC_TOKEN_FILE",
+    "ALIBABA_CLOUD_ECS_METADATA",
+    "OSS_SESSION_TOKEN",
+)
+"""Where the official credential chain finds another identity than the given key."""
+
+_REAL_KEY_PREFIX = "LTAI"
+JAVA_VARIABLE = "JAVA_TOOL_OPTIONS"
+STORE_PASSWORD = "changeit"  # noqa: S105 - a trust store holds no secrets, and Java wants one
+_JAVA_DIRECT = "localhost|*.localhost|127.*|[::1]|10.*|192.168.*|" + "|".join(
+    f"172.{number}.*" for number in range(16, 32)
+)
+_STORES_KEPT = 4
 
 
 def write_bundle(authority: Path, bundle: Path, environ: Mapping[str, str]) -> None:
@@ -43,35 +83,6 @@ def _trusted(environ: Mapping[str, str]) -> Iterator[Path]:
     if certifi is not None and certifi.origin is not None:
         named.append(Path(certifi.origin).with_name("cacert.pem"))
     return (path for path in named if path.is_file())
-
-
-PROXY_VARIABLES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"})
-"""Read in capitals and in small letters. Several official clients ignore ``NO_PROXY``, so nothing less than taking
-these away keeps their calls on this machine."""
-
-OWN_PROXY_VARIABLES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy")
-"""Set to the emulator's proxy for programs without a hook. The hooks hide them from the programs they are in."""
-
-DIRECT = ("localhost", ".localhost", "127.0.0.1", "::1", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
-"""What ``NO_PROXY`` names besides the user's own entries: addresses the emulator's proxy would refuse to call."""
-
-_EMULATED = ("aliyuncs.com", "fcapp.run")
-
-OTHER_IDENTITIES = (
-    "ALIBABA_CLOUD_SECURITY_TOKEN",
-    "ALIBABA_CLOUD_PROFILE",
-    "ALIBABA_CLOUD_CREDENTIALS_FILE",
-    "ALIBABA_CLOUD_CREDENTIALS_URI",
-    "ALIBABA_CLOUD_ROLE_ARN",
-    "ALIBABA_CLOUD_ROLE_SESSION_NAME",
-    "ALIBABA_CLOUD_OIDC_PROVIDER_ARN",
-    "ALIBABA_CLOUD_OIDC_TOKEN_FILE",
-    "ALIBABA_CLOUD_ECS_METADATA",
-    "OSS_SESSION_TOKEN",
-)
-"""Where the official credential chain finds somebody else than the given key."""
-
-_REAL_KEY_PREFIX = "LTAI"
 
 
 def without_proxies(environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -147,3 +158,77 @@ def with_hooks(environ: Mapping[str, str], address: Mapping[str, str], node_hook
 def _quoted(path: Path) -> str:
     """Return *path* as Node.js reads it in ``NODE_OPTIONS``."""
     return '"{}"'.format(str(path).replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def with_java(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return *environ* with the options in front of the user's own.
+
+    The proxy is that of ``LOCALYUN_PROXY_URL``, the authorities are those of ``LOCALYUN_CA_BUNDLE``. A Java virtual
+    machine reads neither proxy variables nor bundles in PEM form, so it gets the proxy in its own properties and the
+    authorities in a trust store beside the bundle. Clients that bring an HTTP library of their own may ignore the
+    properties; most of these read the proxy variables instead.
+
+    Source: Java networking properties; keytool, ``PKCS12`` trust stores.
+    """
+    if "JAVA_HOME" not in environ and shutil.which("java", path=environ.get("PATH")) is None:
+        return dict(environ)  # the trust store takes longer than the rest
+    options = [_quoted_java(f"-D{name}={value}") for name, value in _properties(environ)]
+    return {**environ, JAVA_VARIABLE: " ".join(filter(None, (*options, environ.get(JAVA_VARIABLE))))}
+
+
+def _quoted_java(option: str) -> str:
+    """Return *option* as the virtual machine reads it; it knows quotes and no escapes."""
+    quote = '"' if "'" in option else "'"
+    return f"{quote}{option}{quote}" if any(letter.isspace() or letter in "'\"" for letter in option) else option
+
+
+def _properties(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    proxy = environ.get("LOCALYUN_PROXY_URL")
+    if proxy and environ.get("HTTPS_PROXY") == proxy:
+        where = urlsplit(proxy)
+        for scheme in ("http", "https"):
+            yield f"{scheme}.proxyHost", where.hostname or ""
+            yield f"{scheme}.proxyPort", str(where.port)
+            yield f"{scheme}.proxyUser", where.username or ""
+            yield f"{scheme}.proxyPassword", where.password or ""
+        yield "http.nonProxyHosts", _JAVA_DIRECT
+        yield "jdk.http.auth.tunneling.disabledSchemes", ""  # Basic is off in tunnels by default
+    if bundle := environ.get("LOCALYUN_CA_BUNDLE"):
+        yield "javax.net.ssl.trustStore", str(write_trust_store(Path(bundle)))
+        yield "javax.net.ssl.trustStoreType", "PKCS12"
+        yield "javax.net.ssl.trustStorePassword", STORE_PASSWORD
+
+
+def write_trust_store(bundle: Path) -> Path:
+    """Return a PKCS#12 trust store with the certificates of *bundle*, beside it; made when the bundle has changed.
+
+    Certificates that cannot be read are left out, as TLS libraries do.
+
+    Raises: OSError.
+    """
+    content = bundle.read_bytes()
+    store = bundle.with_name(f"java-{hashlib.sha256(content).hexdigest()[:16]}.p12")
+    if store.is_file():
+        return store
+    draft = store.with_name(store.name + ".new")
+    draft.write_bytes(_trust_store(content))
+    draft.replace(store)
+    others = [path for path in bundle.parent.glob("java-*.p12") if path != store]
+    for old in sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)[_STORES_KEPT - 1 :]:
+        old.unlink(missing_ok=True)
+    return store
+
+
+def _trust_store(bundle: bytes) -> bytes:
+    # Slow to import, and needed the first time only.
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
+    from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12Certificate, serialize_java_truststore
+
+    end = b"-----END CERTIFICATE-----"
+    trusted: dict[bytes, PKCS12Certificate] = {}
+    for number, piece in enumerate(bundle.split(end)[:-1]):
+        with warnings.catch_warnings(action="ignore"), suppress(ValueError):  # of authorities with odd numbers
+            certificate = x509.load_pem_x509_certificate(piece[piece.index(b"-----BEGIN") :] + end)
+            trusted.setdefault(certificate.tbs_certificate_bytes, PKCS12Certificate(certificate, b"ca%d" % number))
+    return serialize_java_truststore(list(trusted.values()), BestAvailableEncryption(STORE_PASSWORD.encode()))

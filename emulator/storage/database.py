@@ -71,6 +71,7 @@ class Database:
         self._lost = False
         self._refusing = False
         self._on_commit: Callable[[], None] | None = None
+        self._watcher: Callable[[], None] | None = None
         self._context = nobody()
         self.commits = 0
         """How many transactions have been committed."""
@@ -186,6 +187,10 @@ class Database:
         self._waiting.append(done)
         await future
 
+    def on_commit(self, notify: Callable[[], None] | None) -> None:
+        """Call *notify* after every transaction, until this is called with None; for one observer at a time."""
+        self._watcher = notify
+
     def on_rollback(self, forget: Callable[[], None]) -> None:
         """Register *forget*, called when a tick's transaction is lost: drop what was kept in memory about it."""
         self._on_rollback.append(forget)
@@ -221,11 +226,13 @@ class Database:
                 _log.exception("an effect after the commit failed")
         if self._on_commit is not None:
             self._on_commit()
+        if self._watcher is not None:
+            self._watcher()
 
     # --- the file ------------------------------------------------------------------------------------------------
 
     def checkpoint_elsewhere(self, on_commit: Callable[[], None] | None) -> None:
-        """Leave checkpoints to somebody who is told of each commit; with None, to SQLite again."""
+        """Leave checkpoints to a callback that runs after each commit; with None, to SQLite again."""
         self._on_commit = on_commit
         self._connection.execute(f"PRAGMA wal_autocheckpoint={0 if on_commit else 1000}")
 

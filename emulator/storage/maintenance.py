@@ -176,7 +176,7 @@ class Shrinker:
 
 
 def _is_spacious(sizes: FileSizes) -> bool:
-    """Tell whether giving pages back goes on: some stay for what is written next."""
+    """Whether giving pages back goes on: some stay for what is written next."""
     return sizes.free_pages > FEWEST_PAGES // 4 and sizes.free_pages * 16 > sizes.pages
 
 

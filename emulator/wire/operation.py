@@ -23,6 +23,26 @@ _Performer = TypeVar("_Performer", bound=Callable[..., Any])
 
 _ATTRIBUTE = "__operations__"
 
+ANYONE = "anyone"
+"""The right of an admin operation that needs no token."""
+
+ANYONE_LOCAL = "anyone-local"
+"""The right of an admin operation that needs no token while the emulator is reachable from this machine only."""
+
+
+class Parameter(NamedTuple):
+    """An argument of an admin operation, from the query or from a member of the JSON body.
+
+    ``type`` is ``str``, ``int`` (0 to ``most``), ``bool``, ``bytes`` (base64), ``dict`` or ``list``. Without
+    ``default`` the argument has to be there.
+    """
+
+    name: str
+    type: type = str
+    about: str = ""
+    default: Any = ...
+    most: int = 100_000
+
 
 class Operation(NamedTuple):
     """One operation of one API.
@@ -30,7 +50,8 @@ class Operation(NamedTuple):
     ``name`` is the vendor's. ``route`` is ``METHOD /path/{name}``, optionally followed by ``?name=value`` or ``?name``
     for operations that share a path and differ in a query item; empty for RPC operations, which are found by name.
     ``api`` is the version of the API where a service has several. ``right`` is the permission the operation needs when
-    it is not called like the operation. ``source`` is where the behaviour is documented.
+    it is not called like the operation. ``source`` is where the behaviour is documented. ``parameters`` are the
+    arguments of an admin operation.
     """
 
     name: str
@@ -39,16 +60,31 @@ class Operation(NamedTuple):
     api: str = ""
     right: str = ""
     source: str = ""
+    parameters: tuple[Parameter, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """The first line of the function's docstring."""
+        return (self.perform.__doc__ or "").partition("\n")[0]
 
 
 def operation(
-    name: str, route: str = "", *, api: str = "", right: str = "", source: str = ""
+    name: str,
+    route: str = "",
+    *parameters: Parameter,
+    api: str | tuple[str, ...] = "",
+    right: str = "",
+    source: str = "",
 ) -> Callable[[_Performer], _Performer]:
-    """Declare that the decorated function performs the operation *name*; may be stacked for several routes or APIs."""
+    """Declare that the decorated function performs the operation *name*; may be stacked for several routes.
+
+    *api* is the version of the API, or several that have the same route.
+    """
 
     def declare(perform: _Performer) -> _Performer:
         declared = vars(perform).setdefault(_ATTRIBUTE, [])
-        declared.insert(0, Operation(name, perform, route, api, right, source))
+        for version in reversed((api,) if isinstance(api, str) else api):
+            declared.insert(0, Operation(name, perform, route, version, right, source, parameters))
         return perform
 
     return declare
@@ -100,7 +136,10 @@ class Routes:
         segments = path.strip("/").split("/")
         for template in self._by_shape.get((method, len(segments)), ()):
             if template.fits(segments, query):
-                return template.operation, template.parameters(segments)
+                return template.operation, {
+                    name: unquote(segments[at], errors="surrogateescape") if "%" in segments[at] else segments[at]
+                    for at, name in template.names
+                }
         return None
 
     def __iter__(self) -> Iterator[Operation]:
@@ -130,10 +169,3 @@ class _Template(NamedTuple):
             if want is not None and want != have:
                 return False
         return not self.item or (self.item in query and self.value in {"", query[self.item]})
-
-    def parameters(self, segments: list[str]) -> dict[str, str]:
-        return {name: _decoded(segments[at]) for at, name in self.names}
-
-
-def _decoded(segment: str) -> str:
-    return unquote(segment, errors="surrogateescape") if "%" in segment else segment

@@ -60,15 +60,16 @@ def test_every_documented_key_exists():
 
 def test_declared_attributes_are_those_that_are_read():
     """The table of docs/configuration.md names the attributes of queues, topics and subscriptions."""
-    from emulator.deploy import localyun_yaml
+    from emulator.services.mns.queues.model import QUEUE
+    from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
     rows = dict(re.findall(r"^\| a (queue|topic|subscription) \| (.*) \|$", page("configuration.md"), re.MULTILINE))
     documented = {name: set(re.findall(r"`([A-Z]\w+|subscriptions)`", text)) for name, text in rows.items()}
 
     assert documented == {
-        "queue": set(localyun_yaml.QUEUE),
-        "topic": set(localyun_yaml.TOPIC),
-        "subscription": set(localyun_yaml.SUBSCRIPTION),
+        "queue": {each.name for each in QUEUE.of_form("file")},
+        "topic": {each.name for each in TOPIC.of_form("file")} | {"subscriptions"},
+        "subscription": {each.name for each in SUBSCRIPTION.of_form("file")},
     }
 
 
@@ -108,14 +109,9 @@ def table_rows(section):
 
 def test_fidelity_lists_every_operation_of_function_compute():
     """Served and refused operations of each API version are those of the routing tables."""
-    from emulator.services.fc.dialects import v2016, v2021, v2023
+    from emulator.services.fc.front import ROUTES
 
-    tables = {"2016-08-15": v2016.ROUTES, "2021-04-06": v2021.ROUTES, "2023-03-30": v2023.ROUTES}
-    routed = {
-        (route.operation, version, "served" if route.handler else "refused")
-        for version, routes in tables.items()
-        for route in routes
-    }
+    routed = {(operation.name, version, "served") for version, routes in ROUTES.items() for operation in routes}
 
     listed = {
         (operation, version, status)
@@ -130,8 +126,8 @@ def test_fidelity_lists_every_operation_of_function_compute():
 def test_fidelity_lists_every_operation_of_an_rpc_service(section):
     """What is listed as served exists, and everything that exists is listed."""
     from emulator.kernel.ids import CountingIds
-    from emulator.services.sts.api import StsFront
-    from emulator.services.workflow.api import WorkflowFront
+    from emulator.services.sts.front import StsFront
+    from emulator.services.workflow.front import WorkflowFront
 
     front = {"Serverless Workflow": WorkflowFront, "Security Token Service": StsFront}[section]
     existing = {operation.name for operation in front(None, CountingIds()).operations}
@@ -143,21 +139,20 @@ def test_fidelity_lists_every_operation_of_an_rpc_service(section):
 
 
 def test_fidelity_lists_every_operation_of_resource_access_management():
-    """What is listed as served is what the tables of operations hold."""
-    sources = (ROOT / "emulator" / "services" / "ram").glob("*_api.py")
-    tables = {
-        name for path in sources for name in re.findall(r'^ +"(\w+)": self\._', path.read_text(encoding="utf-8"), re.M)
-    }
+    """What is listed as served is what exists."""
+    from emulator.kernel.ids import CountingIds
+    from emulator.services.ram.front import RamFront
 
-    assert {operation for operation, _, _ in table_rows("Resource Access Management")} == tables
+    existing = {operation.name for operation in RamFront(None, CountingIds()).operations}
+
+    assert {operation for operation, _, _ in table_rows("Resource Access Management")} == existing
 
 
 def test_fidelity_lists_every_operation_of_the_message_service():
-    """What is listed as served is what the table of operations holds."""
-    sources = (ROOT / "emulator" / "services" / "mns").glob("*_api.py")
-    tables = {
-        name for path in sources for name in re.findall(r'^ +"(\w+)": self\._', path.read_text(encoding="utf-8"), re.M)
-    }
+    """What is listed as served is what is routed."""
+    from emulator.services.mns.front import ROUTES
+
+    tables = {operation.name for operation in ROUTES}
     listed = {operation for operation, status, _ in table_rows("Message Service") if status == "served"}
 
     assert listed == tables

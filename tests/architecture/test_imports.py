@@ -20,7 +20,9 @@ def modules_after(statement):
     return set(json.loads(done.stdout))
 
 
-@pytest.mark.parametrize("name", ["emulator.cli.main", "emulator.app", "emulator.cli.start", "emulator.composition"])
+@pytest.mark.parametrize(
+    "name", ["emulator.cli.main", "emulator.app", "emulator.cli.commands.start", "emulator.composition"]
+)
 def test_nothing_slow_is_imported_for_a_start(name):
     """The time to the first answered call is not spent on what may never be needed."""
     assert not {module.partition(".")[0] for module in modules_after(f"import {name}")} & SLOW
@@ -28,9 +30,9 @@ def test_nothing_slow_is_imported_for_a_start(name):
 
 def test_what_only_some_calls_need_is_not_loaded_with_the_services():
     """Reading definitions and packages, and the modules behind that, come with the first call that needs them."""
-    loaded = modules_after("import emulator.cli.start, emulator.composition")
+    loaded = modules_after("import emulator.cli.commands.start, emulator.composition")
 
-    seldom = {"emulator.services.workflow.definition.document", "emulator.services.fc.archive", "zipfile"}
+    seldom = {"emulator.services.workflow.languages.document", "emulator.services.fc.code.archive", "zipfile"}
     assert not seldom & loaded
 
 

@@ -8,14 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.kernel.identity import Region
-from emulator.kernel.ids import CountingIds
-from emulator.oss.api import ObjectApis
-from emulator.oss.contents import Contents
-from emulator.oss.opening import SCHEMA
-from emulator.oss.storage import ObjectStorage
-from emulator.storage.database import Database
-from emulator.storage.migrations import migrate
+from emulator.oss import buckets, forms, objects, settings, uploads
+from emulator.wire.operation import operations_of
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -23,20 +17,31 @@ VARIANTS = {"ListObjectsV2", "CopyObject", "UploadPartCopy"}
 """Operations that the reference names, and that are told from others by a header or a parameter."""
 
 
-def test_fidelity_lists_every_operation_on_objects(tmp_path):
+def test_fidelity_lists_every_operation_on_objects():
     """What is listed as served exists, and everything that exists is listed."""
     section = (DOCS / "fidelity.md").read_text().partition("## Object storage")[2].partition("\n## ")[0]
-    listed = re.findall(r"^\| `(\w+)` \| served", section, re.MULTILINE)
-    database = Database(None)
-    migrate(database, [SCHEMA])
-    ids = CountingIds()
-    apis = ObjectApis(ObjectStorage(database, Contents(tmp_path, ids, sync=False), ids, home=Region("cn-hangzhou")))
+    listed = re.findall(r"^\| `([A-Z]\w+)` \| served", section, re.MULTILINE)
 
-    served = {name for table in apis.tables for name, _ in table.values() if "?" not in name}
-    database.close()
+    operations = operations_of(buckets, forms, objects, uploads)
 
+    served = {each.name for each in operations if "?" not in each.name}
     assert set(listed) == served | VARIANTS
     assert len(listed) == len(set(listed))
+
+
+def test_fidelity_lists_every_setting_of_a_bucket():
+    """With what can be done to it."""
+    rows = re.findall(
+        r"^\| `([a-z]\w+)` \| served \| (served|refused) \|(?: (served|refused))? \|",
+        (DOCS / "fidelity.md").read_text(),
+        re.MULTILINE,
+    )
+    routes = {each.route for each in operations_of(settings)}
+
+    assert {name for name, _, _ in rows} == {route.partition("?")[2] for route in routes}
+    for name, put, delete in rows:
+        assert (f"PUT /{{bucket}}?{name}" in routes) == (put == "served")
+        assert (f"DELETE /{{bucket}}?{name}" in routes) == (delete == "served")
 
 
 def test_examples_of_the_page_run(emulator):

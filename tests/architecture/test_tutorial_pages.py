@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.cli.drawing import picture
+from emulator.cli.commands.graph import picture
 from emulator.cli.tutorials import TUTORIALS
 
 ROOT = Path(__file__).parents[2]

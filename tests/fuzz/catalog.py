@@ -25,7 +25,6 @@ TARGETS = {
     "http-reader": Target("http:reader"),
     "http-protocol": Target("http:protocol", 1024),
     "http-sender": Target("http:sender", 512),
-    "client-hello": Target("http:client_hello", 512),
     "hosts": Target("http:hosts", 256),
     "xml": Target("messages:xml"),
     "mns-bodies": Target("messages:bodies"),

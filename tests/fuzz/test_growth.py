@@ -11,17 +11,18 @@ from collections.abc import Callable
 import pytest
 
 from emulator.gateway.hosts import facts, normalise
-from emulator.http.client_hello import read_client_hello
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import HttpLimits
 from emulator.http.message import decode_pairs
 from emulator.http.reader import RequestReader
 from emulator.kernel.cron import LENIENT, parse_schedule
-from emulator.services.fc.http_envelope import read_result
-from emulator.services.mns import message_wire, topic_wire, wire
-from emulator.services.mns.endpoints import read_endpoint
-from emulator.services.workflow.definition.parse import parse_flow
+from emulator.services.fc.invoke.http_envelope import read_result
+from emulator.services.mns import codec as wire
+from emulator.services.mns.queues import codec as message_wire
+from emulator.services.mns.topics import codec as topic_wire
+from emulator.services.mns.topics.endpoints import read_endpoint
 from emulator.services.workflow.expression.conditions import Condition
 from emulator.services.workflow.expression.mappings import parse_source
+from emulator.services.workflow.languages.fdl.reader import parse_flow
 from emulator.wire.dates import parse_http_date, parse_iso
 from emulator.wire.xml import parse as parse_xml
 from emulator.wire.yaml import read_yaml
@@ -56,7 +57,6 @@ def claim(text: str) -> None:
 READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "requests": (read_requests, ["", "GET /", "GET / HTTP/1.1\r\nHost: a\r\n",
     "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"]),
-    "greeting": (lambda text: read_client_hello(text.encode("latin-1", "replace")), ["", "\x16\x03\x01"]),
     "host": (lambda text: facts(normalise(text)), ["", "a.mns.", "[", "oss-"]),
     "pairs": (decode_pairs, ["", "a="]),
     "query": (wire.read_query, ["", "a="]),

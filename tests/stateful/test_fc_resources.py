@@ -20,8 +20,8 @@ from emulator.kernel.identity import AccountId, Principal, Region
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.fc.front import FcFront
-from emulator.services.fc.logbook import LogBook
-from emulator.services.fc.runtime.instance import FunctionImage, Invocation, InvocationResult
+from emulator.services.fc.invoke.logbook import LogBook
+from emulator.services.fc.runtime.model import FunctionImage, Invocation, InvocationResult
 from emulator.services.fc.service import SCHEMA, FunctionCompute
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate

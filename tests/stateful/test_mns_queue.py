@@ -19,8 +19,8 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.errors import MessageNotExist, MnsError
-from emulator.services.mns.model import DeadLetterPolicy, Draft
-from emulator.services.mns.receipts import write_handle
+from emulator.services.mns.queues.model import DeadLetterPolicy, Draft
+from emulator.services.mns.queues.visibility import write_handle
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate

@@ -11,10 +11,9 @@ from emulator.kernel.clock import VirtualClock
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
+from emulator.services.mns.ports import FunctionRefused
 from emulator.services.mns.service import SCHEMA, MessageService
-from emulator.services.mns.topic_model import ContentFormat, NotifyStrategy, SubscriptionSettings
-from emulator.services.mns.topic_ports import FunctionRefused
-from emulator.services.mns.topic_service import TopicService
+from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, SubscriptionSettings
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
 
@@ -75,9 +74,8 @@ class TopicMachine(RuleBasedStateMachine):
         self.database = Database(Path(self.folder.name) / "state.db")
         migrate(self.database, [SCHEMA])
         ids = CountingIds()  # draws are 0: the back-off's gap is 10 s
-        self.queues = MessageService(self.database, self.clock, ids, self.timers)
-        self.service = TopicService(
-            self.database, self.clock, ids, self.timers, queues=self.queues, signer=Unsigned(), endpoint=str,
+        self.service = MessageService(
+            self.database, self.clock, ids, self.timers, signer=Unsigned(), endpoint=str,
             functions=self.targets,
         )  # fmt: skip
 
@@ -88,7 +86,7 @@ class TopicMachine(RuleBasedStateMachine):
         self.settle()
 
     def close(self):
-        self.runner.run(self.service.close())
+        self.runner.run(self.service.aclose())
         self.database.close()
 
     def settle(self):

@@ -13,9 +13,9 @@ from emulator.kernel.identity import Region
 from emulator.kernel.ids import CountingIds, RandomIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.oss.front import OssFront
-from emulator.oss.opening import SCHEMA as OSS_SCHEMA
-from emulator.oss.opening import LazyStorage
-from emulator.services.mns.api import MnsFront
+from emulator.oss.service import SCHEMA as OSS_SCHEMA
+from emulator.oss.service import LazyStorage
+from emulator.services.mns.front import MnsFront
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
@@ -222,12 +222,12 @@ def test_oss_tells_which_operation_is_not_served():
 
     async def refused():
         with pytest.raises(ServiceError) as caught:
-            await front.handle(a_context(front, "PUT", "/b?lifecycle"))
+            await front.handle(a_context(front, "PUT", "/b?replication"))
         return caught.value
 
     error = asyncio.run(refused())
 
     assert (error.code, error.http_status) == ("OperationNotSupported", 400)
-    assert "PUT ?lifecycle" in error.message
+    assert "PUT ?replication" in error.message
     assert not front.allows_anonymous(a_context(front))
     assert front.too_large(5).code == "EntityTooLarge"

@@ -48,7 +48,7 @@ class Condition:
     every: bool = False
 
     def holds(self, facts: Facts) -> bool:
-        """Tell whether the request fulfils the condition; a value of it that cannot be read matches nothing."""
+        """Whether the request fulfils the condition; a value of it that cannot be read matches nothing."""
         given = facts.get(self.key, ())
         if not given:
             return self.operator.negated or self.every
@@ -204,7 +204,7 @@ def facts_at(now: Millis) -> RequestFacts:
 
 
 def glob_matches(pattern: str, text: str) -> bool:
-    """Tell whether *pattern* covers the whole of *text*; case counts.
+    """Whether *pattern* covers the whole of *text*; case counts.
 
     Takes at most ``len(pattern) * len(text)`` steps, whatever the pattern: policies come from callers.
     """

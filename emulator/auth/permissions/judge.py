@@ -1,4 +1,4 @@
-"""May this caller do that? Deny wins over allow, and what nobody allows is denied.
+"""May this caller do that? Deny wins over allow, and what no policy allows is denied.
 
 Pure: policies and what is known of the request in, a verdict out. Nothing here knows where policies are kept.
 """
@@ -35,7 +35,7 @@ def judge(policies: Iterable[Policy], demand: Demand, facts: Facts) -> Verdict:
 
 
 def trusts(policy: Policy, action: str, *, arn: str = "", service: str = "", facts: Facts) -> bool:
-    """Tell whether a trust policy lets the caller *arn*, or a cloud *service*, do *action* (``sts:AssumeRole``)."""
+    """Whether a trust policy lets the caller *arn*, or a cloud *service*, do *action* (``sts:AssumeRole``)."""
     trusted = False
     for statement in policy.statements:
         principals = statement.principals or {}
@@ -48,7 +48,7 @@ def trusts(policy: Policy, action: str, *, arn: str = "", service: str = "", fac
 
 
 def _names_caller(principals: Iterable[str], arn: str) -> bool:
-    """Tell whether one of *principals* is the caller, its role or its account.
+    """Whether one of *principals* is the caller, its role or its account.
 
     ``acs:ram::123:root`` is everybody of the account, ``acs:ram::123:role/r`` every session of the role.
     """

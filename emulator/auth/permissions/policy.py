@@ -37,7 +37,7 @@ class Statement:
     principals: Mapping[str, tuple[str, ...]] | None = None
 
     def is_about(self, action: str, resources: tuple[str, ...], facts: Facts) -> bool:
-        """Tell whether the rule concerns *action* on a thing that goes by the names *resources*."""
+        """Whether the rule concerns *action* on a thing that goes by the names *resources*."""
         action = action.lower()
         if any(glob_matches(pattern, action) for pattern in self.actions) is self.not_actions:
             return False

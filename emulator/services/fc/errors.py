@@ -1,497 +1,202 @@
-"""What Function Compute refuses, one class per documented code.
+"""What Function Compute refuses: one table of names, statuses and texts.
 
-::
+`raise FcError("VersionNotFound", version=3, owner=scope)` reads the table. Errors that something catches by name, or
+whose text depends on a field, have a class of their own. Failures of user code are no errors here: they are answers
+with status 200 and a header.
 
-    FcError
-    |-- 400  InvalidArgument, MissingRequiredHeader, PathNotSupported, EntityTooLarge, VersionPublishError,
-    |        OperationNotServed, SignatureNonceUsed, InstanceMetricsRequired, LimitExceeded
-    |-- 403  AccessDenied, SignatureNotMatch, InvalidAccessKeyID, RequestTimeTooSkewed, InvalidSecurityToken,
-    |        SecurityTokenExpired, InvocationDisabled and InvocationAborted (with the code AccessDenied)
-    |-- 404  ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, TriggerNotFound, DomainNameNotFound,
-    |        LayerNotFound, LayerVersionNotFound, AsyncConfigNotExists, StatefulAsyncInvocationNotFound,
-    |        OnDemandConfigNotFound, ProvisionConfigNotFound, ScalingConfigNotFound, VpcBindingNotFound,
-    |        EventSourceNotFound, InstanceNotFound, SessionNotFound, SnapshotNotFound
-    |-- 409  ServiceAlreadyExists, FunctionAlreadyExists, AliasAlreadyExists, TriggerAlreadyExists,
-    |        DomainNameAlreadyExists, ServiceNotEmpty, FunctionNotEmpty, VersionInUse, ConcurrentUpdateError,
-    |        StatefulAsyncInvocationAlreadyExists, ProvisionConfigExist, ResidentScalingConfigExists
-    |-- 412  PreconditionFailed, CAExited, CAFileNotFound
-    |-- 429  ResourceExhausted, OutOfStock (with the code ResourceExhausted)
-    |-- 499  ClientClosedRequest
-    |-- 500  InternalServerError
-    |-- 502  BadResponse
-    `-- 503  ResourceThrottled
-
-Failures of user code are no errors here: they are answers with status 200 and a header.
-
-Source: the service's error-code pages and live samples; statuses marked "assumed" are not documented.
+Source: the service's error-code pages and live samples; statuses and codes marked "assumed" are not documented.
 """
 
-from typing import ClassVar
+from typing import Any
 
-from emulator.kernel.errors import AuthFailure, Reason, ServiceError
+from emulator.kernel.errors import AuthFailure, ErrorRow, Reason, ServiceError
+
+ERRORS: dict[str, ErrorRow] = {
+    # A value is missing, malformed or out of range; the message says which and what is allowed
+    "InvalidArgument": ErrorRow(400, "invalid argument"),
+    # A header the request cannot do without
+    "MissingRequiredHeader": ErrorRow(400, "required HTTP header {header} was not specified"),
+    # No operation has this method and path
+    "PathNotSupported": ErrorRow(400, "'{method}' against '{path}' is not supported"),
+    # The operation exists in the cloud and is not part of the emulator; the code is the emulator's own
+    "OperationNotServed": ErrorRow(400, "the operation {operation} is not served by this emulator"),
+    # A payload over the limit
+    "EntityTooLarge": ErrorRow(400, "payload size exceeds maximum allowed size ({limit} bytes)"),
+    # Nothing has changed since the last publish. Source: texts matched by deployment tools; status assumed
+    "VersionPublishError": ErrorRow(
+        400,
+        "can not publish version for {owner}, detail: 'No changes were made since last publish'",
+    ),
+    # A nonce that has been seen within its life
+    "SignatureNonceUsed": ErrorRow(400, "Specified signature nonce was used already."),
+    # Scaling by a metric of instances that the function does not report
+    "InstanceMetricsRequired": ErrorRow(400, "scaling by {metric} needs logConfig.enableInstanceMetrics"),
+    # There are as many resources of a kind as there may be. Source: which counts are answered with it is assumed
+    "LimitExceeded": ErrorRow(400, ""),
+    # The caller may not do this
+    "AccessDenied": ErrorRow(403, "access denied"),
+    # Someone has switched off the function's invocation; queued calls are tried again. Source: assumed
+    "InvocationDisabled": ErrorRow(403, "invocation of function '{function}' is disabled: {reason}", "AccessDenied"),
+    # The call was running when someone switched off the function's invocation. Source: assumed
+    "InvocationAborted": ErrorRow(403, "invocation of function '{function}' was aborted: {reason}", "AccessDenied"),
+    # The signature is not the one the key gives
+    "SignatureNotMatch": ErrorRow(
+        403,
+        "The request signature we calculated does not match the "
+        "signature you provided. Check your access key and signing method",
+    ),
+    # No such key, or one that has been switched off
+    "InvalidAccessKeyID": ErrorRow(403, "invalid access key ID '{key_id}'"),
+    # The request's date is too far off
+    "RequestTimeTooSkewed": ErrorRow(
+        403,
+        "the difference between the request time '{date}' and the current time '{now}' is too large",
+    ),
+    # A temporary key without its token, or with another one's. Source: assumed
+    "InvalidSecurityToken": ErrorRow(403, "the security token is missing, malformed or belongs to another key"),
+    # A temporary key past its end. Source: assumed
+    "SecurityTokenExpired": ErrorRow(403, "the security token has expired"),
+    # No service of this name
+    "ServiceNotFound": ErrorRow(404, "service '{service}' does not exist"),
+    # No function of this name in the service, or outside any service when ``service`` is empty
+    "FunctionNotFound": ErrorRow(404, "function '{function}' does not exist{place}"),
+    # No such version; ``owner`` reads ``service 'x'`` or ``function 'x'``
+    "VersionNotFound": ErrorRow(404, "version '{version}' of {owner} does not exist"),
+    # No such alias; ``owner`` reads ``service 'x'`` or ``function 'x'``
+    "AliasNotFound": ErrorRow(404, "alias '{alias}' of {owner} does not exist"),
+    # The function has no trigger of this name, or none for HTTP requests. Source: code known, text assumed
+    "TriggerNotFound": ErrorRow(404, "trigger '{trigger}' does not exist in function '{function}'"),
+    # No custom domain of this name, or none of its routes matches. Source: assumed for routes
+    "DomainNameNotFound": ErrorRow(404, "domain name '{domain}' does not exist"),
+    # No layer of this name. Source: code assumed
+    "LayerNotFound": ErrorRow(404, "layer '{layer}' does not exist"),
+    # The layer has no such version. Source: code assumed
+    "LayerVersionNotFound": ErrorRow(404, "version '{version}' of layer '{layer}' does not exist"),
+    # Nothing is configured for asynchronous calls through this qualifier. Source: code observed, status assumed
+    "AsyncConfigNotExists": ErrorRow(
+        404,
+        "async config of function '{function}' with qualifier '{qualifier}' does not exist",
+    ),
+    # No task of this id. Source: assumed
+    "StatefulAsyncInvocationNotFound": ErrorRow(404, "async task '{task}' of function '{function}' does not exist"),
+    # The function has no limit of its own, neither of instances (2.0) nor of concurrency (3.0)
+    "OnDemandConfigNotFound": ErrorRow(404, "on-demand config of '{resource}' does not exist"),
+    # No instances are provisioned. Source: assumed
+    "ProvisionConfigNotFound": ErrorRow(404, "provision config of '{resource}' does not exist"),
+    # No scaling is configured. Source: assumed
+    "ScalingConfigNotFound": ErrorRow(404, "scaling config of '{resource}' does not exist"),
+    # The VPC is not bound. Source: assumed
+    "VpcBindingNotFound": ErrorRow(404, "VPC binding '{vpc}' does not exist"),
+    # The event source is not registered. Source: assumed
+    "EventSourceNotFound": ErrorRow(404, "event source '{arn}' does not exist"),
+    # The function has no such instance, or has it no longer. Source: assumed
+    "InstanceNotFound": ErrorRow(404, "instance '{instance}' does not exist"),
+    # The function has no such session. Source: assumed
+    "SessionNotFound": ErrorRow(404, "session '{session}' does not exist"),
+    # The function has no such snapshot. Source: assumed
+    "SnapshotNotFound": ErrorRow(404, "snapshot '{snapshot}' does not exist"),
+    # The name is taken
+    "ServiceAlreadyExists": ErrorRow(409, "service '{service}' already exists"),
+    # The name is taken, by a function of the API or of the functions folder
+    "FunctionAlreadyExists": ErrorRow(409, "function '{function}' already exists{place}"),
+    # The name is taken
+    "AliasAlreadyExists": ErrorRow(409, "alias '{alias}' of {owner} already exists"),
+    # The name is taken, or the qualifier has its HTTP trigger already
+    "TriggerAlreadyExists": ErrorRow(409, "trigger '{trigger}' already exists in function '{function}'"),
+    # The domain name is taken
+    "DomainNameAlreadyExists": ErrorRow(409, "domain name '{domain}' already exists"),
+    # A service that still has functions, versions or aliases is not deleted
+    "ServiceNotEmpty": ErrorRow(409, "service '{service}' has {remains}"),
+    # A function that still has triggers is not deleted
+    "FunctionNotEmpty": ErrorRow(409, "function '{function}' has active triggers"),
+    # A version that an alias points to is not deleted. Source: status documented, code assumed
+    "VersionInUse": ErrorRow(409, "version '{version}' of {owner} is used by alias '{alias}'"),
+    # A task of this id has not ended yet. Source: status and code assumed
+    "StatefulAsyncInvocationAlreadyExists": ErrorRow(
+        409,
+        "async task '{task}' of function '{function}' already exists",
+    ),
+    # Something with provisioned instances is not deleted. Source: code from deployment tools, status assumed
+    "ProvisionConfigExist": ErrorRow(409, "'{resource}' has a provision config"),
+    # Something with a scaling configuration is not deleted. Source: code from deployment tools, status assumed
+    "ResidentScalingConfigExists": ErrorRow(409, "'{resource}' has a scaling config"),
+    # Another request changed the resource at the same moment
+    "ConcurrentUpdateError": ErrorRow(409, "the resource is being updated by another request"),
+    # If-Match names a state the resource is no longer in
+    "PreconditionFailed": ErrorRow(412, "the resource being modified has been changed"),
+    # A custom runtime that ended before it could serve
+    "CAExited": ErrorRow(412, "The function either cannot be started or exited. {detail}."),
+    # A custom runtime without the program it should start
+    "CAFileNotFound": ErrorRow(412, "The function cannot be started. {detail}."),
+    # The concurrency limit is reached
+    "ResourceExhausted": ErrorRow(429, "the concurrency limit of the function is reached"),
+    # There is none left of a thing that the service hands out. Source: code assumed
+    "OutOfStock": ErrorRow(429, "there is no {wanted} available", "ResourceExhausted"),
+    # The caller went away before the answer
+    "ClientClosedRequest": ErrorRow(499, "the client closed the request"),
+    # A fault of the service itself
+    "InternalServerError": ErrorRow(500, "an internal error has occurred. Please retry."),
+    # A function answered an HTTP request with what cannot be passed on
+    "BadResponse": ErrorRow(502, "the response of the function is invalid: {reason}"),
+    # No instance could be started now
+    "ResourceThrottled": ErrorRow(503, "the instance limit is reached"),
+}
+
+RETRYABLE = frozenset(
+    {"InvocationDisabled", "ConcurrentUpdateError", "ResourceExhausted", "InternalServerError", "ResourceThrottled"}
+)
+"""Errors after which the same call may succeed later."""
+
+GONE = frozenset({"ServiceNotFound", "FunctionNotFound", "VersionNotFound", "AliasNotFound"})
+"""Codes of errors that say that there is nothing to call."""
 
 
 class FcError(ServiceError):
-    """An error Function Compute answers. ``retryable`` tells whether the same call may succeed later."""
+    """An error Function Compute answers; *name* is a row of `ERRORS`.
 
-    retryable: ClassVar[bool] = False
+    ``retryable`` is whether the same call may succeed later.
+    """
+
+    table = ERRORS
+
+    def __init__(self, name: str | None = None, message: str | None = None, /, **fields: Any) -> None:
+        super().__init__(name, message, **fields)
+        self.retryable = name in RETRYABLE
 
 
 class InvalidArgument(FcError):
     """A value is missing, malformed or out of range; the message says which and what is allowed."""
 
-    code = "InvalidArgument"
-    http_status = 400
-    template = "invalid argument"
-
-
-class MissingRequiredHeader(FcError):
-    """A header the request cannot do without."""
-
-    code = "MissingRequiredHeader"
-    http_status = 400
-    template = "required HTTP header {header} was not specified"
-
-
-class PathNotSupported(FcError):
-    """No operation has this method and path."""
-
-    code = "PathNotSupported"
-    http_status = 400
-    template = "'{method}' against '{path}' is not supported"
-
-
-class OperationNotServed(FcError):
-    """The operation exists in the cloud and is not part of the emulator; the code is the emulator's own."""
-
-    code = "OperationNotServed"
-    http_status = 400
-    template = "the operation {operation} is not served by this emulator"
+    def __init__(self, message: str | None = None, /, **fields: Any) -> None:
+        super().__init__("InvalidArgument", message, **fields)
 
 
 class EntityTooLarge(FcError):
     """A payload over the limit."""
 
-    code = "EntityTooLarge"
-    http_status = 400
-    template = "payload size exceeds maximum allowed size ({limit} bytes)"
-
-
-class VersionPublishError(FcError):
-    """Nothing has changed since the last publish. Source: texts matched by deployment tools; status assumed."""
-
-    code = "VersionPublishError"
-    http_status = 400
-    template = "can not publish version for {owner}, detail: 'No changes were made since last publish'"
-
-
-class SignatureNonceUsed(FcError):
-    """A nonce that has been seen within its life."""
-
-    code = "SignatureNonceUsed"
-    http_status = 400
-    template = "Specified signature nonce was used already."
-
-
-class InstanceMetricsRequired(FcError):
-    """Scaling by a metric of instances that the function does not report."""
-
-    code = "InstanceMetricsRequired"
-    http_status = 400
-    template = "scaling by {metric} needs logConfig.enableInstanceMetrics"
-
-
-class AccessDenied(FcError):
-    """The caller may not do this."""
-
-    code = "AccessDenied"
-    http_status = 403
-    template = "access denied"
-
-
-class InvocationDisabled(AccessDenied):
-    """Somebody has switched off the function's invocation; queued calls are tried again. Source: assumed."""
-
-    template = "invocation of function '{function}' is disabled: {reason}"
-    retryable = True
-
-
-class InvocationAborted(AccessDenied):
-    """The call was running when somebody switched off the function's invocation. Source: assumed."""
-
-    template = "invocation of function '{function}' was aborted: {reason}"
-
-
-class SignatureNotMatch(FcError):
-    """The signature is not the one the key gives."""
-
-    code = "SignatureNotMatch"
-    http_status = 403
-    template = (
-        "The request signature we calculated does not match the signature you provided. "
-        "Check your access key and signing method"
-    )
-
-
-class InvalidAccessKeyID(FcError):
-    """No such key, or one that has been switched off."""
-
-    code = "InvalidAccessKeyID"
-    http_status = 403
-    template = "invalid access key ID '{key_id}'"
-
-
-class RequestTimeTooSkewed(FcError):
-    """The request's date is too far off."""
-
-    code = "RequestTimeTooSkewed"
-    http_status = 403
-    template = "the difference between the request time '{date}' and the current time '{now}' is too large"
-
-
-class InvalidSecurityToken(FcError):
-    """A temporary key without its token, or with another one's. Source: assumed."""
-
-    code = "InvalidSecurityToken"
-    http_status = 403
-    template = "the security token is missing, malformed or belongs to another key"
-
-
-class SecurityTokenExpired(FcError):
-    """A temporary key past its end. Source: assumed."""
-
-    code = "SecurityTokenExpired"
-    http_status = 403
-    template = "the security token has expired"
-
-
-class ServiceNotFound(FcError):
-    """No service of this name."""
-
-    code = "ServiceNotFound"
-    http_status = 404
-    template = "service '{service}' does not exist"
-
-
-class FunctionNotFound(FcError):
-    """No function of this name in the service, or outside any service when ``service`` is empty."""
-
-    code = "FunctionNotFound"
-    http_status = 404
-
-    def __init__(self, *, function: str, service: str = "") -> None:
-        place = f" in service '{service}'" if service else ""
-        super().__init__(f"function '{function}' does not exist{place}", function=function, service=service)
-
-
-class VersionNotFound(FcError):
-    """No such version; ``owner`` reads ``service 'x'`` or ``function 'x'``."""
-
-    code = "VersionNotFound"
-    http_status = 404
-    template = "version '{version}' of {owner} does not exist"
-
-
-class AliasNotFound(FcError):
-    """No such alias; ``owner`` reads ``service 'x'`` or ``function 'x'``."""
-
-    code = "AliasNotFound"
-    http_status = 404
-    template = "alias '{alias}' of {owner} does not exist"
-
-
-class TriggerNotFound(FcError):
-    """The function has no trigger of this name, or none for HTTP requests. Source: code known, text assumed."""
-
-    code = "TriggerNotFound"
-    http_status = 404
-    template = "trigger '{trigger}' does not exist in function '{function}'"
-
-
-class DomainNameNotFound(FcError):
-    """No custom domain of this name, or none of its routes matches. Source: assumed for routes."""
-
-    code = "DomainNameNotFound"
-    http_status = 404
-    template = "domain name '{domain}' does not exist"
-
-
-class LayerNotFound(FcError):
-    """No layer of this name. Source: code assumed."""
-
-    code = "LayerNotFound"
-    http_status = 404
-    template = "layer '{layer}' does not exist"
-
-
-class LayerVersionNotFound(FcError):
-    """The layer has no such version. Source: code assumed."""
-
-    code = "LayerVersionNotFound"
-    http_status = 404
-    template = "version '{version}' of layer '{layer}' does not exist"
-
-
-class AsyncConfigNotExists(FcError):
-    """Nothing is configured for asynchronous calls through this qualifier. Source: code observed, status assumed."""
-
-    code = "AsyncConfigNotExists"
-    http_status = 404
-    template = "async config of function '{function}' with qualifier '{qualifier}' does not exist"
-
-
-class StatefulAsyncInvocationNotFound(FcError):
-    """No task of this id. Source: assumed."""
-
-    code = "StatefulAsyncInvocationNotFound"
-    http_status = 404
-    template = "async task '{task}' of function '{function}' does not exist"
-
-
-class OnDemandConfigNotFound(FcError):
-    """The function has no limit of its own, neither of instances (2.0) nor of concurrency (3.0)."""
-
-    code = "OnDemandConfigNotFound"
-    http_status = 404
-    template = "on-demand config of '{resource}' does not exist"
-
-
-class ProvisionConfigNotFound(FcError):
-    """No instances are provisioned. Source: assumed."""
-
-    code = "ProvisionConfigNotFound"
-    http_status = 404
-    template = "provision config of '{resource}' does not exist"
-
-
-class ScalingConfigNotFound(FcError):
-    """No scaling is configured. Source: assumed."""
-
-    code = "ScalingConfigNotFound"
-    http_status = 404
-    template = "scaling config of '{resource}' does not exist"
-
-
-class VpcBindingNotFound(FcError):
-    """The VPC is not bound. Source: assumed."""
-
-    code = "VpcBindingNotFound"
-    http_status = 404
-    template = "VPC binding '{vpc}' does not exist"
-
-
-class EventSourceNotFound(FcError):
-    """The event source is not registered. Source: assumed."""
-
-    code = "EventSourceNotFound"
-    http_status = 404
-    template = "event source '{arn}' does not exist"
-
-
-class InstanceNotFound(FcError):
-    """The function has no such instance, or has it no longer. Source: assumed."""
-
-    code = "InstanceNotFound"
-    http_status = 404
-    template = "instance '{instance}' does not exist"
-
-
-class SessionNotFound(FcError):
-    """The function has no such session. Source: assumed."""
-
-    code = "SessionNotFound"
-    http_status = 404
-    template = "session '{session}' does not exist"
-
-
-class SnapshotNotFound(FcError):
-    """The function has no such snapshot. Source: assumed."""
-
-    code = "SnapshotNotFound"
-    http_status = 404
-    template = "snapshot '{snapshot}' does not exist"
-
-
-class ServiceAlreadyExists(FcError):
-    """The name is taken."""
-
-    code = "ServiceAlreadyExists"
-    http_status = 409
-    template = "service '{service}' already exists"
-
-
-class FunctionAlreadyExists(FcError):
-    """The name is taken, by a function of the API or of the functions folder."""
-
-    code = "FunctionAlreadyExists"
-    http_status = 409
-
-    def __init__(self, *, function: str, service: str = "") -> None:
-        place = f" in service '{service}'" if service else ""
-        super().__init__(f"function '{function}' already exists{place}", function=function, service=service)
-
-
-class AliasAlreadyExists(FcError):
-    """The name is taken."""
-
-    code = "AliasAlreadyExists"
-    http_status = 409
-    template = "alias '{alias}' of {owner} already exists"
-
-
-class LimitExceeded(FcError):
-    """There are as many resources of a kind as there may be. Source: which counts are answered with it is assumed."""
-
-    code = "LimitExceeded"
-    http_status = 400
-
-
-class TriggerAlreadyExists(FcError):
-    """The name is taken, or the qualifier has its HTTP trigger already."""
-
-    code = "TriggerAlreadyExists"
-    http_status = 409
-    template = "trigger '{trigger}' already exists in function '{function}'"
-
-
-class DomainNameAlreadyExists(FcError):
-    """The domain name is taken."""
-
-    code = "DomainNameAlreadyExists"
-    http_status = 409
-    template = "domain name '{domain}' already exists"
-
-
-class ServiceNotEmpty(FcError):
-    """A service that still has functions, versions or aliases is not deleted."""
-
-    code = "ServiceNotEmpty"
-    http_status = 409
-    template = "service '{service}' has {remains}"
-
-
-class FunctionNotEmpty(FcError):
-    """A function that still has triggers is not deleted."""
-
-    code = "FunctionNotEmpty"
-    http_status = 409
-    template = "function '{function}' has active triggers"
-
-
-class VersionInUse(FcError):
-    """A version that an alias points to is not deleted. Source: status documented, code assumed."""
-
-    code = "VersionInUse"
-    http_status = 409
-    template = "version '{version}' of {owner} is used by alias '{alias}'"
-
-
-class StatefulAsyncInvocationAlreadyExists(FcError):
-    """A task of this id has not ended yet. Source: status and code assumed."""
-
-    code = "StatefulAsyncInvocationAlreadyExists"
-    http_status = 409
-    template = "async task '{task}' of function '{function}' already exists"
-
-
-class ProvisionConfigExist(FcError):
-    """Something with provisioned instances is not deleted. Source: code from deployment tools, status assumed."""
-
-    code = "ProvisionConfigExist"
-    http_status = 409
-    template = "'{resource}' has a provision config"
-
-
-class ResidentScalingConfigExists(FcError):
-    """Something with a scaling configuration is not deleted. Source: code from deployment tools, status assumed."""
-
-    code = "ResidentScalingConfigExists"
-    http_status = 409
-    template = "'{resource}' has a scaling config"
-
-
-class ConcurrentUpdateError(FcError):
-    """Somebody else changed the resource at the same moment."""
-
-    code = "ConcurrentUpdateError"
-    http_status = 409
-    template = "the resource is being updated by another request"
-    retryable = True
-
-
-class PreconditionFailed(FcError):
-    """If-Match names a state the resource is no longer in."""
-
-    code = "PreconditionFailed"
-    http_status = 412
-    template = "the resource being modified has been changed"
-
-
-class CAExited(FcError):
-    """A custom runtime that ended before it could serve."""
-
-    code = "CAExited"
-    http_status = 412
-    template = "The function either cannot be started or exited. {detail}."
-
-
-class CAFileNotFound(FcError):
-    """A custom runtime without the program it should start."""
-
-    code = "CAFileNotFound"
-    http_status = 412
-    template = "The function cannot be started. {detail}."
-
-
-class ResourceExhausted(FcError):
-    """The concurrency limit is reached."""
-
-    code = "ResourceExhausted"
-    http_status = 429
-    template = "the concurrency limit of the function is reached"
-    retryable = True
-
-
-class OutOfStock(FcError):
-    """There is none left of a thing that the service hands out. Source: code assumed."""
-
-    code = "ResourceExhausted"
-    http_status = 429
-    template = "there is no {wanted} available"
-
-
-class ClientClosedRequest(FcError):
-    """The caller went away before the answer."""
-
-    code = "ClientClosedRequest"
-    http_status = 499
-    template = "the client closed the request"
-
-
-class InternalServerError(FcError):
-    """A fault of the service itself."""
-
-    code = "InternalServerError"
-    http_status = 500
-    template = "an internal error has occurred. Please retry."
-    retryable = True
+    def __init__(self, *, limit: int) -> None:
+        super().__init__("EntityTooLarge", limit=limit)
 
 
 class BadResponse(FcError):
     """A function answered an HTTP request with what cannot be passed on."""
 
-    code = "BadResponse"
-    http_status = 502
-    template = "the response of the function is invalid: {reason}"
+    def __init__(self, *, reason: str) -> None:
+        super().__init__("BadResponse", reason=reason)
 
 
-class ResourceThrottled(FcError):
-    """No instance could be started now."""
+def function_not_found(function: str, service: str = "") -> FcError:
+    """Return the error for a function that does not exist in *service*, or outside any service when that is empty."""
+    return FcError("FunctionNotFound", function=function, service=service, place=_place(service))
 
-    code = "ResourceThrottled"
-    http_status = 503
-    template = "the instance limit is reached"
-    retryable = True
+
+def function_exists(function: str, service: str = "") -> FcError:
+    """Return the error for a function name that is taken."""
+    return FcError("FunctionAlreadyExists", function=function, service=service, place=_place(service))
+
+
+def _place(service: str) -> str:
+    return f" in service '{service}'" if service else ""
 
 
 def auth_error(failure: AuthFailure, *, date_given: bool, now: str, authorization: str = "") -> FcError:
@@ -505,27 +210,27 @@ def auth_error(failure: AuthFailure, *, date_given: bool, now: str, authorizatio
     """
     match failure.reason:
         case Reason.MISSING_AUTHORIZATION | Reason.MALFORMED_AUTHORIZATION | Reason.MISSING_SIGNATURE if not date_given:
-            return MissingRequiredHeader(header="Date")
+            return FcError("MissingRequiredHeader", header="Date")
         case Reason.MISSING_DATE:
-            return MissingRequiredHeader(header="Date")
+            return FcError("MissingRequiredHeader", header="Date")
         case Reason.MISSING_NONCE:
-            return MissingRequiredHeader(header="x-acs-signature-nonce")
+            return FcError("MissingRequiredHeader", header="x-acs-signature-nonce")
         case Reason.UNKNOWN_KEY | Reason.INACTIVE_KEY:
-            return InvalidAccessKeyID(key_id=failure.detail)
+            return FcError("InvalidAccessKeyID", key_id=failure.detail)
         case Reason.SIGNATURE_DIFFERS | Reason.BODY_DIFFERS | Reason.UNSIGNED_HEADER:
-            return SignatureNotMatch()
+            return FcError("SignatureNotMatch")
         case Reason.NONCE_USED:
-            return SignatureNonceUsed()
+            return FcError("SignatureNonceUsed")
         case Reason.BAD_DATE | Reason.SKEWED_DATE:
-            return RequestTimeTooSkewed(date=failure.detail, now=now)
+            return FcError("RequestTimeTooSkewed", date=failure.detail, now=now)
         case Reason.URL_EXPIRED:
-            return AccessDenied("the signed URL has expired")
+            return FcError("AccessDenied", "the signed URL has expired")
         case Reason.MISSING_TOKEN | Reason.BAD_TOKEN | Reason.TOKEN_OF_ANOTHER_KEY:
-            return InvalidSecurityToken()
+            return FcError("InvalidSecurityToken")
         case Reason.TOKEN_EXPIRED:
-            return SecurityTokenExpired()
+            return FcError("SecurityTokenExpired")
         case Reason.FOREIGN_ACCOUNT:
-            return AccessDenied("The service or function doesn't belong to you")
+            return FcError("AccessDenied", "The service or function doesn't belong to you")
         case _:
             return InvalidArgument(f"invalid authorization '{_at_fault(failure, authorization)}'")
 

@@ -1,30 +1,34 @@
-"""The front of Function Compute: picks the dialect by the path's version, writes errors and request ids."""
+"""The front of Function Compute: finds the operation by version and path, writes errors and request ids."""
 
 from collections.abc import Awaitable, Iterable
-from typing import Any, Literal
+from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand, Tenant
 from emulator.kernel.ids import Ids
 from emulator.services.fc import limits, rights
-from emulator.services.fc.dialects import v2016, v2021, v2023
-from emulator.services.fc.dialects.exchange import Exchange, encode
-from emulator.services.fc.dialects.routing import Route, Routes, serve
-from emulator.services.fc.errors import (
-    AccessDenied,
-    EntityTooLarge,
-    FcError,
-    InternalServerError,
-    PathNotSupported,
-    auth_error,
-)
-from emulator.services.fc.http_routing import HttpTarget
+from emulator.services.fc.asynchronous import operations as asynchronous
+from emulator.services.fc.capacity import operations as capacity
+from emulator.services.fc.catalog import operations as catalog
+from emulator.services.fc.catalog import resource_operations, tag_operations, version_operations
+from emulator.services.fc.codec import EVERY_API, V2016, V2023, api_of, encode, json_body
+from emulator.services.fc.dialects import unavailable
+from emulator.services.fc.errors import EntityTooLarge, FcError, auth_error
+from emulator.services.fc.invoke import operations as invoke
+from emulator.services.fc.invoke.http_routing import HttpTarget
 from emulator.services.fc.service import FunctionCompute
+from emulator.services.fc.triggers import operations as triggers
 from emulator.wire.dates import http_date
+from emulator.wire.operation import Operation, Routes, operations_of
 from emulator.wire.request import Answer, OperationRequest
 
-Version = Literal["2016-08-15", "2021-04-06", "2023-03-30"]
+_MODULES = (
+    catalog, version_operations, tag_operations, resource_operations, invoke, asynchronous, triggers, capacity,
+    unavailable,
+)  # fmt: skip
+ROUTES = {api: Routes(operations_of(*_MODULES, api=api)) for api in EVERY_API}
+"""The operations of each version of the API."""
 
 _DATES = ("date", "x-fc-date", "x-acs-date")
 
@@ -37,142 +41,149 @@ class FcFront:
 
     def __init__(self, service: FunctionCompute, ids: Ids) -> None:
         self._service = service
+        self._http_routing = service.sources.http_routing
         self._ids = ids
-        self._routes = {
-            "2016-08-15": Routes(v2016.ROUTES),
-            "2021-04-06": Routes(v2021.ROUTES),
-            "2023-03-30": Routes(v2023.ROUTES),
-        }
 
-    def new_request_id(self, context: OperationRequest) -> str:
+    def new_request_id(self, call: OperationRequest) -> str:
         """Return a UUID, or ``1-{seconds}-{8 digits}-{12 digits}`` in 2023-03-30."""
-        if version_of(context) != "2023-03-30" and not self._service.sources.http_routing.is_third_generation(
-            context.http, context.host
+        if api_of(call) != V2023 and not (
+            self._is_for_trigger(call) and self._http_routing.is_third_generation(call.http, call.host)
         ):
             return self._ids.uuid()
-        return f"1-{context.now // 1000:08x}-{self._ids.hex(8)}-{self._ids.hex(12)}"
+        return f"1-{call.now // 1000:08x}-{self._ids.hex(8)}-{self._ids.hex(12)}"
 
-    def handle(self, context: OperationRequest) -> Answer:
-        """Run the operation the path names.
+    def handle(self, call: OperationRequest) -> Answer:
+        """Run the operation the path names, or the function whose HTTP trigger the request is for.
 
         Raises: FcError.
         """
-        if self._service.sources.http_routing.concerns(context.http, context.host):
-            return self._serve_trigger(context)
-        route, segments = self._route(context)
-        context.operation = route.operation
-        answer = serve(route, Exchange(self._service, context, segments))
-        if isinstance(answer, Response):
-            return _named(answer, context)
-        return _finish(answer, context)
+        if self._is_for_trigger(call):
+            return self._serve_trigger(call)
+        operation = self._route(call)
+        call.operation = operation.name
+        answer = operation.perform(self._service, call)
+        return _named(answer, call) if isinstance(answer, Response) else _finish(answer, call)
 
-    def allows_anonymous(self, context: OperationRequest) -> bool:
-        """Tell whether the request may go on unsigned: it is for an HTTP trigger that asks for no signature."""
-        if not self._service.sources.http_routing.concerns(context.http, context.host):
+    def prepare(self, call: OperationRequest) -> None:
+        """Decode a large JSON body, such as one with a code package; what a function is called with stays as it is.
+
+        Raises: FcError.
+        """
+        if not self._is_for_trigger(call) and self._route(call).name != "InvokeFunction":
+            call.document = json_body(call)
+
+    def allows_anonymous(self, call: OperationRequest) -> bool:
+        """Whether the request may go on unsigned: it is for an HTTP trigger that asks for no signature."""
+        if not self._is_for_trigger(call):
             return False
         try:
-            return "function" not in self._target(context).auth
+            return "function" not in self._target(call).auth
         except FcError:
             return False
 
-    def demands(self, context: OperationRequest) -> Iterable[Demand]:
+    def demands(self, call: OperationRequest) -> Iterable[Demand]:
         """Return the rights that the request needs; a signed call of an HTTP trigger needs that to call its function.
 
         Raises: FcError.
         """
-        if not self._service.sources.http_routing.concerns(context.http, context.host):
-            return rights.demands(*self._route(context), context)
-        trigger = self._target(context).trigger
-        return [rights.invocation(context.tenant, trigger.service or None, trigger.function, trigger.qualifier)]
+        if not self._is_for_trigger(call):
+            return rights.demands(self._route(call), call)
+        trigger = self._target(call).trigger
+        return [rights.invocation(call.tenant, trigger.service or None, trigger.function, trigger.qualifier)]
 
-    def denied(self, demand: Demand, context: OperationRequest) -> FcError:
+    def denied(self, demand: Demand, call: OperationRequest) -> FcError:
         """Return the error for a caller without the right."""
-        context.operation = demand.action.partition(":")[2]
-        return AccessDenied(
-            f"the caller is not authorized to perform '{demand.action}' on resource '{demand.resource}'"
+        call.operation = demand.action.partition(":")[2]
+        return FcError(
+            "AccessDenied",
+            f"the caller is not authorized to perform '{demand.action}' on resource '{demand.resource}'",
         )
 
-    def open_to_web(self, context: OperationRequest) -> bool:
-        """Tell whether web pages of any origin may send the request: what CORS answers say is the function's affair."""
-        return self.allows_anonymous(context)
+    def open_to_web(self, call: OperationRequest) -> bool:
+        """Whether web pages of any origin may send the request; what CORS answers say is up to the function."""
+        return self.allows_anonymous(call)
 
-    def auth_error(self, failure: AuthFailure, context: OperationRequest) -> FcError:
-        """Turn a reason into this service's code and text; a trigger that is not there is told before that."""
-        if self._service.sources.http_routing.concerns(context.http, context.host):
+    def auth_error(self, failure: AuthFailure, call: OperationRequest) -> FcError:
+        """Turn a reason into this service's code and text; a missing trigger is reported before that."""
+        if self._is_for_trigger(call):
             try:
-                self._target(context)
+                self._target(call)
             except FcError as error:
                 return error
-        given = any(name in context.http.headers for name in _DATES)
-        told = context.http.headers.get("authorization")
-        return auth_error(failure, date_given=given, now=http_date(context.now), authorization=told)
+        has_date = any(name in call.http.headers for name in _DATES)
+        authorization = call.header("authorization")
+        return auth_error(failure, date_given=has_date, now=http_date(call.now), authorization=authorization)
 
     def too_large(self, limit: int) -> FcError:
         """Return the error for a body over *limit* bytes."""
         return EntityTooLarge(limit=limit)
 
-    def render_error(self, error: ServiceError, context: OperationRequest) -> Response:
+    def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
         """Write *error* as the JSON the clients of the path's version read; always JSON, which they insist on."""
         if not isinstance(error, FcError):
-            error = InternalServerError()
-        version = version_of(context)
+            error = FcError("InternalServerError")
+        api, for_trigger = api_of(call), self._is_for_trigger(call)
         body: dict[str, Any] = {}
-        for_trigger = self._service.sources.http_routing.concerns(context.http, context.host)
-        if version != "2023-03-30":
+        if api != V2023:
             body = {"ErrorCode": error.code, "ErrorMessage": error.message}
-        if version != "2016-08-15" or for_trigger:
-            body |= {"Code": error.code, "Message": error.message, "RequestId": context.request_id}
+        if api != V2016 or for_trigger:
+            body |= {"Code": error.code, "Message": error.message, "RequestId": call.request_id}
         response = Response(error.http_status, encode(body), [("Content-Type", "application/json")])
         if for_trigger:
             response.headers.append(("X-Fc-Error-Type", "FcCommonError"))
-        return _named(response, context)
+        return _named(response, call)
 
-    def _route(self, context: OperationRequest) -> tuple[Route, dict[str, str]]:
-        """Find the operation that method and path name.
+    def _is_for_trigger(self, call: OperationRequest) -> bool:
+        """Whether the request is for an HTTP trigger rather than for the API; found out once per call."""
+        if call.finding is None:
+            call.finding = self._http_routing.concerns(call.http, call.host)
+        return bool(call.finding)
+
+    def _route(self, call: OperationRequest) -> Operation:
+        """Find the operation that method and path name, and note the values in the path.
 
         Raises: PathNotSupported.
         """
-        request = context.http
+        request = call.http
         _, version, rest = (*request.path.split("/", 2), "", "")[:3]
-        routes = self._routes.get(version)
-        if routes is None:
-            raise PathNotSupported(method=request.method, path=request.decoded_path)
-        return routes.find(request.method, rest, request.decoded_path)
+        routes = ROUTES.get(version)
+        match = routes.find(request.method, rest, call.query) if routes is not None else None
+        if match is None:
+            raise FcError("PathNotSupported", method=request.method, path=request.decoded_path)
+        operation, path = match
+        call.path = path if request.path.isascii() and "%" not in request.path else _readable(path)
+        return operation
 
     # --- HTTP triggers -------------------------------------------------------------------------------------------
 
-    def _target(self, context: OperationRequest) -> HttpTarget:
-        account = context.principal.account if context.principal else context.host_account
-        tenant = Tenant(account or self._service.tenant.account, context.region)
-        return self._service.sources.http_routing.find(context.http, context.host, tenant)
+    def _target(self, call: OperationRequest) -> HttpTarget:
+        account = call.principal.account if call.principal else call.host_account
+        tenant = Tenant(account or self._service.tenant.account, call.region)
+        return self._http_routing.find(call.http, call.host, tenant)
 
-    def _serve_trigger(self, context: OperationRequest) -> Awaitable[Response]:
-        context.operation = "HTTP trigger"
-        if context.principal is None:
+    def _serve_trigger(self, call: OperationRequest) -> Awaitable[Response]:
+        call.operation = "HTTP trigger"
+        if call.principal is None:
             raise LookupError("the request has not been authenticated")
+        target = self._target(call)
         answer = self._service.sources.http_invoker.serve(
-            context.http,
-            self._target(context),
-            context.principal,
-            context.host,
-            context.request_id,
-            context.now,
+            call.http, target, call.principal, call.host, call.request_id, call.now
         )
-        return _finish(answer, context)
+        return _finish(answer, call)
 
 
-def version_of(context: OperationRequest) -> Version:
-    """Return the API version in the path; without one it is that of the signature scheme's first users."""
-    path = context.http.path
-    if path.startswith("/2023-03-30/"):
-        return "2023-03-30"
-    return "2021-04-06" if path.startswith("/2021-04-06/") else "2016-08-15"
+def _readable(path: dict[str, str]) -> dict[str, str]:
+    """Return the values of a path with a replacement character for bytes that are not UTF-8."""
+    return {
+        name: value if value.isascii() else value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        for name, value in path.items()
+    }
 
 
-def _named(response: Response, context: OperationRequest) -> Response:
-    response.headers.append(("X-Fc-Request-Id", context.request_id))
+def _named(response: Response, call: OperationRequest) -> Response:
+    response.headers.append(("X-Fc-Request-Id", call.request_id))
     return response
 
 
-async def _finish(answer: Awaitable[Response], context: OperationRequest) -> Response:
-    return _named(await answer, context)
+async def _finish(answer: Awaitable[Response], call: OperationRequest) -> Response:
+    return _named(await answer, call)

@@ -1,4 +1,4 @@
-"""What Function Compute keeps: services, functions, versions, aliases, code.
+"""What Function Compute keeps: services, functions, versions, aliases, code; and how resources are named.
 
 One model serves the three generations of the API. A function lives in a service, or in none (``service`` is empty:
 a 3.0 function). Versions and aliases belong to a *scope*: the service of 2.0, the function itself in 3.0. A version is
@@ -10,7 +10,7 @@ Structures that nothing here acts on (VPC, NAS, tracing ...) stay what the API c
 from collections.abc import Mapping
 from dataclasses import field
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
@@ -41,7 +41,7 @@ def scope_of(service: str, function: str) -> Scope:
 
 @frozen
 class ServiceConfig:
-    """What a caller says about a service of 2.0."""
+    """The settings of a service of 2.0."""
 
     description: str = ""
     role: str = ""
@@ -81,7 +81,7 @@ class Service:
 
 @frozen
 class FunctionConfig:
-    """What a caller says about a function; the fields from ``role`` on are a function's own in 3.0 only.
+    """The settings of a function; the fields from ``role`` on are a function's own in 3.0 only.
 
     ``initializer`` with ``initialization_timeout_s`` is the form of 2.0, ``lifecycle`` holds the hooks of both.
     """
@@ -272,6 +272,61 @@ def function_arn(tenant: Tenant, service: str, function: str, qualifier: str = "
     return f"acs:fc:{tenant.region}:{tenant.account}:functions/{function}{tail}"
 
 
+def family(tenant: Tenant, service: str, function: str, version: int) -> str:
+    """Return the name under which the instances of a function's version are known."""
+    return f"{tenant.account}/{tenant.region}/{service}/{function}/{version or LATEST}"
+
+
 def display_name(service: str, function: str) -> str:
     """Return ``service/function``, or the function's name when it has no service."""
     return f"{service}/{function}" if service else function
+
+
+class FunctionName(NamedTuple):
+    """A function by name. ``service`` is empty for a 3.0 function; no qualifier means ``LATEST``."""
+
+    service: str
+    function: str
+    qualifier: str | None
+
+
+class MessageTarget(NamedTuple):
+    """A queue or a topic of the message service by name."""
+
+    kind: Literal["queue", "topic"]
+    name: str
+
+
+def parse_function_arn(arn: str) -> FunctionName | None:
+    """Read the name of a function of 2.0 or 3.0, with or without a qualifier; None when it is something else.
+
+    Region and account are not looked at: they may be empty, and everything here is in one account and region.
+    """
+    parts = _resource(arn, "fc").split("/")
+    match parts:
+        case ["services", place, "functions", function] if place and function:
+            service, _, qualifier = place.partition(".")
+            return FunctionName(service, function, _named(qualifier))
+        case ["functions", function, *rest] if function and len(rest) < 2:
+            return FunctionName("", function, _named(rest[0] if rest else ""))
+    return None
+
+
+def parse_message_arn(arn: str) -> MessageTarget | None:
+    """Read the name of a queue or topic; None when it is something else."""
+    match _resource(arn, "mns").strip("/").split("/"):
+        case ["queues", name] | ["queues", name, "messages"] if name:
+            return MessageTarget("queue", name)
+        case ["topics", name] | ["topics", name, "messages"] if name:
+            return MessageTarget("topic", name)
+    return None
+
+
+def _resource(arn: str, service: str) -> str:
+    """Return what follows region and account in a name of *service*."""
+    parts = arn.split(":", 4)
+    return parts[4] if len(parts) == 5 and parts[0] == "acs" and parts[1] == service else ""
+
+
+def _named(qualifier: str) -> str | None:
+    return qualifier if qualifier and qualifier != LATEST else None

@@ -3,17 +3,18 @@
 from collections.abc import Callable
 from typing import Protocol
 
+from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Tenant
-from emulator.services.fc.arns import FunctionName, MessageTarget
+from emulator.services.fc.model import FunctionName, MessageTarget
 from emulator.services.fc.runtime.debugger import DebugSession
-from emulator.services.fc.runtime.instance import (
+from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
     HttpCall,
     InstanceInfo,
     Invocation,
     InvocationResult,
-    ShellOrder,
+    ShellCommand,
 )
 
 
@@ -66,7 +67,11 @@ class Instances(Protocol):
         ...
 
     def shell(
-        self, instance_id: str, order: ShellOrder, on_output: Callable[[int, bytes], None], on_end: Callable[[], None]
+        self,
+        instance_id: str,
+        command: ShellCommand,
+        on_output: Callable[[int, bytes], None],
+        on_end: Callable[[], None],
     ) -> Shell:
         """Run a command beside an instance.
 
@@ -209,3 +214,22 @@ class TopicSubscriptions(Protocol):
     def unsubscribe(self, tenant: Tenant, topic: str, name: str) -> None:
         """Remove the subscription; does nothing when topic or subscription are gone."""
         ...
+
+
+@frozen
+class Ports:
+    """What other services do for Function Compute; whatever is None is done without.
+
+    Without *credentials* functions get no keys; without *objects* code cannot come from a bucket; without
+    *queue_destinations* and *topic_destinations* results of asynchronous calls go to functions only. Without
+    *host_names* HTTP triggers are reached by their paths only, without *topics* topic triggers get no messages.
+    Without *guard* roles may do everything.
+    """
+
+    credentials: CredentialIssuer | None = None
+    objects: ObjectReader | None = None
+    queue_destinations: DestinationQueue | None = None
+    topic_destinations: DestinationTopic | None = None
+    host_names: HostNames | None = None
+    topics: TopicSubscriptions | None = None
+    guard: RoleGuard | None = None

@@ -1,4 +1,4 @@
-"""Which right each request for Function Compute needs: an action, and the resource names policies know things by.
+"""The rights that calls need: an action, and the resource names policies use; and what roles may do.
 
 The action is the operation's name but where the vendor's table has another; the resource follows the path. A list, and
 the making of something whose name is not known yet, is about ``.../*``.
@@ -8,12 +8,18 @@ Source: Function Compute 2.0 and 3.0, "Policies and sample policies"; the denial
 """
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from emulator.kernel.identity import Demand, Tenant, pass_role
-from emulator.services.fc.dialects.routing import Route
-from emulator.services.fc.model import LATEST
+from emulator.services.fc.asynchronous.model import Lane
+from emulator.services.fc.catalog.resolving import Resolver
+from emulator.services.fc.model import LATEST, FunctionName, MessageTarget
+from emulator.services.fc.ports import DestinationRefused, RoleGuard
+from emulator.services.fc.triggers.model import Trigger
+from emulator.services.fc.triggers.store import TriggerStore
+from emulator.wire.operation import Operation
 from emulator.wire.request import OperationRequest
 
 SERVICE = "fc.aliyuncs.com"
@@ -47,19 +53,20 @@ _GIVING_ROLES = {
 }
 
 
-def demands(route: Route, segments: Mapping[str, str], context: OperationRequest) -> Iterator[Demand]:
-    """Yield what a request for the operation of *route* needs; *segments* are the values of its path."""
-    operation = route.operation
-    body = _body(context) if operation in _NAMED_IN_BODY or operation in _GIVING_ROLES else {}
-    name = body.get(_NAMED_IN_BODY.get(operation, ""))
-    path = _path(route, segments, name if isinstance(name, str) and name else "*")
-    qualifier = dict(context.http.query_pairs).get("qualifier", "")
-    if qualifier and route.path.count("{") and path.rpartition("/")[0].endswith("functions"):
+def demands(operation: Operation, call: OperationRequest) -> Iterator[Demand]:
+    """Yield what a call of *operation* needs; `OperationRequest.path` has the values of its path."""
+    name = operation.name
+    template = operation.route.partition(" ")[2].strip("/")
+    body = _body(call) if name in _NAMED_IN_BODY or name in _GIVING_ROLES else {}
+    own_name = body.get(_NAMED_IN_BODY.get(name, ""))
+    path = _path(template, call.path, own_name if isinstance(own_name, str) and own_name else "*")
+    qualifier = call.query.get("qualifier", "")
+    if qualifier and "{" in template and path.rpartition("/")[0].endswith("functions"):
         path = _qualified(path, qualifier)
-    tenant = context.tenant
-    general = (_arn(tenant, path.rpartition("/")[0] + "/*"),) if name and operation.startswith("Create") else ()
-    yield Demand(f"fc:{_ACTIONS.get(operation, operation)}", _arn(tenant, path), general)
-    role = body.get(_GIVING_ROLES.get(operation, ""))
+    tenant = call.tenant
+    general = (_arn(tenant, path.rpartition("/")[0] + "/*"),) if own_name and name.startswith("Create") else ()
+    yield Demand(f"fc:{_ACTIONS.get(name, name)}", _arn(tenant, path), general)
+    role = body.get(_GIVING_ROLES.get(name, ""))
     if isinstance(role, str) and role:
         yield pass_role(tenant.account, role, SERVICE)
 
@@ -71,9 +78,9 @@ def invocation(tenant: Tenant, service: str | None, function: str, qualifier: st
     return Demand("fc:InvokeFunction", _arn(tenant, _qualified(path, qualifier)))
 
 
-def _path(route: Route, segments: Mapping[str, str], name: str) -> str:
-    """Return the part of the route's path that names a resource, its placeholders filled."""
-    parts = route.path.strip("/").split("/")
+def _path(template: str, segments: Mapping[str, str], name: str) -> str:
+    """Return the part of the path template that names a resource, its placeholders filled."""
+    parts = template.split("/")
     named: list[str] = []
     for index, part in enumerate(parts):
         if part[0] == "{":
@@ -101,9 +108,63 @@ def _arn(tenant: Tenant, path: str) -> str:
     return f"acs:fc:{tenant.region}:{tenant.account}:{path}"
 
 
-def _body(context: OperationRequest) -> dict[str, Any]:
+def _body(call: OperationRequest) -> dict[str, Any]:
+    if call.document is not None:
+        return cast("dict[str, Any]", call.document)
     try:
-        body = json.loads(context.http.body or b"{}")
+        body = json.loads(call.http.body or b"{}")
     except (ValueError, RecursionError):
         return {}  # the operation itself tells what is wrong with it
     return body if isinstance(body, dict) else {}
+
+
+_log = logging.getLogger(__name__)
+
+_CALLERS = {"mns_topic": "mns.aliyuncs.com", "oss": "oss.aliyuncs.com"}
+"""By the type of a trigger, the service that calls its function and that the role has to trust."""
+
+
+class RoleChecks:
+    """Asks the *guard*; without one everything may be done."""
+
+    def __init__(self, guard: RoleGuard | None, resolver: Resolver, triggers: TriggerStore) -> None:
+        self._guard = guard
+        self._resolver = resolver
+        self._triggers = triggers
+
+    def check_destination(self, lane: Lane, target: FunctionName | MessageTarget) -> None:
+        """Check that the role of the function whose call has ended may tell *target* of it.
+
+        Raises: DestinationRefused; FcError when the function is gone.
+        """
+        if self._guard is None:
+            return
+        role = self._resolver.target(lane.tenant, lane.service, lane.function, lane.qualifier, 0.0).role
+        reason = self._guard.refusal(lane.tenant, role, SERVICE, target)
+        if reason is not None:
+            raise DestinationRefused(reason)
+
+    def may_fire(self, tenant: Tenant, trigger: Trigger) -> bool:
+        """Whether the role that a trigger's source calls with, if any, may call the function.
+
+        The log says why it may not.
+        """
+        caller = _CALLERS.get(trigger.kind)
+        if self._guard is None or caller is None or not trigger.role:
+            return True
+        function = FunctionName(trigger.service, trigger.function, trigger.qualifier)
+        reason = self._guard.refusal(tenant, trigger.role, caller, function)
+        if reason is not None:
+            _log.warning("trigger %s of %s may not fire: %s", trigger.name, trigger.function, reason)
+        return reason is None
+
+    def topics_may_call(self, tenant: Tenant, name: FunctionName) -> bool:
+        """Whether topics may call a function: one of its topic triggers may fire, or it has none."""
+        if self._guard is None:
+            return True
+        own = [
+            trigger
+            for owner, trigger in self._triggers.of_kind("mns_topic")
+            if owner == tenant and (trigger.service, trigger.function) == (name.service, name.function)
+        ]
+        return not own or any(self.may_fire(tenant, trigger) for trigger in own)

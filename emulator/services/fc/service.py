@@ -4,61 +4,45 @@ The operations live in collaborators, one per kind of resource; here they are jo
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
-from emulator.services.fc.asynchronous.configs import AsyncConfigs
-from emulator.services.fc.asynchronous.model import AsyncOutcome
-from emulator.services.fc.asynchronous.orders import Order
+from emulator.services.fc.asynchronous.model import AsyncOutcome, Order
 from emulator.services.fc.asynchronous.queue import AsyncQueue
-from emulator.services.fc.asynchronous.sqlite import SqliteAsyncStore
-from emulator.services.fc.asynchronous.tasks import Tasks
-from emulator.services.fc.attachments import Attachments
+from emulator.services.fc.asynchronous.records import AsyncConfigs, Tasks
+from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.capacity.admission import Admission
-from emulator.services.fc.capacity.instances import InstanceList
-from emulator.services.fc.capacity.provisioning import Provisioner
+from emulator.services.fc.capacity.provisioning import InstanceList, Provisioner
 from emulator.services.fc.capacity.settings import Settings
-from emulator.services.fc.capacity.sqlite import SqliteCapacityStore
-from emulator.services.fc.catalog import Catalog
-from emulator.services.fc.code import CodeStore
-from emulator.services.fc.debugging import Debugging
-from emulator.services.fc.effects import Effects, family
-from emulator.services.fc.errors import FunctionNotFound
-from emulator.services.fc.event_sources import EventSources
-from emulator.services.fc.folder import FolderReader, Snapshot
-from emulator.services.fc.functions import Functions
-from emulator.services.fc.invoking import Call, Invoked, Invoker
-from emulator.services.fc.layer_sqlite import LayerStore
-from emulator.services.fc.layers import Layers
-from emulator.services.fc.loading import Loader
-from emulator.services.fc.logbook import LogBook
-from emulator.services.fc.model import Function, Scope
-from emulator.services.fc.ports import (
-    CredentialIssuer,
-    DestinationQueue,
-    DestinationTopic,
-    HostNames,
-    Instances,
-    ObjectReader,
-    RoleGuard,
-    TopicSubscriptions,
-)
-from emulator.services.fc.publishing import Publishing
-from emulator.services.fc.resolving import Resolver
-from emulator.services.fc.role_checks import RoleChecks
-from emulator.services.fc.runtime.instance import HttpCall, ShellOrder
-from emulator.services.fc.sqlite import SCHEMA, SqliteStore
-from emulator.services.fc.tagging import Tagging
-from emulator.services.fc.terminal import Start
-from emulator.services.fc.trigger_sqlite import TriggerStore
-from emulator.services.fc.watching import Watcher
+from emulator.services.fc.capacity.store import CapacityStore
+from emulator.services.fc.catalog.attachments import Attachments
+from emulator.services.fc.catalog.effects import Dependents, Effects
+from emulator.services.fc.catalog.folder import FolderReader, Snapshot
+from emulator.services.fc.catalog.functions import Functions
+from emulator.services.fc.catalog.layers import Layers, LayerStore
+from emulator.services.fc.catalog.loading import Loader, Watcher
+from emulator.services.fc.catalog.publishing import Publishing
+from emulator.services.fc.catalog.resolving import Resolver
+from emulator.services.fc.catalog.services import Services, Tagging
+from emulator.services.fc.catalog.store import SCHEMA, CatalogStore
+from emulator.services.fc.code.packages import Packages
+from emulator.services.fc.code.store import CodeStore
+from emulator.services.fc.errors import function_not_found
+from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
+from emulator.services.fc.invoke.logbook import LogBook
+from emulator.services.fc.invoke.terminal import Start
+from emulator.services.fc.model import Function, family
+from emulator.services.fc.ports import Instances, Ports
+from emulator.services.fc.rights import RoleChecks
+from emulator.services.fc.runtime.model import HttpCall, ShellCommand
+from emulator.services.fc.triggers.sources import EventSources
+from emulator.services.fc.triggers.store import TriggerStore
 from emulator.storage.database import Database
 
 __all__ = ["SCHEMA", "FunctionCompute"]
@@ -66,7 +50,10 @@ __all__ = ["SCHEMA", "FunctionCompute"]
 _log = logging.getLogger(__name__)
 
 CODE_PATH = "/_localyun/code/"
-"""Where the gateway serves `FunctionCompute.code_download`."""
+"""Where the gateway serves `FunctionAdmin.code_download`."""
+
+
+_NO_PORTS = Ports()
 
 
 class FunctionCompute:
@@ -74,11 +61,8 @@ class FunctionCompute:
 
     *code_folder* holds unpacked packages, *logbook* the functions' logs (its `LogBook.on_log` is the listener of the
     instance pool). *account* and *region* are the tenant the functions folder belongs to. *endpoint* returns the
-    emulator's own address (``http://127.0.0.1:8868``). Without *credentials* functions get no keys; without *objects*
-    code cannot come from a bucket, and without *queue_destinations* and *topic_destinations* results of asynchronous
-    calls go to functions only. Without *host_names* HTTP triggers are reached by their paths only, without *topics*
-    topic triggers get no messages. Without *guard* roles may do everything.
-    *async_retry_delay_ms* is the pause after the first failure of such a call.
+    emulator's own address (``http://127.0.0.1:8868``), *ports* what other services do for this one.
+    *async_retry_delay_ms* is the pause after the first failure of an asynchronous call.
     """
 
     def __init__(
@@ -94,116 +78,98 @@ class FunctionCompute:
         account: AccountId,
         region: Region,
         endpoint: Callable[[], str],
-        credentials: CredentialIssuer | None = None,
-        objects: ObjectReader | None = None,
-        queue_destinations: DestinationQueue | None = None,
-        topic_destinations: DestinationTopic | None = None,
-        host_names: HostNames | None = None,
-        topics: TopicSubscriptions | None = None,
-        guard: RoleGuard | None = None,
+        ports: Ports = _NO_PORTS,
         async_retry_delay_ms: int = limits.ASYNC_RETRY_DELAY_MS,
     ) -> None:
         self._clock = clock
         self._database = database
         self._ids = ids
         self._endpoint = endpoint
-        self._instances = instances
+        self.instances = instances
         self.tenant = Tenant(account, region)
         self.logbook = logbook
-        self.codes = CodeStore(code_folder)
-        self.store = SqliteStore(database)
-        self._effects = Effects(database, clock, timers, instances, self.store, self.codes)
-        self.resolver = Resolver(self.store, self.codes)
-        self.catalog = Catalog(self.store, ids, self._effects, self.resolver)
+
+        self.dependents = dependents = Dependents()
+        self.codes = codes = CodeStore(code_folder)
+        self.packages = packages = Packages(codes, clock, ids, ports.objects)
+        self.store = store = CatalogStore(database)
+        self._effects = effects = Effects(database, clock, timers, instances, store, codes, packages)
+        self.layers = layers = Layers(LayerStore(database), codes, packages, effects)
+        self.resolver = resolver = Resolver(store, codes, layers)
+        self.catalog = Services(store, ids, effects, resolver)
         self.functions = Functions(
-            store=self.store,
-            clock=clock,
+            store=store,
             ids=ids,
-            codes=self.codes,
-            effects=self._effects,
-            resolver=self.resolver,
-            objects=objects,
+            codes=codes,
+            effects=effects,
+            resolver=resolver,
+            layers=layers,
+            packages=packages,
+            dependents=dependents,
         )
-        self.publishing = Publishing(self.store, ids, self.codes, self.functions, self._effects, self.resolver)
-        self.tagging = Tagging(self.store)
-        self.attachments = Attachments(database, self.store, self.resolver)
-        self._capacity_store = SqliteCapacityStore(database)
-        admission = Admission(self._capacity_store, self.resolver, lambda place: self.provisioner.kept_ready(place))
-        self.invoker = Invoker(self.resolver, instances, ids, credentials, admission)
-        self.debugging = Debugging(self.invoker, instances)
+        self.publishing = Publishing(store, ids, codes, packages, effects, dependents, resolver)
+        self.tagging = Tagging(store)
+        self.attachments = Attachments(database, store, resolver)
+
+        self._capacity_store = capacity_store = CapacityStore(database)
+        self._keys = keys = FunctionKeys(ports.credentials)
         self.provisioner = Provisioner(
-            settings=self._capacity_store,
-            store=self.store,
+            settings=capacity_store,
+            store=store,
             database=database,
-            resolver=self.resolver,
+            resolver=resolver,
             instances=instances,
-            invoker=self.invoker,
+            keys=keys,
             clock=clock,
             timers=timers,
         )
-        self.store.on_change = self.provisioner.changed
-        self.capacity = Settings(self._capacity_store, ids, self.resolver, admission, changed=self.provisioner.changed)
-        async_store = SqliteAsyncStore(database)
-        self.async_configs = AsyncConfigs(async_store, self.resolver)
-        self.role_checks = checks = RoleChecks(guard, self.resolver, TriggerStore(database))
+        admission = Admission(capacity_store, resolver, self.provisioner.kept_ready)
+        self.capacity = Settings(capacity_store, ids, resolver, admission, changed=self.provisioner.changed)
+        self.instance_list = InstanceList(store, resolver, instances)
+        self.invoker = invoker = Invoker(resolver, instances, ids, keys, admission)
+
+        trigger_store = TriggerStore(database)
+        self.role_checks = RoleChecks(ports.guard, resolver, trigger_store)
+        async_store = AsyncStore(database)
+        self.async_configs = AsyncConfigs(async_store, resolver)
         self.async_queue = AsyncQueue(
             store=async_store,
             database=database,
             clock=clock,
             ids=ids,
             timers=timers,
-            invoker=self.invoker,
+            invoker=invoker,
             concurrency=admission.room,
-            queue=queue_destinations,
-            topic=topic_destinations,
-            check_destination=checks.check_destination,
+            queue=ports.queue_destinations,
+            topic=ports.topic_destinations,
+            check_destination=self.role_checks.check_destination,
             retry_delay_ms=async_retry_delay_ms,
         )
-        self.tasks = Tasks(async_store, self.resolver, self.async_queue.stop)
-        self.instance_list = InstanceList(self.store, self.resolver, instances)
+        self.tasks = Tasks(async_store, resolver, self.async_queue.stop)
         self.sources = EventSources(
+            store=trigger_store,
             database=database,
             clock=clock,
             ids=ids,
             timers=timers,
-            resolver=self.resolver,
-            invoker=self.invoker,
+            resolver=resolver,
+            invoker=invoker,
             enqueue=self.enqueue,
             endpoint=endpoint,
-            host_names=host_names,
-            topics=topics,
-            may_fire=checks.may_fire,
+            host_names=ports.host_names,
+            topics=ports.topics,
+            may_fire=self.role_checks.may_fire,
         )
-        self.layers = Layers(LayerStore(database), self.codes, self.functions, self._effects)
-        self.functions.check_layers = self.layers.check
-        self.resolver.layer_folders = self.layers.folders
-        self._join()
-        self._loader = Loader(self.store, ids, self._effects, self.tenant)
+
+        dependents.of_functions(check=self.sources.triggers.check_none)
+        dependents.of_functions(check=self.capacity.check_deletable, forget=self.capacity.forget_function)
+        dependents.of_functions(forget=self.async_queue.forget_function)
+        dependents.of_qualifiers(check=self.capacity.check_qualifier_deletable, forget=self.capacity.forget_qualifier)
+        dependents.of_qualifiers(forget=self.async_queue.forget_qualifier)
+
+        self._loader = Loader(store, ids, effects, self.tenant)
         self._snapshot = Snapshot()
         self._watcher: Watcher | None = None
-
-    def _join(self) -> None:
-        """Let what is deleted take along what hangs on it, unless that forbids it."""
-
-        def check_function(tenant: Tenant, service: str, name: str) -> None:
-            self.sources.triggers.check_none(tenant, service, name)
-            self.capacity.check_deletable(tenant, service, name)
-
-        def forget_function(tenant: Tenant, service: str, name: str) -> None:
-            self.async_queue.forget_function(tenant, service, name)
-            self.capacity.forget_function(tenant, service, name)
-
-        def check_qualifier(tenant: Tenant, scope: Scope, qualifier: str) -> None:
-            self.capacity.check_qualifier_deletable(tenant, scope.service, scope.function, qualifier)
-
-        def forget_qualifier(tenant: Tenant, scope: Scope, qualifier: str) -> None:
-            self.async_queue.forget_qualifier(tenant, scope.service, scope.function or None, qualifier)
-            self.capacity.forget_qualifier(tenant, scope.service, scope.function, qualifier)
-
-        self.functions.check_deletable = check_function
-        self.functions.forget = forget_function
-        self.publishing.check_deletable = check_qualifier
-        self.publishing.forget = forget_qualifier
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -226,8 +192,8 @@ class FunctionCompute:
     async def close(self) -> None:
         """Stop watching, end the threads.
 
-        Asynchronous calls that run are broken off and run again after the next start. The instance pool belongs to
-        somebody else, who closes it first: instances still log on their way out.
+        Asynchronous calls that run are broken off and run again after the next start. The owner of the instance pool
+        closes that before: instances still log on their way out.
         """
         await self.sources.close()
         await self.async_queue.close()
@@ -249,12 +215,24 @@ class FunctionCompute:
         self.attachments.clear()
         self.layers.clear()
         self.store.clear()
-        self.invoker.forget_keys()
+        self._keys.forget()
         self._take(self._snapshot)
         self._effects.retire(family(*key) for key in known)
         await self.logbook.clear()
         self._effects.sweep()
         self.provisioner.start()
+
+    def reset_function(self, service: str, function: str) -> int:
+        """End the asynchronous calls and the warm instances of a function of the folder's tenant; return the calls.
+
+        Raises: FunctionNotFound.
+        """
+        keys = [key for key in self.store.keys() if key[:3] == (self.tenant, service, function)]  # noqa: SIM118 - a store
+        if not keys:
+            raise function_not_found(function, service)
+        ended = self.async_queue.stop_all(self.tenant, service, function)
+        self._effects.retire(family(*key) for key in keys)
+        return ended
 
     def _take(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -284,7 +262,7 @@ class FunctionCompute:
 
         Raises: FcError, with the code and status an HTTP caller would get.
         """
-        call = Call(
+        call = FunctionCall(
             service=service or "",
             function=function,
             qualifier=qualifier,
@@ -296,27 +274,9 @@ class FunctionCompute:
         )
         return await self.invoker.invoke(tenant, call)
 
-    def shell(self, instance_id: str, order: ShellOrder) -> Start:
+    def shell(self, instance_id: str, order: ShellCommand) -> Start:
         """Return what starts a command beside an instance."""
-        return partial(self._instances.shell, instance_id, order)
-
-    def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
-        """Call ``[service[.qualifier]/]function`` of the installation's tenant under a debugger; `Debugging.steps`.
-
-        Raises: FcError.
-        """
-        place, _, name = function.rpartition("/")
-        service, _, qualifier = place.partition(".")
-        now = self._clock.now()
-        call = Call(
-            service=service,
-            function=name,
-            qualifier=qualifier or None,
-            event=event,
-            request_id=self._ids.uuid(),
-            now=now,
-        )
-        return self.debugging.steps(self.tenant, call, wait=wait, port=port)
+        return partial(self.instances.shell, instance_id, order)
 
     def enqueue(
         self,
@@ -392,31 +352,6 @@ class FunctionCompute:
         """
         return self.resolver.function(tenant, service or "", function, qualifier)
 
-    # --- what the gateway serves beside the API ------------------------------------------------------------------
-
-    def code_download(self, token: str) -> bytes | None:
-        """Return the zip behind a token of GetFunctionCode, None when there is none or its time is over."""
-        return self.functions.download(token)
-
     def code_url(self, token: str) -> str:
         """Return the address a token's zip is served at."""
         return f"{self._endpoint().rstrip('/')}{CODE_PATH}{token}"
-
-    def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
-        """Yield the last *lines* lines of ``service/function`` or ``function``, then new ones while following.
-
-        An empty *function* means all functions; their lines start with the function's name.
-
-        Raises: FunctionNotFound when there is neither such a function nor a log of one.
-        """
-        if not function:
-            return self.logbook.read_all(lines, follow=follow)
-        service, _, name = function.rpartition("/")
-        known = self.store.function(self.tenant, service, name) is not None or (service, name) in self.logbook.names()
-        if not known:
-            raise FunctionNotFound(function=name, service=service)
-        return self.logbook.read(service, name, lines, follow=follow)
-
-    def counts(self) -> dict[str, int]:
-        """Return how many services and functions there are, for the status page."""
-        return self.store.counts()

@@ -1,26 +1,40 @@
-"""The message service as one object: queues, messages and accounts of every tenant, over one database."""
+"""The message service as one object: queues, topics and their messages of every tenant, over one database."""
 
+import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
-from emulator.services.mns.contents import Contents
-from emulator.services.mns.dead_letters import DeadLetters
-from emulator.services.mns.errors import MessageNotExist, QueueNotExist
+from emulator.services.mns.errors import MessageNotExist, MnsError, QueueNotExist
 from emulator.services.mns.limits import RELAXED, Profile
-from emulator.services.mns.messages import Messages
-from emulator.services.mns.model import AccountAttributes, Draft, Message, MessageReceipt
-from emulator.services.mns.queues import Queues
-from emulator.services.mns.receipts import write_handle
-from emulator.services.mns.registry import LiveQueue, Registry
-from emulator.services.mns.sqlite import SCHEMA, SqliteStore
-from emulator.services.mns.waiting import Lobby
+from emulator.services.mns.ports import FunctionInvoker, NotificationSigner
+from emulator.services.mns.queues.catalog import Queues
+from emulator.services.mns.queues.dead_letters import DeadLetters
+from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
+from emulator.services.mns.queues.messages import Messages
+from emulator.services.mns.queues.model import AccountAttributes, Draft, Message, MessageReceipt
+from emulator.services.mns.queues.ready_index import ReadyIndex
+from emulator.services.mns.queues.store import QueueStore
+from emulator.services.mns.queues.visibility import write_handle
+from emulator.services.mns.queues.waiters import LongPolls
+from emulator.services.mns.topics.carrier import Carrier, Outbox
+from emulator.services.mns.topics.catalog import Subscriptions, TopicRegistry, Topics
+from emulator.services.mns.topics.deliveries import Courier, Purge
+from emulator.services.mns.topics.model import Attributes, DeliveryReport, OutboxEntry, PublishDraft, SubscriptionId
+from emulator.services.mns.topics.publishing import Publishing
+from emulator.services.mns.topics.push import Home, Pusher, PushPolicy
+from emulator.services.mns.topics.store import TopicStore
 from emulator.storage.database import Database
+from emulator.storage.migrations import Schema
 
-__all__ = ["SCHEMA", "MessageService"]
+SCHEMA = Schema("mns", Path(__file__).with_name("schema"))
+
+CERTIFICATE_PAGE = "mns/signing-cert.pem"
+"""The page below ``/_localyun/`` that serves the signing certificate, without the admin token."""
 
 _log = logging.getLogger(__name__)
 
@@ -28,70 +42,126 @@ _log = logging.getLogger(__name__)
 class MessageService:
     """Everything the fronts and other services ask of MNS.
 
-    ``queues`` and ``messages`` have one method per operation; `send`, `receive` and `delete` are the short forms other
-    services use. Nothing is committed here: answers wait for the commit of their tick.
+    ``queues``, ``messages``, ``topics`` and ``subscriptions`` have one method per operation; `send`, `receive`,
+    `delete` and `publish` are the short forms other services use. Nothing is committed here: answers wait for the
+    commit of their tick.
+
+    Topics need a *signer* of pushes; without one only queues are served. *endpoint* returns the address of this
+    emulator, at which receivers fetch the certificate; *certificate_url* replaces the whole address where a receiver
+    insists on another one. Pushes go to this machine and to what *allow_push_to* names (`PushPolicy`). *home* finds
+    host names that this emulator serves. *retry_scale* shrinks or stretches the gaps between retries.
     """
 
     def __init__(
-        self, database: Database, clock: Clock, ids: Ids, timers: Timers, *, profile: Profile = RELAXED
+        self,
+        database: Database,
+        clock: Clock,
+        ids: Ids,
+        timers: Timers,
+        *,
+        signer: NotificationSigner | None = None,
+        endpoint: Callable[[], str] = str,
+        functions: FunctionInvoker | None = None,
+        allow_push_to: Iterable[str] = (),
+        home: Home = lambda host: None,
+        trusted: Path | None = None,
+        certificate_url: Callable[[], str] | None = None,
+        retry_scale: float = 1.0,
+        profile: Profile = RELAXED,
     ) -> None:
         self._database = database
         self._clock = clock
-        self._store = SqliteStore(database)
-        self._registry = Registry(database, self._store, clock)
-        self._lobby = Lobby(database, timers, clock)
-        self._contents = Contents(self._registry, database, self._store, self._lobby, timers, clock)
-        self._dead_letters = DeadLetters(self._registry, self._store, self._contents, timers, clock, ids)
+        self._store = QueueStore(database)
+        self._registry = QueueRegistry(database, self._store, clock)
+        self.find = self._registry.find
+        """Returns a queue for the methods of `messages`; raises QueueNotExist."""
+        self._waiters = LongPolls(database, timers, clock)
+        self._ready = ReadyIndex(self._registry, database, self._store, self._waiters, timers, clock)
+        self._dead_letters = DeadLetters(self._registry, self._store, self._ready, timers, clock, ids)
         database.on_rollback(self._dead_letters.start)
         timers.on_step_back(self._clock_set_back)
         self.messages = Messages(
-            self._registry, self._store, self._contents, self._dead_letters, self._lobby, clock, ids, profile
+            self._registry, self._store, self._ready, self._dead_letters, self._waiters, clock, ids, profile
         )
         self.queues = Queues(
-            self._registry, self._store, self._contents.sweeper, self._dead_letters, self._lobby, clock, profile
+            self._registry, self._store, self._ready.retention, self._dead_letters, self._waiters, clock, profile
+        )
+
+        self._signer = signer
+        self.topic_store = TopicStore(database)
+        self._topic_registry = TopicRegistry(database, self.topic_store)
+        self._pusher = Pusher(
+            signer,
+            clock,
+            ids,
+            PushPolicy(allow_push_to),
+            certificate_url=certificate_url or (lambda: f"{endpoint()}/_localyun/{CERTIFICATE_PAGE}"),
+            home=home,
+            trusted=trusted,
+        )
+        self._outbox = Outbox(self.topic_store)
+        carrier = Carrier(self.find, self.messages, self._outbox, self._pusher, functions, clock)
+        self._courier = Courier(
+            database, self.topic_store, self._topic_registry, carrier, timers, clock, ids, scale=retry_scale
+        )
+        self._purge = Purge(self._topic_registry, self.topic_store, timers, clock)
+        self._publishing = Publishing(self._topic_registry, self._courier.dispatch, clock, ids, profile)
+        self.topics = Topics(self._topic_registry, self.topic_store, clock, profile, self._unsubscribed)
+        self.subscriptions = Subscriptions(
+            self._topic_registry, self.topic_store, self._registry, clock, carrier.get_ready_for, self._unsubscribed
         )
 
     # --- life ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Take up what the tables hold: expiry, moves to dead-letter queues, remains of deleted queues."""
-        self._contents.sweeper.start()
+        """Take up what the tables hold: expiry, dead letters, overdue deliveries, what deleted resources have left."""
+        self._ready.retention.start()
         self._dead_letters.start()
+        self._purge.start()
+        if self.serves_topics:
+            self._courier.start()
 
     def end_polls(self) -> None:
-        """Send parked receivers away with nothing, now rather than at the end of their wait."""
-        self._lobby.dismiss_all(MessageNotExist())
+        """Answer long polls with nothing, now rather than at the end of their wait."""
+        self._waiters.dismiss_all(MessageNotExist())
 
     def close(self) -> None:
-        """Send parked receivers away with nothing and set no more timers."""
+        """Answer long polls with nothing and set no more timers."""
         self.end_polls()
-        self._contents.sweeper.close()
+        self._ready.retention.close()
         self._dead_letters.close()
+        self._purge.close()
+        self._courier.stop()
         self._registry.remember()
 
+    async def aclose(self) -> None:
+        """`close`, break off pushes under way and close connections; everything pending stays for the next start."""
+        await self._courier.close()
+        await self._pusher.close()
+        self.close()
+
     def reset(self) -> None:
-        """Forget every queue, message and account attribute."""
-        self._lobby.dismiss_all(QueueNotExist())
-        self._contents.sweeper.close()
+        """Forget every queue, topic, message, subscription, delivery and account attribute."""
+        self._waiters.dismiss_all(QueueNotExist())
+        self._ready.retention.close()
         self._dead_letters.close()
+        self._purge.close()
+        self._courier.reset()
         self._registry.forget()
+        self._topic_registry.forget()
         self._store.clear()
-
-    def in_use(self) -> list[LiveQueue]:
-        """Return the queues that have been used since the start; the counters of others would have to be made."""
-        return self._registry.in_use()
-
-    @property
-    def parked(self) -> int:
-        """How many receivers are waiting for a message."""
-        return len(self._lobby)
+        self.topic_store.clear_topics()
 
     def _clock_set_back(self, before: Millis) -> None:
         """Keep visible what has been visible, or it would be hidden until the old time has come again."""
         self._store.keep_visible(self._clock.now(), before)
         self._registry.forget()  # counters are made anew
 
-    # --- accounts ------------------------------------------------------------------------------------------------
+    def _unsubscribed(self, subscription_id: SubscriptionId) -> None:
+        self._courier.forget(subscription_id)
+        self._purge.remove(subscription_id)
+
+    # --- accounts and administration -----------------------------------------------------------------------------
 
     def account(self, tenant: Tenant) -> AccountAttributes:
         """Return the attributes of an account."""
@@ -100,8 +170,6 @@ class MessageService:
     def set_account(self, tenant: Tenant, attributes: AccountAttributes) -> None:
         """Store the attributes of an account."""
         self._store.put_account(tenant, attributes)
-
-    # --- for people who look after queues ------------------------------------------------------------------------
 
     async def purge(self, tenant: Tenant, queue: str) -> int:
         """Delete the messages a queue holds now, hidden and delayed ones too; return how many there were.
@@ -112,19 +180,85 @@ class MessageService:
         """
         until = self._clock.now()
         deleted = 0
-        while portion := self._contents.sweeper.remove_sent(self._registry.find(tenant, queue), until, until):
+        while portion := self._ready.retention.remove_sent(self.find(tenant, queue), until, until):
             deleted += portion
             await self._database.committed()
         return deleted
 
-    # --- for other services ----------------------------------------------------------------------------------------
+    def reset_topic(self, tenant: Tenant, name: str) -> None:
+        """Drop what is on its way to the subscribers of a topic, and what is remembered of earlier deliveries.
 
-    def find(self, tenant: Tenant, queue: str) -> LiveQueue:
-        """Return a queue for the methods of `messages`.
-
-        Raises: QueueNotExist.
+        Raises: TopicNotExist.
         """
-        return self._registry.find(tenant, queue)
+        for subscription in self.topic_store.subscriptions(self.topics.view(tenant, name).topic):
+            self._unsubscribed(subscription.subscription_id)
+
+    async def certificate(self) -> bytes:
+        """Return the certificate receivers verify pushes with, as PEM.
+
+        Raises: SigningFailed.
+        """
+        if self._signer is None:
+            raise LookupError("nothing signs pushes here")
+        return await self._signer.certificate()
+
+    def pushes_under_way(self) -> list[tuple[str, str, str]]:
+        """Return the attempts being made: topic, subscription, endpoint."""
+        return self._courier.attempts_under_way()
+
+    def next_visible(self, now: Millis) -> list[tuple[str, Millis]]:
+        """Return, of each queue with hidden or delayed messages, its name and when the next becomes visible."""
+        rows = []
+        for queue in self._store.all_queues():
+            at = self.messages.next_visible(queue.queue_id, now)
+            if at is not None:
+                rows.append((queue.name, at))
+        return rows
+
+    def list_deliveries(self, tenant: Tenant, topic: str, subscription: str, limit: int = 100) -> list[DeliveryReport]:
+        """Return the pending deliveries of a subscription, the next first, then the ended ones, newest first.
+
+        Ended ones are remembered until the emulator stops, fifty of each subscription.
+
+        Raises: TopicNotExist, SubscriptionNotExist.
+        """
+        subscription_id = self.subscriptions.get(tenant, topic, subscription).subscription_id
+        return self._courier.reports(subscription_id, limit)
+
+    def outbox(self, tenant: Tenant, limit: int = 100) -> list[OutboxEntry]:
+        """Return the mails, short messages and mobile notifications that were not sent, newest first."""
+        return self._outbox.entries(tenant, limit)
+
+    # --- for metrics ---------------------------------------------------------------------------------------------
+
+    @property
+    def serves_topics(self) -> bool:
+        """Whether pushes can be signed, and so topics are served."""
+        return self._signer is not None
+
+    def in_use(self) -> list[LiveQueue]:
+        """Return the queues that have been used since the start; the counters of others would have to be made."""
+        return self._registry.in_use()
+
+    @property
+    def parked(self) -> int:
+        """How many receivers are waiting for a message."""
+        return len(self._waiters)
+
+    @property
+    def under_way(self) -> int:
+        """How many pushes and calls are being made."""
+        return self._courier.under_way
+
+    def attempts(self) -> list[tuple[tuple[str, str], int]]:
+        """Return how often a delivery was tried since the start, by kind of endpoint and result."""
+        return list(self._courier.attempts.items())
+
+    def ended(self) -> dict[str, int]:
+        """Return how many deliveries have ended since the start, by how."""
+        return self._courier.ended
+
+    # --- for other services ----------------------------------------------------------------------------------------
 
     def send(
         self,
@@ -141,7 +275,7 @@ class MessageService:
         """
         text = body if isinstance(body, str) else body.decode("utf-8", "replace")
         draft = Draft(body=text, delay_s=delay_s, priority=priority, group_id=group_id)
-        receipt = self.messages.send(self._registry.find(tenant, queue), draft)
+        receipt = self.messages.send(self.find(tenant, queue), draft)
         fields = {"message_id": receipt.message_id, "queue": queue}
         _log.info("message %(message_id)s is sent to queue %(queue)s", fields)
         return receipt
@@ -152,8 +286,8 @@ class MessageService:
         Raises: QueueNotExist, InvalidArgument.
         """
         try:
-            found = self.messages.receive(self._registry.find(tenant, queue), count, wait_s, tuple)
-            return found if isinstance(found, tuple) else await found
+            messages = self.messages.receive(self.find(tenant, queue), count, wait_s, tuple)
+            return messages if isinstance(messages, tuple) else await messages
         except MessageNotExist:
             return ()
 
@@ -163,4 +297,45 @@ class MessageService:
         Raises: QueueNotExist, MessageNotExist.
         """
         handle = write_handle(message.message_id, message.queue_id, message.seq, message.revision, message.visible_from)
-        self.messages.delete(self._registry.find(tenant, queue), handle)
+        self.messages.delete(self.find(tenant, queue), handle)
+
+    def publish_draft(self, tenant: Tenant, topic: str, draft: PublishDraft) -> MessageReceipt:
+        """Publish a message.
+
+        Raises: as `Publishing.publish`.
+        """
+        return self._publishing.publish(tenant, topic, draft)
+
+    def publish(
+        self, tenant: Tenant, topic: str, body: bytes | str, tag: str | None = None, attributes: str | None = None
+    ) -> MessageReceipt:
+        """Publish a message for another service; bytes are read as UTF-8, *attributes* is the text of a JSON object.
+
+        Raises: TopicNotExist, InvalidArgument, SchemaViolation, FifoMissingMessageGroupId.
+        """
+        text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+        clean = text if text.isascii() else text.encode("utf-8", "replace").decode()
+        draft = PublishDraft(body=clean, tag=tag, attributes=_attributes(attributes))
+        receipt = self._publishing.publish(tenant, topic, draft)
+        fields = {"message_id": receipt.message_id, "topic": topic}
+        _log.info("message %(message_id)s is published to topic %(topic)s", fields)
+        return receipt
+
+
+def _attributes(text: str | None) -> Attributes:
+    """Read message attributes given as JSON; members that are no text become the text of their JSON.
+
+    Raises: InvalidArgument.
+    """
+    if not text:
+        return {}
+    try:
+        members = json.loads(text)
+    except (ValueError, RecursionError):
+        members = None
+    if not isinstance(members, dict):
+        raise MnsError("InvalidArgument", "The value of MessageAttributes should be a JSON object.")
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in members.items()
+    }

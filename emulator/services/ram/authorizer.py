@@ -1,4 +1,4 @@
-"""Whether a caller may do something, by the policies kept here: users, sessions of roles, services in a role's name."""
+"""Whether a caller may do something, by the policies of users, of sessions of roles and of services acting as roles."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ from emulator.auth.permissions.judge import Verdict, judge, trusts
 from emulator.auth.permissions.policy import Policy, parse_policy, parse_trust_policy
 from emulator.kernel.identity import AccountId, Demand, Principal
 from emulator.services.ram.model import Holder, HolderKind, role_arn
+from emulator.services.ram.policies import documents_of
 from emulator.services.ram.service import AccessManagement
 
 ASSUME_ROLE = "sts:AssumeRole"
@@ -21,10 +22,10 @@ class Authorizer:
         self._policies: dict[Holder, tuple[Policy, ...]] = {}
 
     def allows(self, principal: Principal, demand: Demand, facts: Facts) -> bool:
-        """Tell whether a caller may do what *demand* says.
+        """Whether a caller may do what *demand* says.
 
-        The account itself may do everything. A user has its own policies and those of its groups. Who has assumed a
-        role has the role's, and of them only what the session's own policy allows as well.
+        The account itself may do everything. A user has its own policies and those of its groups. A session of a role
+        has the role's policies, narrowed by the session's own policy.
         """
         kind, _, name = principal.arn.rpartition(":")[2].partition("/")
         match kind:
@@ -44,23 +45,23 @@ class Authorizer:
 
     def max_session_s(self, account: AccountId, role: str) -> int | None:
         """Return how long a session of *role* may last, in seconds; None when there is no such role."""
-        found = self._access.store.role(account, role)
-        return found.max_session_s if found else None
+        kept = self._access.store.role(account, role)
+        return kept.max_session_s if kept else None
 
     def may_assume(self, account: AccountId, role: str, caller: Principal, facts: Facts) -> bool:
-        """Tell whether the trust policy of *role* names the caller."""
-        found = self._access.store.role(account, role)
-        return found is not None and trusts(parse_trust_policy(found.trust), ASSUME_ROLE, arn=caller.arn, facts=facts)
+        """Whether the trust policy of *role* names the caller."""
+        kept = self._access.store.role(account, role)
+        return kept is not None and trusts(parse_trust_policy(kept.trust), ASSUME_ROLE, arn=caller.arn, facts=facts)
 
     def service_lacks(self, account: AccountId, arn: str, service: str, demand: Demand, facts: Facts) -> Demand | None:
-        """Return the right that a cloud *service* lacks to do something in the name of the role *arn*; None for none.
+        """Return the right that a cloud *service* lacks to act as the role *arn*; None when it may.
 
-        It may do it when the role is there, trusts the service and has the right. A role of another account is none; an
+        It may when the role exists, trusts the service and has the right. A role of another account does not exist; an
         empty account in the role's name is the own one.
         """
         owner, _, role = arn.partition(":role/")
-        found = self._access.store.role(account, role) if owner in {f"acs:ram::{account}", "acs:ram::"} else None
-        if found is None or not trusts(parse_trust_policy(found.trust), ASSUME_ROLE, service=service, facts=facts):
+        kept = self._access.store.role(account, role) if owner in {f"acs:ram::{account}", "acs:ram::"} else None
+        if kept is None or not trusts(parse_trust_policy(kept.trust), ASSUME_ROLE, service=service, facts=facts):
             return Demand(ASSUME_ROLE, arn or role_arn(account, "*"))
         return None if judge(self._of(account, HolderKind.ROLE, role), demand, facts) is Verdict.ALLOWED else demand
 
@@ -70,11 +71,11 @@ class Authorizer:
             self._policies.clear()
             self._generation = self._access.store.generation
         holder = Holder(account=account, kind=kind, name=name)
-        found = self._policies.get(holder)
-        if found is None:
-            documents = (text for each in self._with_groups(holder) for text in self._access.policies.documents(each))
-            found = self._policies[holder] = tuple(parse_policy(text) for text in documents)
-        return found
+        policies = self._policies.get(holder)
+        if policies is None:
+            documents = (text for each in self._with_groups(holder) for text in documents_of(self._access.store, each))
+            policies = self._policies[holder] = tuple(parse_policy(text) for text in documents)
+        return policies
 
     def _with_groups(self, holder: Holder) -> Iterator[Holder]:
         yield holder

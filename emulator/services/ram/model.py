@@ -6,6 +6,9 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId
 
+KEY_PREFIX = "LYUN"
+"""How the ids of all lasting keys of an installation begin."""
+
 
 class HolderKind(StrEnum):
     """Who can have policies attached."""
@@ -33,7 +36,7 @@ class Holder:
 
 @frozen
 class Role:
-    """A role; ``trust`` is the document that says who may assume it, as it was given."""
+    """A role; ``trust`` is the document that says who may assume it, as it was sent."""
 
     name: str
     description: str
@@ -91,7 +94,7 @@ class PolicyInfo:
 
 @frozen
 class PolicyVersion:
-    """One document of a policy, as it was given."""
+    """One document of a policy, as it was sent."""
 
     number: int
     document: str

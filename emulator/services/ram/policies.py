@@ -1,262 +1,419 @@
-"""Policies, their versions, and attaching them."""
+"""Policies, their versions, and attaching them. Source: RAM API reference, one page for each operation."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from emulator.auth.permissions.policy import MalformedPolicy, parse_policy
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import AccountId
-from emulator.services.ram import limits
+from emulator.kernel.identity import AccountId, stable_id
+from emulator.services.ram import codec, limits
 from emulator.services.ram.errors import (
-    DefaultVersionConflict,
-    GroupNotExist,
-    MalformedPolicyDocument,
-    PolicyExists,
-    PolicyNotExist,
-    PolicyVersionNotExist,
-    RoleNotExist,
-    SystemPolicyFixed,
-    UserNotExist,
+    RamError,
     already_attached,
     beyond_length,
     delete_conflict,
     limit_exceeded,
     not_attached,
 )
-from emulator.services.ram.model import Attachment, Holder, HolderKind, PolicyInfo, PolicyType, PolicyVersion
-from emulator.services.ram.sqlite import RamStore
+from emulator.services.ram.model import (
+    Attachment,
+    Holder,
+    HolderKind,
+    PolicyInfo,
+    PolicyType,
+    PolicyVersion,
+    role_arn,
+)
+from emulator.services.ram.roles import existing_role
+from emulator.services.ram.service import AccessManagement
+from emulator.services.ram.store import RamStore
 from emulator.services.ram.system_policies import system_policy, system_policy_names
+from emulator.services.ram.users import existing_group, existing_user
+from emulator.wire.dates import iso_seconds
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Reply
 
 _BEGINNING = Millis(1_430_438_400_000)
-"""When the policies of the system are said to have been made: 2015-05-01, the day of the API version."""
+"""Creation date of the system's policies: 2015-05-01, the day of the API version."""
 
-_ROTATED = "DeleteOldestNonDefaultVersionWhenLimitExceeded"
+_ROTATE_OLDEST = "DeleteOldestNonDefaultVersionWhenLimitExceeded"
 
 
-class Policies:
-    """What an account's policies say and to whom they are attached."""
+# --- policies --------------------------------------------------------------------------------------------------------
 
-    def __init__(self, store: RamStore) -> None:
-        self._store = store
 
-    # --- policies ------------------------------------------------------------------------------------------------
+@operation("CreatePolicy")
+def create_policy(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Create a policy with version 1 and return it.
 
-    def create(self, account: AccountId, name: str, description: str, document: str, now: Millis) -> PolicyInfo:
-        """Make a policy with version 1.
+    Raises: RamError: a parameter's, MalformedPolicyDocument, EntityAlreadyExists.Policy, LimitExceeded.Policy.
+    """
+    account, store = call.tenant.account, access.store
+    name = codec.policy_name(call.parameters)
+    document = codec.required(call.parameters, "PolicyDocument")
+    description = codec.text(call.parameters, "Description", limits.DESCRIPTION_LENGTH)
+    tags = codec.tags(call.parameters)
+    check_document(document, "PolicyDocument")
+    if store.policy(account, name) or system_policy(name):
+        raise RamError("EntityAlreadyExists.Policy", name=name)
+    if store.count(account, "policies") >= limits.POLICIES:
+        raise limit_exceeded("Policy", "policy")
+    policy = PolicyInfo(
+        type=PolicyType.CUSTOM,
+        name=name,
+        description=description,
+        default_version=1,
+        created_at=call.now,
+        updated_at=call.now,
+    )
+    store.put_policy(account, policy)
+    store.add_version(account, name, document, call.now)
+    store.put_tags(account, "policy", name, tags)
+    return {"Policy": codec.render_policy(policy, 0)}
 
-        Raises: MalformedPolicyDocument, PolicyExists, LimitExceeded.
-        """
-        check_document(document, "PolicyDocument")
-        if self._store.policy(account, name) or system_policy(name):
-            raise PolicyExists(name=name)
-        if self._store.count(account, "policies") >= limits.POLICIES:
-            raise limit_exceeded("Policy", "policy")
-        policy = PolicyInfo(
-            type=PolicyType.CUSTOM,
-            name=name,
-            description=description,
-            default_version=1,
-            created_at=now,
-            updated_at=now,
+
+@operation("GetPolicy")
+def get_policy(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a policy with the version in force.
+
+    Raises: RamError: EntityNotExist.Policy.
+    """
+    policy, versions = _with_versions(access.store, call)
+    version = next(each for each in versions if each.number == policy.default_version)
+    return {
+        "Policy": {**_counted(access.store, call, policy), "PolicyDocument": version.document},
+        "DefaultPolicyVersion": codec.render_version(policy, version),
+    }
+
+
+@operation("ListPolicies")
+def list_policies(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a page of the policies, those of the system first, each kind by name; ``PolicyType`` selects one kind.
+
+    The marker is the name of the last one: a policy of the account never has the name of one of the system.
+    """
+    account, parameters = call.tenant.account, call.parameters
+    kind = codec.policy_type(parameters) if parameters.get("PolicyType") else None
+    system = [_system(name) for name in system_policy_names()] if kind is not PolicyType.CUSTOM else []
+    custom = access.store.policies(account) if kind is not PolicyType.SYSTEM else []
+    policies = [policy for policy in system if policy is not None] + custom
+    counts = access.store.attachment_counts(account)
+
+    def read(after: str, limit: int) -> list[PolicyInfo]:
+        names = [policy.name for policy in policies]
+        start = names.index(after) + 1 if after in names else 0
+        return policies[start : start + limit]
+
+    return codec.page(
+        parameters,
+        read,
+        lambda policy: codec.render_policy(policy, counts.get((policy.type, policy.name), 0)),
+        ("Policies", "Policy"),
+    )
+
+
+@operation("UpdatePolicyDescription")
+def update_policy_description(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Change the description of a policy.
+
+    Raises: RamError: EntityNotExist.Policy, NoPermission.SystemPolicy.
+    """
+    description = codec.text(call.parameters, "NewDescription", limits.DESCRIPTION_LENGTH)
+    policy = replace(_custom_policy(access.store, call), description=description, updated_at=call.now)
+    access.store.put_policy(call.tenant.account, policy)
+    return {"Policy": _counted(access.store, call, policy)}
+
+
+@operation("DeletePolicy")
+def delete_policy(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Delete a policy that is not attached; one with several versions only when ``CascadingDelete`` says so.
+
+    Raises: RamError: EntityNotExist.Policy, NoPermission.SystemPolicy, DeleteConflict.Policy.*.
+    """
+    account, store = call.tenant.account, access.store
+    with_versions = codec.flag(call.parameters, "CascadingDelete")
+    name = _custom_policy(store, call).name
+    for attachment in store.attached_to(account, PolicyType.CUSTOM, name):
+        raise delete_conflict("Policy", attachment.kind, f"attached {attachment.kind.lower()}")
+    if not with_versions and len(store.versions(account, name)) > 1:
+        raise delete_conflict("Policy", "Version", "version except the default version")
+    store.delete_policy(account, name)
+    return {}
+
+
+# --- versions --------------------------------------------------------------------------------------------------------
+
+
+@operation("CreatePolicyVersion")
+def create_policy_version(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Add a version; ``RotateStrategy`` may make room for it by deleting the oldest one that is not in force.
+
+    Raises: RamError: a parameter's, MalformedPolicyDocument, EntityNotExist.Policy, NoPermission.SystemPolicy,
+    LimitExceeded.Policy.Version.
+    """
+    account, store, parameters = call.tenant.account, access.store, call.parameters
+    codec.policy_name(parameters)
+    document = codec.required(parameters, "PolicyDocument")
+    as_default = codec.flag(parameters, "SetAsDefault")
+    check_document(document, "PolicyDocument")
+    policy = _custom_policy(store, call)
+    versions = store.versions(account, policy.name)
+    if len(versions) >= limits.POLICY_VERSIONS:
+        if parameters.get("RotateStrategy") != _ROTATE_OLDEST:
+            raise limit_exceeded("Policy.Version", "policy version")
+        oldest = next(each for each in versions if each.number != policy.default_version)
+        store.delete_version(account, policy.name, oldest.number)
+    version = store.add_version(account, policy.name, document, call.now)
+    if as_default:
+        policy = replace(policy, default_version=version.number, updated_at=call.now)
+        store.put_policy(account, policy)
+    return {"PolicyVersion": codec.render_version(policy, version)}
+
+
+@operation("GetPolicyVersion")
+def get_policy_version(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a version of a policy.
+
+    Raises: RamError: EntityNotExist.Policy, EntityNotExist.Policy.Version.
+    """
+    number = codec.version_number(call.parameters)
+    policy, versions = _with_versions(access.store, call)
+    for version in versions:
+        if version.number == number:
+            return {"PolicyVersion": codec.render_version(policy, version)}
+    raise RamError("EntityNotExist.Policy.Version", name=f"v{number}")
+
+
+@operation("ListPolicyVersions")
+def list_policy_versions(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return all versions of a policy, oldest first.
+
+    Raises: RamError: EntityNotExist.Policy.
+    """
+    policy, versions = _with_versions(access.store, call)
+    return {"PolicyVersions": {"PolicyVersion": [codec.render_version(policy, each) for each in versions]}}
+
+
+@operation("DeletePolicyVersion")
+def delete_policy_version(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Delete a version that is not in force.
+
+    Raises: RamError: EntityNotExist.Policy, NoPermission.SystemPolicy, EntityNotExist.Policy.Version,
+    DeleteConflict.Policy.Version.Default.
+    """
+    policy, number = _custom_version(access.store, call)
+    if policy.default_version == number:
+        raise RamError("DeleteConflict.Policy.Version.Default")
+    access.store.delete_version(call.tenant.account, policy.name, number)
+    return {}
+
+
+@operation("SetDefaultPolicyVersion")
+def set_default_policy_version(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Put a version in force.
+
+    Raises: RamError: EntityNotExist.Policy, NoPermission.SystemPolicy, EntityNotExist.Policy.Version.
+    """
+    policy, number = _custom_version(access.store, call)
+    access.store.put_policy(call.tenant.account, replace(policy, default_version=number, updated_at=call.now))
+    return {}
+
+
+# --- attachments -----------------------------------------------------------------------------------------------------
+
+
+@operation("AttachPolicyToUser")
+@operation("AttachPolicyToGroup")
+@operation("AttachPolicyToRole")
+def attach_policy(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Attach a policy to a user, group or role.
+
+    Raises: RamError: EntityNotExist.User, .Group, .Role, .Policy, EntityAlreadyExists.*.Policy, LimitExceeded.*.Policy.
+    """
+    kind, name = codec.policy_type(call.parameters), codec.policy_name(call.parameters)
+    holder = _existing_holder(access.store, call)
+    name = existing_policy(access.store, holder.account, kind, name).name
+    present = [each for each in access.store.attachments(holder) if each.type is kind]
+    if any(each.policy == name for each in present):
+        raise already_attached(holder.kind)
+    most = limits.ATTACHED_SYSTEM if kind is PolicyType.SYSTEM else limits.ATTACHED_CUSTOM
+    if len(present) >= most:
+        raise limit_exceeded(f"{holder.kind}.Policy", f"policies attached to the {holder.kind.lower()}")
+    access.store.attach(holder, kind, name, call.now)
+    return {}
+
+
+@operation("DetachPolicyFromUser")
+@operation("DetachPolicyFromGroup")
+@operation("DetachPolicyFromRole")
+def detach_policy(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Detach a policy from a user, group or role.
+
+    Raises: RamError: EntityNotExist.User, .Group, .Role, EntityNotExist.*.Policy.
+    """
+    kind, name = codec.policy_type(call.parameters), codec.policy_name(call.parameters)
+    holder = _existing_holder(access.store, call)
+    system = _system(name) if kind is PolicyType.SYSTEM else None
+    if not access.store.detach(holder, kind, system.name if system else name):
+        raise not_attached(holder.kind, name)
+    return {}
+
+
+@operation("ListPoliciesForUser")
+@operation("ListPoliciesForGroup")
+@operation("ListPoliciesForRole")
+def list_policies_for(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return the policies attached to a user, group or role.
+
+    Raises: RamError: EntityNotExist.User, .Group, .Role.
+    """
+    holder = _existing_holder(access.store, call)
+    policies = []
+    for attachment in access.store.attachments(holder):
+        policy = existing_policy(access.store, holder.account, attachment.type, attachment.policy)
+        policies.append(
+            {
+                "PolicyType": policy.type.value,
+                "PolicyName": policy.name,
+                "Description": policy.description,
+                "DefaultVersion": f"v{policy.default_version}",
+                "AttachDate": iso_seconds(attachment.attached_at),
+            }
         )
-        self._store.put_policy(account, policy)
-        self._store.add_version(account, name, document, now)
-        return policy
+    return {"Policies": {"Policy": policies}}
 
-    def get(self, account: AccountId, kind: PolicyType, name: str) -> PolicyInfo:
-        """Return a policy.
 
-        Raises: PolicyNotExist.
-        """
-        found = self._store.policy(account, name) if kind is PolicyType.CUSTOM else _system(name)
-        if found is None:
-            raise PolicyNotExist(name=name)
-        return found
+@operation("ListEntitiesForPolicy")
+def list_entities_for_policy(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return the users, groups and roles that have a policy.
 
-    def all(self, account: AccountId, kind: PolicyType | None) -> list[PolicyInfo]:
-        """Return the policies by name, those of the system first; only those of *kind* when it is given."""
-        system = [] if kind is PolicyType.CUSTOM else [_system(name) for name in system_policy_names()]
-        custom = [] if kind is PolicyType.SYSTEM else self._store.policies(account)
-        return [policy for policy in system if policy is not None] + custom
+    Raises: RamError: EntityNotExist.Policy.
+    """
+    account = call.tenant.account
+    policy = _named_policy(access.store, call)
+    entities: Mapping[HolderKind, list[dict[str, Any]]] = {kind: [] for kind in HolderKind}
+    for each in access.store.attached_to(account, policy.type, policy.name):
+        entities[each.kind].append(_entity(access.store, account, each))
+    return {f"{kind}s": {kind.value: entities[kind]} for kind in HolderKind}
 
-    def describe(self, account: AccountId, name: str, description: str, now: Millis) -> PolicyInfo:
-        """Give a policy another description.
 
-        Raises: PolicyNotExist, SystemPolicyFixed.
-        """
-        policy = replace(self._changeable(account, name), description=description, updated_at=now)
-        self._store.put_policy(account, policy)
-        return policy
+def _entity(store: RamStore, account: AccountId, attachment: Attachment) -> dict[str, Any]:
+    name, since = attachment.holder, {"AttachDate": iso_seconds(attachment.attached_at)}
+    match attachment.kind:
+        case HolderKind.USER:
+            user = existing_user(store, account, name)
+            user_id = stable_id("user", account, name)
+            return {"UserName": name, "UserId": user_id, "DisplayName": user.display_name, **since}
+        case HolderKind.GROUP:
+            return {"GroupName": name, "Comments": existing_group(store, account, name).comments, **since}
+        case HolderKind.ROLE:
+            description = existing_role(store, account, name).description
+            role_id, arn = stable_id("role", account, name), role_arn(account, name)
+            return {"RoleName": name, "RoleId": role_id, "Arn": arn, "Description": description, **since}
 
-    def delete(self, account: AccountId, name: str, *, with_versions: bool) -> None:
-        """Remove a policy that is attached to nobody.
 
-        Raises: PolicyNotExist, SystemPolicyFixed, DeleteConflict.
-        """
-        self._changeable(account, name)
-        for attachment in self._store.attached_to(account, PolicyType.CUSTOM, name):
-            raise delete_conflict("Policy", attachment.kind, f"attached {attachment.kind.lower()}")
-        if not with_versions and len(self._store.versions(account, name)) > 1:
-            raise delete_conflict("Policy", "Version", "version except the default version")
-        self._store.delete_policy(account, name)
+# --- what the operations read and check ------------------------------------------------------------------------------
 
-    # --- versions ------------------------------------------------------------------------------------------------
 
-    def add_version(
-        self, account: AccountId, name: str, document: str, now: Millis, *, as_default: bool, rotation: str
-    ) -> PolicyVersion:
-        """Add a version.
+def documents_of(store: RamStore, holder: Holder) -> list[str]:
+    """Return the documents in force for a user, group or role; none for one that does not exist."""
+    documents = []
+    for each in store.attachments(holder):
+        policy = existing_policy(store, holder.account, each.type, each.policy)
+        versions = _versions_of(store, holder.account, policy)
+        documents.append(next(version for version in versions if version.number == policy.default_version).document)
+    return documents
 
-        Raises: MalformedPolicyDocument, PolicyNotExist, SystemPolicyFixed, LimitExceeded.
-        """
-        check_document(document, "PolicyDocument")
-        policy = self._changeable(account, name)
-        versions = self._store.versions(account, name)
-        if len(versions) >= limits.POLICY_VERSIONS:
-            if rotation != _ROTATED:
-                raise limit_exceeded("Policy.Version", "policy version")
-            oldest = next(each for each in versions if each.number != policy.default_version)
-            self._store.delete_version(account, name, oldest.number)
-        version = self._store.add_version(account, name, document, now)
-        if as_default:
-            self._store.put_policy(account, replace(policy, default_version=version.number, updated_at=now))
-        return version
 
-    def version(self, account: AccountId, kind: PolicyType, name: str, number: int) -> PolicyVersion:
-        """Return a version.
+def existing_policy(store: RamStore, account: AccountId, kind: PolicyType, name: str) -> PolicyInfo:
+    """Return a policy of the account or of the system.
 
-        Raises: PolicyNotExist, PolicyVersionNotExist.
-        """
-        found = next((each for each in self.versions(account, kind, name) if each.number == number), None)
-        if found is None:
-            raise PolicyVersionNotExist(name=f"v{number}")
-        return found
-
-    def versions(self, account: AccountId, kind: PolicyType, name: str) -> list[PolicyVersion]:
-        """Return all versions, oldest first.
-
-        Raises: PolicyNotExist.
-        """
-        self.get(account, kind, name)
-        if kind is PolicyType.CUSTOM:
-            return self._store.versions(account, name)
-        made = system_policy(name)
-        return [PolicyVersion(number=1, document=made.document, created_at=_BEGINNING)] if made else []
-
-    def delete_version(self, account: AccountId, name: str, number: int) -> None:
-        """Remove a version that is not in force.
-
-        Raises: PolicyNotExist, SystemPolicyFixed, PolicyVersionNotExist, DefaultVersionConflict.
-        """
-        policy = self._changeable(account, name)
-        self.version(account, PolicyType.CUSTOM, name, number)
-        if policy.default_version == number:
-            raise DefaultVersionConflict
-        self._store.delete_version(account, name, number)
-
-    def set_default(self, account: AccountId, name: str, number: int, now: Millis) -> None:
-        """Put a version in force.
-
-        Raises: PolicyNotExist, SystemPolicyFixed, PolicyVersionNotExist.
-        """
-        policy = self._changeable(account, name)
-        self.version(account, PolicyType.CUSTOM, name, number)
-        self._store.put_policy(account, replace(policy, default_version=number, updated_at=now))
-
-    # --- attachments ---------------------------------------------------------------------------------------------
-
-    def attach(self, holder: Holder, kind: PolicyType, name: str, now: Millis) -> None:
-        """Attach a policy to a user, group or role.
-
-        Raises: UserNotExist, GroupNotExist, RoleNotExist, PolicyNotExist, AlreadyAttached, LimitExceeded.
-        """
-        self._check_holder(holder)
-        name = self.get(holder.account, kind, name).name
-        present = [each for each in self._store.attachments(holder) if each.type is kind]
-        if any(each.policy == name for each in present):
-            raise already_attached(holder.kind)
-        most = limits.ATTACHED_SYSTEM if kind is PolicyType.SYSTEM else limits.ATTACHED_CUSTOM
-        if len(present) >= most:
-            raise limit_exceeded(f"{holder.kind}.Policy", f"policies attached to the {holder.kind.lower()}")
-        self._store.attach(holder, kind, name, now)
-
-    def detach(self, holder: Holder, kind: PolicyType, name: str) -> None:
-        """Detach a policy.
-
-        Raises: UserNotExist, GroupNotExist, RoleNotExist, NotAttached.
-        """
-        self._check_holder(holder)
-        found = _system(name) if kind is PolicyType.SYSTEM else None
-        if not self._store.detach(holder, kind, found.name if found else name):
-            raise not_attached(holder.kind, name)
-
-    def attached(self, holder: Holder) -> list[tuple[Attachment, PolicyInfo]]:
-        """Return what is attached to a user, group or role.
-
-        Raises: UserNotExist, GroupNotExist, RoleNotExist.
-        """
-        self._check_holder(holder)
-        return [(each, self.get(holder.account, each.type, each.policy)) for each in self._store.attachments(holder)]
-
-    def holders(self, account: AccountId, kind: PolicyType, name: str) -> list[Attachment]:
-        """Return to whom a policy is attached.
-
-        Raises: PolicyNotExist.
-        """
-        return self._store.attached_to(account, kind, self.get(account, kind, name).name)
-
-    def counts(self, account: AccountId) -> dict[tuple[str, str], int]:
-        """Return how many users, groups and roles have each policy, by its type and name."""
-        return self._store.attachment_counts(account)
-
-    def documents(self, holder: Holder) -> list[str]:
-        """Return the documents in force for a user, group or role; none for one that does not exist."""
-        found = []
-        for each in self._store.attachments(holder):
-            policy = self.get(holder.account, each.type, each.policy)
-            found.append(self.version(holder.account, each.type, each.policy, policy.default_version).document)
-        return found
-
-    # --- inside --------------------------------------------------------------------------------------------------
-
-    def _changeable(self, account: AccountId, name: str) -> PolicyInfo:
-        found = self._store.policy(account, name)
-        if found is None:
-            if system_policy(name):
-                raise SystemPolicyFixed(name=name)
-            raise PolicyNotExist(name=name)
-        return found
-
-    def _check_holder(self, holder: Holder) -> None:
-        match holder.kind:
-            case HolderKind.USER if self._store.user(holder.account, holder.name) is None:
-                raise UserNotExist(name=holder.name)
-            case HolderKind.GROUP if self._store.group(holder.account, holder.name) is None:
-                raise GroupNotExist(name=holder.name)
-            case HolderKind.ROLE if self._store.role(holder.account, holder.name) is None:
-                raise RoleNotExist(name=holder.name)
+    Raises: RamError: EntityNotExist.Policy.
+    """
+    policy = store.policy(account, name) if kind is PolicyType.CUSTOM else _system(name)
+    if policy is None:
+        raise RamError("EntityNotExist.Policy", name=name)
+    return policy
 
 
 def check_document(document: str, parameter: str) -> None:
     """Check the document of a permission policy.
 
-    Raises: BeyondLength, MalformedPolicyDocument.
+    Raises: RamError: InvalidParameter.*.Length, MalformedPolicyDocument.
     """
     if len(document.encode("utf-8", "surrogateescape")) > limits.POLICY_LENGTH:
         raise beyond_length(parameter)
     try:
         parse_policy(document)
     except MalformedPolicy as error:
-        raise MalformedPolicyDocument(str(error)) from error
+        raise RamError("MalformedPolicyDocument", reason=str(error)) from error
+
+
+def _named_policy(store: RamStore, call: OperationRequest) -> PolicyInfo:
+    """Return the policy of the request's ``PolicyType`` and ``PolicyName``."""
+    kind, name = codec.policy_type(call.parameters), codec.policy_name(call.parameters)
+    return existing_policy(store, call.tenant.account, kind, name)
+
+
+def _with_versions(store: RamStore, call: OperationRequest) -> tuple[PolicyInfo, list[PolicyVersion]]:
+    policy = _named_policy(store, call)
+    return policy, _versions_of(store, call.tenant.account, policy)
+
+
+def _custom_policy(store: RamStore, call: OperationRequest) -> PolicyInfo:
+    """Return the account's own policy of the request's ``PolicyName``."""
+    name = codec.policy_name(call.parameters)
+    policy = store.policy(call.tenant.account, name)
+    if policy is None:
+        raise RamError("NoPermission.SystemPolicy" if system_policy(name) else "EntityNotExist.Policy", name=name)
+    return policy
+
+
+def _custom_version(store: RamStore, call: OperationRequest) -> tuple[PolicyInfo, int]:
+    codec.policy_name(call.parameters)
+    number = codec.version_number(call.parameters)
+    policy = _custom_policy(store, call)
+    if all(version.number != number for version in store.versions(call.tenant.account, policy.name)):
+        raise RamError("EntityNotExist.Policy.Version", name=f"v{number}")
+    return policy, number
+
+
+def _counted(store: RamStore, call: OperationRequest, policy: PolicyInfo) -> dict[str, Any]:
+    return codec.render_policy(policy, len(store.attached_to(call.tenant.account, policy.type, policy.name)))
+
+
+def _existing_holder(store: RamStore, call: OperationRequest) -> Holder:
+    """Return the user, group or role that the operation (``AttachPolicyToRole``) is about."""
+    account = call.tenant.account
+    kind = next(kind for kind in HolderKind if call.operation.endswith(kind))
+    name = codec.entity_name(call.parameters, f"{kind}Name")
+    match kind:
+        case HolderKind.USER:
+            existing_user(store, account, name)
+        case HolderKind.GROUP:
+            existing_group(store, account, name)
+        case HolderKind.ROLE:
+            existing_role(store, account, name)
+    return Holder(account=account, kind=kind, name=name)
+
+
+def _versions_of(store: RamStore, account: AccountId, policy: PolicyInfo) -> list[PolicyVersion]:
+    if policy.type is PolicyType.CUSTOM:
+        return store.versions(account, policy.name)
+    system = system_policy(policy.name)
+    return [PolicyVersion(number=1, document=system.document, created_at=_BEGINNING)] if system else []
 
 
 def _system(name: str) -> PolicyInfo | None:
-    found = system_policy(name)
-    if found is None:
+    system = system_policy(name)
+    if system is None:
         return None
     return PolicyInfo(
         type=PolicyType.SYSTEM,
-        name=found.name,
-        description=found.description,
+        name=system.name,
+        description=system.description,
         default_version=1,
         created_at=_BEGINNING,
         updated_at=_BEGINNING,

@@ -1,112 +1,126 @@
-"""Roles and who may assume them."""
+"""Roles and their trust policies. Source: RAM API reference, one page for each operation."""
 
 from dataclasses import replace
 
 from emulator.auth.permissions.policy import MalformedPolicy, parse_trust_policy
-from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId
-from emulator.services.ram import limits
-from emulator.services.ram.errors import (
-    MalformedPolicyDocument,
-    RoleExists,
-    RoleNotExist,
-    beyond_length,
-    delete_conflict,
-    limit_exceeded,
-)
+from emulator.services.ram import codec, limits
+from emulator.services.ram.errors import RamError, beyond_length, delete_conflict, limit_exceeded
 from emulator.services.ram.model import Holder, HolderKind, Role
-from emulator.services.ram.sqlite import RamStore
+from emulator.services.ram.service import AccessManagement
+from emulator.services.ram.store import RamStore
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Reply
 
 
-class Roles:
-    """The roles of the accounts."""
+@operation("CreateRole")
+def create_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Create a role and return it.
 
-    def __init__(self, store: RamStore) -> None:
-        self._store = store
+    Raises: RamError: a parameter's, MalformedPolicyDocument, EntityAlreadyExists.Role, LimitExceeded.Role.
+    """
+    account = call.tenant.account
+    role = Role(
+        name=codec.entity_name(call.parameters, "RoleName"),
+        trust=codec.required(call.parameters, "AssumeRolePolicyDocument"),
+        description=codec.text(call.parameters, "Description", limits.DESCRIPTION_LENGTH),
+        max_session_s=codec.session_s(call.parameters, "MaxSessionDuration") or limits.MAX_SESSION_S.default,
+        created_at=call.now,
+        updated_at=call.now,
+    )
+    tags = codec.tags(call.parameters)
+    check_trust(role.trust, "AssumeRolePolicyDocument")
+    if access.store.role(account, role.name) is not None:
+        raise RamError("EntityAlreadyExists.Role", name=role.name)
+    if access.store.count(account, "roles") >= limits.ROLES:
+        raise limit_exceeded("Role", "roles")
+    access.store.put_role(account, role)
+    access.store.put_tags(account, "role", role.name, tags)
+    return {"Role": codec.render_role(account, role)}
 
-    def create(
-        self, account: AccountId, name: str, description: str, trust: str, max_session_s: int, now: Millis
-    ) -> Role:
-        """Make a role.
 
-        Raises: BeyondLength, MalformedPolicyDocument, RoleExists, LimitExceeded.
-        """
-        check_trust(trust, "AssumeRolePolicyDocument")
-        if self._store.role(account, name) is not None:
-            raise RoleExists(name=name)
-        if self._store.count(account, "roles") >= limits.ROLES:
-            raise limit_exceeded("Role", "roles")
-        role = Role(
-            name=name,
-            description=description,
-            trust=trust,
-            max_session_s=max_session_s,
-            created_at=now,
-            updated_at=now,
-        )
-        self._store.put_role(account, role)
-        return role
+@operation("GetRole")
+def get_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a role.
 
-    def get(self, account: AccountId, name: str) -> Role:
-        """Return a role.
+    Raises: RamError: EntityNotExist.Role.
+    """
+    account = call.tenant.account
+    role = existing_role(access.store, account, codec.entity_name(call.parameters, "RoleName"))
+    return {"Role": codec.render_role(account, role)}
 
-        Raises: RoleNotExist.
-        """
-        found = self._store.role(account, name)
-        if found is None:
-            raise RoleNotExist(name=name)
-        return found
 
-    def page(self, account: AccountId, after: str, limit: int) -> list[Role]:
-        """Return up to *limit* roles by name, those after *after*."""
-        return self._store.roles(account, after, limit)
+@operation("UpdateRole")
+def update_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Change the attributes that the request has; a description may be emptied, a trust policy may not.
 
-    def update(
-        self,
-        account: AccountId,
-        name: str,
-        now: Millis,
-        *,
-        description: str | None,
-        trust: str | None,
-        max_session_s: int | None,
-    ) -> Role:
-        """Change what is given of a role.
+    Raises: RamError: a parameter's, MalformedPolicyDocument, EntityNotExist.Role.
+    """
+    account, parameters = call.tenant.account, call.parameters
+    name = codec.entity_name(parameters, "RoleName")
+    description = codec.text(parameters, "NewDescription", limits.DESCRIPTION_LENGTH)
+    trust = parameters.get("NewAssumeRolePolicyDocument")
+    max_session_s = codec.session_s(parameters, "NewMaxSessionDuration")
+    if trust:
+        check_trust(trust, "NewAssumeRolePolicyDocument")
+    role = existing_role(access.store, account, name)
+    role = replace(
+        role,
+        description=description if "NewDescription" in parameters else role.description,
+        trust=trust or role.trust,
+        max_session_s=max_session_s or role.max_session_s,
+        updated_at=call.now,
+    )
+    access.store.put_role(account, role)
+    return {"Role": codec.render_role(account, role)}
 
-        Raises: BeyondLength, MalformedPolicyDocument, RoleNotExist.
-        """
-        if trust is not None:
-            check_trust(trust, "NewAssumeRolePolicyDocument")
-        role = self.get(account, name)
-        role = replace(
-            role,
-            description=role.description if description is None else description,
-            trust=role.trust if trust is None else trust,
-            max_session_s=role.max_session_s if max_session_s is None else max_session_s,
-            updated_at=now,
-        )
-        self._store.put_role(account, role)
-        return role
 
-    def delete(self, account: AccountId, name: str) -> None:
-        """Remove a role that has no policy attached.
+@operation("ListRoles")
+def list_roles(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a page of the roles by name, without their trust policies."""
+    account = call.tenant.account
+    return codec.page(
+        call.parameters,
+        lambda after, limit: access.store.roles(account, after, limit),
+        lambda role: codec.render_listed_role(account, role),
+        ("Roles", "Role"),
+    )
 
-        Raises: RoleNotExist, DeleteConflict.
-        """
-        self.get(account, name)
-        if self._store.attachments(Holder(account=account, kind=HolderKind.ROLE, name=name)):
-            raise delete_conflict("Role", "Policy", "attached policy")
-        self._store.delete_role(account, name)
+
+@operation("DeleteRole")
+def delete_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Delete a role that has no policy attached.
+
+    Raises: RamError: EntityNotExist.Role, DeleteConflict.Role.Policy.
+    """
+    account, name = call.tenant.account, codec.entity_name(call.parameters, "RoleName")
+    existing_role(access.store, account, name)
+    if access.store.attachments(Holder(account=account, kind=HolderKind.ROLE, name=name)):
+        raise delete_conflict("Role", "Policy", "attached policy")
+    access.store.delete_role(account, name)
+    return {}
+
+
+def existing_role(store: RamStore, account: AccountId, name: str) -> Role:
+    """Return a role.
+
+    Raises: RamError: EntityNotExist.Role.
+    """
+    role = store.role(account, name)
+    if role is None:
+        raise RamError("EntityNotExist.Role", name=name)
+    return role
 
 
 def check_trust(document: str, parameter: str) -> None:
     """Check the document that says who may assume a role.
 
-    Raises: BeyondLength, MalformedPolicyDocument.
+    Raises: RamError: InvalidParameter.*.Length, MalformedPolicyDocument.
     """
     if len(document.encode("utf-8", "surrogateescape")) > limits.TRUST_LENGTH:
         raise beyond_length(parameter)
     try:
         parse_trust_policy(document)
     except MalformedPolicy as error:
-        raise MalformedPolicyDocument(str(error)) from error
+        raise RamError("MalformedPolicyDocument", reason=str(error)) from error

@@ -4,11 +4,8 @@ from emulator.auth.keys import AccessKey
 from emulator.kernel.identity import AccountId
 from emulator.kernel.ids import Ids
 from emulator.services.ram.limits import CACHED_KEYS
-from emulator.services.ram.model import user_arn
-from emulator.services.ram.policies import Policies
-from emulator.services.ram.roles import Roles
-from emulator.services.ram.sqlite import RamStore
-from emulator.services.ram.users import KEY_PREFIX, Users
+from emulator.services.ram.model import KEY_PREFIX, user_arn
+from emulator.services.ram.store import RamStore
 from emulator.storage.database import Database
 
 
@@ -17,13 +14,11 @@ class AccessManagement:
 
     def __init__(self, database: Database, ids: Ids) -> None:
         self.store = RamStore(database)
-        self.roles = Roles(self.store)
-        self.users = Users(self.store, ids)
-        self.policies = Policies(self.store)
+        self.ids = ids
         self.keys = UserKeys(self.store)
 
     def reset(self) -> None:
-        """Forget everything; policies of the system stay."""
+        """Delete everything but the policies of the system."""
         self.store.clear()
 
     def counts(self, account: AccountId) -> dict[str, int]:
@@ -52,10 +47,10 @@ class UserKeys:
         key = self._known.get(key_id)
         if key is not None:
             return key
-        found = self._store.owned_key(key_id)
-        if found is None:
+        owned = self._store.owned_key(key_id)
+        if owned is None:
             return None
-        account, own = found
+        account, own = owned
         key = AccessKey(
             key_id=key_id, secret=own.secret, account=account, arn=user_arn(account, own.user), active=own.active
         )

@@ -1,4 +1,4 @@
-"""The policies that are there from the beginning: those of the services served here, and the general ones.
+"""The policies of the system: those of the services served here, and the general ones.
 
 Source: the vendor's pages on the policies of each service; where a page prints no document, the name says what it
 allows (assumed).
@@ -14,7 +14,7 @@ from emulator.kernel.frozen import frozen
 
 @frozen
 class SystemPolicy:
-    """A policy nobody can change; it has the one version 1."""
+    """A policy that cannot be changed; it has the one version 1."""
 
     name: str
     description: str
@@ -90,12 +90,12 @@ _SPELLINGS = {"aliyunfnfreadonlyaccess": "AliyunFnFReadOnlyAccess", "aliyunfnffu
 def system_policy(name: str) -> SystemPolicy | None:
     """Return the policy of that name; None when the system has none."""
     name = _SPELLINGS.get(name.lower(), name)
-    found = _POLICIES.get(name)
-    if found is None:
+    policy = _POLICIES.get(name)
+    if policy is None:
         if not _ELSEWHERE.fullmatch(name):
             return None
-        found = "A policy of a service that is not here; it has no effect.", []
-    description, statements = found
+        policy = "A policy of a service that is not here; it has no effect.", []
+    description, statements = policy
     document = json.dumps({"Version": "1", "Statement": statements}, indent=2)
     return SystemPolicy(name=name, description=description, document=document)
 

@@ -1,218 +1,350 @@
-"""Users with their access keys, and groups of users."""
+"""Users with their access keys, and groups of users. Source: RAM API reference, one page for each operation."""
 
 from dataclasses import replace
 
-from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId
-from emulator.kernel.ids import Ids
-from emulator.services.ram import limits
-from emulator.services.ram.errors import (
-    AccessKeyNotExist,
-    AlreadyMember,
-    GroupExists,
-    GroupNotExist,
-    NotMember,
-    UserExists,
-    UserNotExist,
-    delete_conflict,
-    limit_exceeded,
-)
-from emulator.services.ram.model import Group, Holder, HolderKind, User, UserKey
-from emulator.services.ram.sqlite import RamStore
+from emulator.services.ram import codec, limits
+from emulator.services.ram.errors import RamError, delete_conflict, invalid_value, limit_exceeded, mandatory
+from emulator.services.ram.model import KEY_PREFIX, Group, Holder, HolderKind, User, UserKey
+from emulator.services.ram.service import AccessManagement
+from emulator.services.ram.store import RamStore
+from emulator.wire.dates import iso_seconds
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Reply
 
-KEY_PREFIX = "LYUN"
-"""How the ids of all lasting keys of an installation begin."""
+_USER = ":user/"
 
 
-class Users:
-    """The users and groups of the accounts."""
+# --- users -----------------------------------------------------------------------------------------------------------
 
-    def __init__(self, store: RamStore, ids: Ids) -> None:
-        self._store = store
-        self._ids = ids
 
-    # --- users ---------------------------------------------------------------------------------------------------
+@operation("CreateUser")
+def create_user(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Create a user and return it.
 
-    def create(self, account: AccountId, user: User) -> User:
-        """Store a new user.
+    Raises: RamError: a parameter's, EntityAlreadyExists.User, LimitExceeded.User.
+    """
+    account, parameters = call.tenant.account, call.parameters
+    name = codec.entity_name(parameters, "UserName")
+    user = User(
+        name=name,
+        display_name=codec.text(parameters, "DisplayName", limits.DISPLAY_NAME_LENGTH) or name,
+        mobile_phone=codec.text(parameters, "MobilePhone", limits.CONTACT_LENGTH),
+        email=codec.email(parameters, "Email"),
+        comments=codec.text(parameters, "Comments", limits.COMMENTS_LENGTH),
+        created_at=call.now,
+        updated_at=call.now,
+    )
+    if access.store.user(account, name) is not None:
+        raise RamError("EntityAlreadyExists.User", name=name)
+    if access.store.count(account, "users") >= limits.USERS:
+        raise limit_exceeded("User", "users")
+    access.store.put_user(account, user)
+    return {"User": codec.render_user(account, user)}
 
-        Raises: UserExists, LimitExceeded.
-        """
-        if self._store.user(account, user.name) is not None:
-            raise UserExists(name=user.name)
-        if self._store.count(account, "users") >= limits.USERS:
-            raise limit_exceeded("User", "users")
-        self._store.put_user(account, user)
-        return user
 
-    def get(self, account: AccountId, name: str) -> User:
-        """Return a user.
+@operation("GetUser")
+def get_user(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a user.
 
-        Raises: UserNotExist.
-        """
-        found = self._store.user(account, name)
-        if found is None:
-            raise UserNotExist(name=name)
-        return found
+    Raises: RamError: EntityNotExist.User.
+    """
+    account = call.tenant.account
+    user = existing_user(access.store, account, codec.entity_name(call.parameters, "UserName"))
+    return {"User": codec.render_user(account, user)}
 
-    def page(self, account: AccountId, after: str, limit: int) -> list[User]:
-        """Return up to *limit* users by name, those after *after*."""
-        return self._store.users(account, after, limit)
 
-    def update(self, account: AccountId, name: str, changed: User) -> User:
-        """Put *changed* in place of a user; its name may be another one.
+@operation("UpdateUser")
+def update_user(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Change the attributes that the request has; a new name counts everywhere.
 
-        Raises: UserNotExist, UserExists.
-        """
-        self.get(account, name)
-        if changed.name != name:
-            if self._store.user(account, changed.name) is not None:
-                raise UserExists(name=changed.name)
-            self._store.rename_user(account, name, changed.name)
-        self._store.put_user(account, changed)
-        return changed
+    Raises: RamError: a parameter's, EntityNotExist.User, EntityAlreadyExists.User.
+    """
+    account, parameters = call.tenant.account, call.parameters
+    name = codec.entity_name(parameters, "UserName")
+    user = existing_user(access.store, account, name)
 
-    def delete(self, account: AccountId, name: str) -> None:
-        """Remove a user without keys, policies and groups.
+    def changed(parameter: str, present: str, most: int) -> str:
+        return codec.text(parameters, parameter, most) if parameter in parameters else present
 
-        Raises: UserNotExist, DeleteConflict.
-        """
-        self.get(account, name)
-        if self._store.keys(account, name):
-            raise delete_conflict("User", "AccessKey", "access key")
-        if self._store.attachments(Holder(account=account, kind=HolderKind.USER, name=name)):
-            raise delete_conflict("User", "Policy", "attached policy")
-        if self._store.memberships(account, user=name):
-            raise delete_conflict("User", "Group", "group")
-        self._store.delete_user(account, name)
+    user = replace(
+        user,
+        name=codec.entity_name(parameters, "NewUserName") if parameters.get("NewUserName") else name,
+        display_name=changed("NewDisplayName", user.display_name, limits.DISPLAY_NAME_LENGTH),
+        mobile_phone=changed("NewMobilePhone", user.mobile_phone, limits.CONTACT_LENGTH),
+        email=codec.email(parameters, "NewEmail") if "NewEmail" in parameters else user.email,
+        comments=changed("NewComments", user.comments, limits.COMMENTS_LENGTH),
+        updated_at=call.now,
+    )
+    if user.name != name:
+        if access.store.user(account, user.name) is not None:
+            raise RamError("EntityAlreadyExists.User", name=user.name)
+        access.store.rename_user(account, name, user.name)
+    access.store.put_user(account, user)
+    return {"User": codec.render_user(account, user)}
 
-    # --- keys ----------------------------------------------------------------------------------------------------
 
-    def create_key(self, account: AccountId, name: str, now: Millis) -> UserKey:
-        """Make an access key for a user; this is the only time its secret is told.
+@operation("ListUsers")
+def list_users(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a page of the users by name."""
+    account = call.tenant.account
+    return codec.page(
+        call.parameters,
+        lambda after, limit: access.store.users(account, after, limit),
+        lambda user: codec.render_user(account, user),
+        ("Users", "User"),
+    )
 
-        Raises: UserNotExist, LimitExceeded.
-        """
-        self.get(account, name)
-        if len(self._store.keys(account, name)) >= limits.ACCESS_KEYS:
-            raise limit_exceeded("User.AccessKey", "access keys of the user")
-        key = UserKey(
-            key_id=KEY_PREFIX + self._ids.hex(20).upper(),
-            user=name,
-            secret=self._ids.hex(40),
-            active=True,
-            created_at=now,
-        )
-        self._store.put_key(account, key)
-        return key
 
-    def keys(self, account: AccountId, name: str) -> list[UserKey]:
-        """Return a user's keys, oldest first.
+@operation("DeleteUser")
+def delete_user(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Delete a user without keys, policies and groups.
 
-        Raises: UserNotExist.
-        """
-        self.get(account, name)
-        return self._store.keys(account, name)
+    Raises: RamError: EntityNotExist.User, DeleteConflict.User.AccessKey, .Policy, .Group.
+    """
+    account, name = call.tenant.account, codec.entity_name(call.parameters, "UserName")
+    existing_user(access.store, account, name)
+    if access.store.keys(account, name):
+        raise delete_conflict("User", "AccessKey", "access key")
+    if access.store.attachments(Holder(account=account, kind=HolderKind.USER, name=name)):
+        raise delete_conflict("User", "Policy", "attached policy")
+    if access.store.memberships(account, user=name):
+        raise delete_conflict("User", "Group", "group")
+    access.store.delete_user(account, name)
+    return {}
 
-    def switch_key(self, account: AccountId, name: str, key_id: str, *, active: bool) -> None:
-        """Switch a key on or off.
 
-        Raises: UserNotExist, AccessKeyNotExist.
-        """
-        self._store.put_key(account, replace(self._key(account, name, key_id), active=active))
+def existing_user(store: RamStore, account: AccountId, name: str) -> User:
+    """Return a user.
 
-    def delete_key(self, account: AccountId, name: str, key_id: str) -> None:
-        """Remove a key.
+    Raises: RamError: EntityNotExist.User.
+    """
+    user = store.user(account, name)
+    if user is None:
+        raise RamError("EntityNotExist.User", name=name)
+    return user
 
-        Raises: UserNotExist, AccessKeyNotExist.
-        """
-        self._store.delete_key(self._key(account, name, key_id).key_id)
 
-    def _key(self, account: AccountId, name: str, key_id: str) -> UserKey:
-        found = next((key for key in self.keys(account, name) if key.key_id == key_id), None)
-        if found is None:
-            raise AccessKeyNotExist(name=key_id)
-        return found
+# --- access keys -----------------------------------------------------------------------------------------------------
 
-    # --- groups --------------------------------------------------------------------------------------------------
 
-    def create_group(self, account: AccountId, name: str, comments: str, now: Millis) -> Group:
-        """Make a group.
+@operation("CreateAccessKey")
+def create_access_key(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Create an access key for a user; no other operation returns its secret.
 
-        Raises: GroupExists, LimitExceeded.
-        """
-        if self._store.group(account, name) is not None:
-            raise GroupExists(name=name)
-        if self._store.count(account, "groups") >= limits.GROUPS:
-            raise limit_exceeded("Group", "groups")
-        group = Group(name=name, comments=comments, created_at=now, updated_at=now)
-        self._store.put_group(account, group)
-        return group
+    Raises: RamError: EntityNotExist.User, LimitExceeded.User.AccessKey.
+    """
+    account, name = call.tenant.account, _owner_of_keys(call)
+    existing_user(access.store, account, name)
+    if len(access.store.keys(account, name)) >= limits.ACCESS_KEYS:
+        raise limit_exceeded("User.AccessKey", "access keys of the user")
+    key = UserKey(
+        key_id=KEY_PREFIX + access.ids.hex(20).upper(),
+        user=name,
+        secret=access.ids.hex(40),
+        active=True,
+        created_at=call.now,
+    )
+    access.store.put_key(account, key)
+    return {"AccessKey": {**codec.render_key(key), "AccessKeySecret": key.secret}}
 
-    def group(self, account: AccountId, name: str) -> Group:
-        """Return a group.
 
-        Raises: GroupNotExist.
-        """
-        found = self._store.group(account, name)
-        if found is None:
-            raise GroupNotExist(name=name)
-        return found
+@operation("ListAccessKeys")
+def list_access_keys(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a user's keys, oldest first.
 
-    def groups(self, account: AccountId, after: str, limit: int) -> list[Group]:
-        """Return up to *limit* groups by name, those after *after*."""
-        return self._store.groups(account, after, limit)
+    Raises: RamError: EntityNotExist.User.
+    """
+    account, name = call.tenant.account, _owner_of_keys(call)
+    existing_user(access.store, account, name)
+    return {"AccessKeys": {"AccessKey": [codec.render_key(key) for key in access.store.keys(account, name)]}}
 
-    def delete_group(self, account: AccountId, name: str) -> None:
-        """Remove a group without members and policies.
 
-        Raises: GroupNotExist, DeleteConflict.
-        """
-        self.group(account, name)
-        if self._store.memberships(account, group=name):
-            raise delete_conflict("Group", "User", "user member")
-        if self._store.attachments(Holder(account=account, kind=HolderKind.GROUP, name=name)):
-            raise delete_conflict("Group", "Policy", "attached policy")
-        self._store.delete_group(account, name)
+@operation("UpdateAccessKey")
+def update_access_key(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Switch a key on or off.
 
-    def join(self, account: AccountId, user: str, group: str, now: Millis) -> None:
-        """Make a user a member of a group.
+    Raises: RamError: a parameter's, EntityNotExist.User, EntityNotExist.User.AccessKey.
+    """
+    key_id = codec.required(call.parameters, "UserAccessKeyId")
+    status = codec.required(call.parameters, "Status")
+    if status not in {"Active", "Inactive"}:
+        raise invalid_value("Status")
+    key = _existing_key(access.store, call, key_id)
+    access.store.put_key(call.tenant.account, replace(key, active=status == "Active"))
+    return {}
 
-        Raises: UserNotExist, GroupNotExist, AlreadyMember, LimitExceeded.
-        """
-        self.get(account, user)
-        self.group(account, group)
-        present = self._store.memberships(account, user=user)
-        if any(each[1] == group for each in present):
-            raise AlreadyMember
-        if len(present) >= limits.GROUPS_OF_USER:
-            raise limit_exceeded("User.Group", "groups the target user joined")
-        self._store.join(account, user, group, now)
 
-    def leave(self, account: AccountId, user: str, group: str) -> None:
-        """End a membership.
+@operation("DeleteAccessKey")
+def delete_access_key(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Delete a key.
 
-        Raises: UserNotExist, GroupNotExist, NotMember.
-        """
-        self.get(account, user)
-        self.group(account, group)
-        if not self._store.leave(account, user, group):
-            raise NotMember
+    Raises: RamError: EntityNotExist.User, EntityNotExist.User.AccessKey.
+    """
+    key_id = codec.required(call.parameters, "UserAccessKeyId")
+    access.store.delete_key(_existing_key(access.store, call, key_id).key_id)
+    return {}
 
-    def members(self, account: AccountId, group: str) -> list[tuple[User, Millis]]:
-        """Return the users of a group and since when they are.
 
-        Raises: GroupNotExist.
-        """
-        self.group(account, group)
-        rows = self._store.memberships(account, group=group)
-        return [(self.get(account, user), joined_at) for user, _, joined_at in rows]
+def _existing_key(store: RamStore, call: OperationRequest, key_id: str) -> UserKey:
+    account, name = call.tenant.account, _owner_of_keys(call)
+    existing_user(store, account, name)
+    for key in store.keys(account, name):
+        if key.key_id == key_id:
+            return key
+    raise RamError("EntityNotExist.User.AccessKey", name=key_id)
 
-    def groups_of(self, account: AccountId, user: str) -> list[tuple[Group, Millis]]:
-        """Return a user's groups and since when it is in them.
 
-        Raises: UserNotExist.
-        """
-        self.get(account, user)
-        rows = self._store.memberships(account, user=user)
-        return [(self.group(account, group), joined_at) for _, group, joined_at in rows]
+def _owner_of_keys(call: OperationRequest) -> str:
+    """Return whose keys the request is about: the user it names, else its caller.
+
+    Raises: RamError: MissingUserName for the account itself, whose keys are those of the installation.
+    """
+    if call.parameters.get("UserName"):
+        return codec.entity_name(call.parameters, "UserName")
+    arn = call.principal.arn if call.principal else ""
+    if _USER not in arn:
+        raise mandatory("UserName")
+    return arn.partition(_USER)[2]
+
+
+# --- groups ----------------------------------------------------------------------------------------------------------
+
+
+@operation("CreateGroup")
+def create_group(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Create a group and return it.
+
+    Raises: RamError: a parameter's, EntityAlreadyExists.Group, LimitExceeded.Group.
+    """
+    account, name = call.tenant.account, codec.entity_name(call.parameters, "GroupName")
+    comments = codec.text(call.parameters, "Comments", limits.COMMENTS_LENGTH)
+    if access.store.group(account, name) is not None:
+        raise RamError("EntityAlreadyExists.Group", name=name)
+    if access.store.count(account, "groups") >= limits.GROUPS:
+        raise limit_exceeded("Group", "groups")
+    group = Group(name=name, comments=comments, created_at=call.now, updated_at=call.now)
+    access.store.put_group(account, group)
+    return {"Group": codec.render_group(group)}
+
+
+@operation("GetGroup")
+def get_group(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a group.
+
+    Raises: RamError: EntityNotExist.Group.
+    """
+    name = codec.entity_name(call.parameters, "GroupName")
+    return {"Group": codec.render_group(existing_group(access.store, call.tenant.account, name))}
+
+
+@operation("ListGroups")
+def list_groups(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a page of the groups by name."""
+    account = call.tenant.account
+    return codec.page(
+        call.parameters,
+        lambda after, limit: access.store.groups(account, after, limit),
+        codec.render_group,
+        ("Groups", "Group"),
+    )
+
+
+@operation("DeleteGroup")
+def delete_group(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Delete a group without members and policies.
+
+    Raises: RamError: EntityNotExist.Group, DeleteConflict.Group.User, .Policy.
+    """
+    account, name = call.tenant.account, codec.entity_name(call.parameters, "GroupName")
+    existing_group(access.store, account, name)
+    if access.store.memberships(account, group=name):
+        raise delete_conflict("Group", "User", "user member")
+    if access.store.attachments(Holder(account=account, kind=HolderKind.GROUP, name=name)):
+        raise delete_conflict("Group", "Policy", "attached policy")
+    access.store.delete_group(account, name)
+    return {}
+
+
+@operation("AddUserToGroup")
+def add_user_to_group(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Make a user a member of a group.
+
+    Raises: RamError: EntityNotExist.User, .Group, EntityAlreadyExists.User.Group, LimitExceeded.User.Group.
+    """
+    account, user, group = _member_and_group(access.store, call)
+    memberships = access.store.memberships(account, user=user)
+    if any(each[1] == group for each in memberships):
+        raise RamError("EntityAlreadyExists.User.Group")
+    if len(memberships) >= limits.GROUPS_OF_USER:
+        raise limit_exceeded("User.Group", "groups the target user joined")
+    access.store.join(account, user, group, call.now)
+    return {}
+
+
+@operation("RemoveUserFromGroup")
+def remove_user_from_group(access: AccessManagement, call: OperationRequest) -> Reply:
+    """End a membership.
+
+    Raises: RamError: EntityNotExist.User, .Group, .User.Group.
+    """
+    account, user, group = _member_and_group(access.store, call)
+    if not access.store.leave(account, user, group):
+        raise RamError("EntityNotExist.User.Group")
+    return {}
+
+
+@operation("ListUsersForGroup")
+def list_users_for_group(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return all users of a group and when each joined.
+
+    Raises: RamError: EntityNotExist.Group.
+    """
+    account, store = call.tenant.account, access.store
+    group = existing_group(store, account, codec.entity_name(call.parameters, "GroupName")).name
+    users = [
+        {
+            "UserName": user,
+            "DisplayName": existing_user(store, account, user).display_name,
+            "JoinDate": iso_seconds(joined_at),
+        }
+        for user, _, joined_at in store.memberships(account, group=group)
+    ]
+    return {"Users": {"User": users}, "IsTruncated": False}
+
+
+@operation("ListGroupsForUser")
+def list_groups_for_user(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a user's groups and when it joined each.
+
+    Raises: RamError: EntityNotExist.User.
+    """
+    account, store = call.tenant.account, access.store
+    user = existing_user(store, account, codec.entity_name(call.parameters, "UserName")).name
+    groups = [
+        {
+            "GroupName": group,
+            "Comments": existing_group(store, account, group).comments,
+            "JoinDate": iso_seconds(joined_at),
+        }
+        for _, group, joined_at in store.memberships(account, user=user)
+    ]
+    return {"Groups": {"Group": groups}}
+
+
+def existing_group(store: RamStore, account: AccountId, name: str) -> Group:
+    """Return a group.
+
+    Raises: RamError: EntityNotExist.Group.
+    """
+    group = store.group(account, name)
+    if group is None:
+        raise RamError("EntityNotExist.Group", name=name)
+    return group
+
+
+def _member_and_group(store: RamStore, call: OperationRequest) -> tuple[AccountId, str, str]:
+    account = call.tenant.account
+    user, group = codec.entity_name(call.parameters, "UserName"), codec.entity_name(call.parameters, "GroupName")
+    return account, existing_user(store, account, user).name, existing_group(store, account, group).name

@@ -1,78 +1,28 @@
-"""Errors of the security token service, answered in the RPC gateway's form.
+"""Errors of the security token service, answered in the RPC gateway's form. Source: the service's error code table."""
 
-::
+from collections.abc import Mapping
 
-    PopError
-    |-- MissingRoleArn, MissingRoleSessionName
-    |-- InvalidRoleArn, InvalidRoleSessionName, InvalidDurationSeconds, InvalidPolicyGrammar
-    |-- RoleNotFound
-    `-- TooManyKeys
-
-Source: the service's error code table.
-"""
-
+from emulator.kernel.errors import ErrorRow
 from emulator.wire.pop_errors import PopError
 
-
-class MissingRoleArn(PopError):
-    """AssumeRole without a role. Source: the gateway's pattern for mandatory parameters."""
-
-    code = "MissingRoleArn"
-    http_status = 400
-    template = "RoleArn is mandatory for this action."
-
-
-class MissingRoleSessionName(PopError):
-    """AssumeRole without a session name. Source: the gateway's pattern for mandatory parameters."""
-
-    code = "MissingRoleSessionName"
-    http_status = 400
-    template = "RoleSessionName is mandatory for this action."
-
-
-class InvalidRoleArn(PopError):
-    """The role is not of the form ``acs:ram::{account}:role/{name}``."""
-
-    code = "InvalidParameter.RoleArn"
-    http_status = 400
-    template = "The parameter RoleArn is wrongly formed."
+ERRORS: Mapping[str, ErrorRow] = {
+    # the gateway's pattern for mandatory parameters
+    "MissingRoleArn": ErrorRow(400, "RoleArn is mandatory for this action."),
+    "MissingRoleSessionName": ErrorRow(400, "RoleSessionName is mandatory for this action."),
+    "InvalidParameter.RoleArn": ErrorRow(400, "The parameter RoleArn is wrongly formed."),
+    "InvalidParameter.RoleSessionName": ErrorRow(400, "The parameter RoleSessionName is wrongly formed."),
+    # fields: ``low`` and ``high`` in seconds
+    "InvalidParameter.DurationSeconds": ErrorRow(
+        400, "The parameter DurationSeconds must be between {low} and {high}."
+    ),
+    "InvalidParameter.PolicyGrammar": ErrorRow(400, "The parameter Policy has not passed grammar check."),
+    "EntityNotExist.Role": ErrorRow(404, "The specified Role not exists: {arn}."),
+    # more temporary keys are alive than the emulator keeps
+    "TooManyKeys": ErrorRow(400, "Request was denied due to user flow control.", "Throttling.User"),
+}
 
 
-class InvalidRoleSessionName(PopError):
-    """The session name is too short, too long or holds a character that is not allowed."""
+class StsError(PopError):
+    """An error of the security token service."""
 
-    code = "InvalidParameter.RoleSessionName"
-    http_status = 400
-    template = "The parameter RoleSessionName is wrongly formed."
-
-
-class InvalidDurationSeconds(PopError):
-    """The duration is no whole number in the range. Fields: ``low`` and ``high`` in seconds."""
-
-    code = "InvalidParameter.DurationSeconds"
-    http_status = 400
-    template = "The parameter DurationSeconds must be between {low} and {high}."
-
-
-class InvalidPolicyGrammar(PopError):
-    """The policy is no JSON object with a version and statements, or too long."""
-
-    code = "InvalidParameter.PolicyGrammar"
-    http_status = 400
-    template = "The parameter Policy has not passed grammar check."
-
-
-class RoleNotFound(PopError):
-    """The account has no such role. Field: ``arn``."""
-
-    code = "EntityNotExist.Role"
-    http_status = 404
-    template = "The specified Role not exists: {arn}."
-
-
-class TooManyKeys(PopError):
-    """More temporary keys are alive than the emulator keeps."""
-
-    code = "Throttling.User"
-    http_status = 400
-    template = "Request was denied due to user flow control."
+    table = ERRORS

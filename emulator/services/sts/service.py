@@ -1,4 +1,4 @@
-"""Temporary keys: issued for a role's session, kept until they expire, found again when somebody signs with them."""
+"""Temporary keys: issued for a role's session, kept until they expire, looked up when a request is signed with one."""
 
 from binascii import b2a_base64
 from collections.abc import Hashable
@@ -6,10 +6,11 @@ from pathlib import Path
 
 from emulator.auth.keys import AccessKey
 from emulator.kernel.clock import MINUTE, SECOND, Clock, Millis
+from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
-from emulator.services.sts.errors import TooManyKeys
+from emulator.services.sts.errors import StsError
 from emulator.services.sts.limits import (
     CACHED_KEYS,
     CACHED_SESSIONS,
@@ -17,7 +18,6 @@ from emulator.services.sts.limits import (
     KEPT_EXPIRED_MS,
     MAX_KEYS,
 )
-from emulator.services.sts.model import TemporaryCredentials, session_arn
 from emulator.storage.database import Database
 from emulator.storage.migrations import Schema
 
@@ -28,6 +28,21 @@ _SWEEP: Hashable = ("sts", "sweep")
 _SWEEP_EVERY_MS = 5 * MINUTE
 
 _Session = tuple[AccountId, str, str]
+
+
+@frozen
+class TemporaryCredentials:
+    """What the caller of AssumeRole, or a function, signs with until ``expiration``."""
+
+    access_key_id: str
+    access_key_secret: str
+    security_token: str
+    expiration: Millis
+
+
+def session_arn(account: AccountId, role: str, session_name: str) -> str:
+    """Return the identity of a caller that has assumed *role*."""
+    return f"acs:ram::{account}:assumed-role/{role}/{session_name}"
 
 
 class TemporaryKeys:
@@ -79,10 +94,10 @@ class TemporaryKeys:
 
         *policy* is a document that narrows what the session may do.
 
-        Raises: TooManyKeys.
+        Raises: StsError: TooManyKeys.
         """
         if self._count >= MAX_KEYS:
-            raise TooManyKeys
+            raise StsError("TooManyKeys")
         credentials = TemporaryCredentials(
             access_key_id="STS." + self._letters(25),
             access_key_secret=self._letters(44),
@@ -122,7 +137,7 @@ class TemporaryKeys:
 
         Without *good_for_s* that is half of *duration_s*. Ask for at least as long as the function may run.
 
-        Raises: TooManyKeys.
+        Raises: StsError: TooManyKeys.
         """
         margin_s = duration_s // 2 if good_for_s is None else min(good_for_s, duration_s)
         session = (account, role, session_name)
@@ -160,11 +175,11 @@ class TemporaryKeys:
         if earliest is not None:
             self._plan_sweep(Millis(max(earliest + KEPT_EXPIRED_MS, now + _SWEEP_EVERY_MS)))
 
-    def _plan_sweep(self, instant: Millis) -> None:
-        """Sweep at *instant* unless that is to happen sooner anyway."""
-        if self._sweep_at is None or instant < self._sweep_at:
-            self._sweep_at = instant
-            self._timers.call_at(instant, _SWEEP, self._sweep)
+    def _plan_sweep(self, at: Millis) -> None:
+        """Sweep at *at* unless that is to happen sooner anyway."""
+        if self._sweep_at is None or at < self._sweep_at:
+            self._sweep_at = at
+            self._timers.call_at(at, _SWEEP, self._sweep)
 
     def _letters(self, count: int) -> str:
         """Return *count* random letters and digits."""

@@ -60,8 +60,6 @@ CAUSE_CHARS = 4096
 REPLY_CAUSE_CHARS = 8192
 """Where the cause made of a service's reply is cut, so that the event stays in its limit. Assumed."""
 
-MAP_CONCURRENCY = Range(1, 300, 300)
-MAP_TOLERATED = Range(0, 10_000, 0)
 
 LIST_FLOWS = Range(1, 999, 60)
 LIST_EXECUTIONS = Range(1, 99, 60)

@@ -1,14 +1,14 @@
-"""What the service keeps of flows and executions, as frozen data."""
+"""Flows, versions, aliases and executions as they are kept, as frozen data."""
 
 from enum import StrEnum
-from typing import NewType
+from typing import NamedTuple, NewType
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 
 FlowId = NewType("FlowId", int)
-"""Tells a flow from a later one of the same name."""
+"""Different for a later flow of the same name."""
 
 ExecutionId = NewType("ExecutionId", int)
 DefinitionId = NewType("DefinitionId", int)
@@ -49,7 +49,7 @@ class FlowSettings:
 
     @property
     def is_express(self) -> bool:
-        """Tell whether executions are short and waited for by whoever starts them."""
+        """Whether executions are short and their starters wait for the end."""
         return self.execution_mode == "Express"
 
 
@@ -88,7 +88,7 @@ class ExecutionRecord:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether the execution has not ended yet."""
+        """Whether the execution has not ended yet."""
         return self.stopped_at is None
 
 
@@ -129,7 +129,7 @@ class LiveExecution:
 
 @frozen
 class EndedExecution:
-    """What is needed to tell others of an end; ``deleted``: its flow is gone, and so should it be."""
+    """An execution that has ended; ``deleted``: its flow is gone, and its rows go with it."""
 
     record: ExecutionRecord
     tenant: Tenant
@@ -162,3 +162,38 @@ class ExecutionFilter:
     started_before: Millis | None = None
     name_prefix: str = ""
     qualifier: str = ""
+
+
+@frozen
+class VersionRecord:
+    """A published version; ``description`` is its own, not the flow's."""
+
+    number: int
+    description: str
+    created_at: Millis
+
+
+class Route(NamedTuple):
+    """A version an alias leads to; ``weight`` counts against the other one's."""
+
+    version: int
+    weight: int
+
+
+@frozen
+class AliasRecord:
+    """An alias: a name for one version, or for two that are drawn from by weight."""
+
+    name: str
+    description: str
+    routes: tuple[Route, ...]
+    created_at: Millis
+
+    def draw(self, fraction: float) -> int:
+        """Return the version that *fraction*, a random number in [0, 1), falls on."""
+        left = fraction * sum(route.weight for route in self.routes)
+        for route in self.routes[:-1]:
+            if left < route.weight:
+                return route.version
+            left -= route.weight
+        return self.routes[-1].version

@@ -1,13 +1,54 @@
-"""What the service needs from outside, named after the need. The composition root connects them."""
+"""What tasks call, and what the service needs from outside for it, named after the need; adapters fill it."""
 
 from typing import NamedTuple, Protocol
 
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
-from emulator.services.workflow.definition.nodes import FlowResource, FunctionResource, QueueResource, TopicResource
+
+
+@frozen(kw_only=False)
+class FunctionResource:
+    """``acs:fc:...:services/S[.Q]/functions/F`` (``service`` set) or ``acs:fc:...:functions/F[/Q]``."""
+
+    service: str | None
+    function: str
+    qualifier: str | None
+
+
+@frozen(kw_only=False)
+class QueueResource:
+    """``acs:mns:...:/queues/Q/messages``."""
+
+    queue: str
+
+
+@frozen(kw_only=False)
+class TopicResource:
+    """``acs:mns:...:/topics/T/messages``."""
+
+    topic: str
+
+
+@frozen(kw_only=False)
+class FlowResource:
+    """``acs:fnf:...:flow/NAME``."""
+
+    flow: str
+
+
+@frozen(kw_only=False)
+class ActionResource:
+    """``action: service:Operation`` in place of an ARN."""
+
+    service: str
+    operation: str
+
 
 TaskTarget = FunctionResource | QueueResource | TopicResource | FlowResource
 """What the call of a task is made to."""
+
+Resource = TaskTarget | ActionResource
+"""What a task names."""
 
 
 class Refusal(NamedTuple):

@@ -1,31 +1,33 @@
 """The workflow service as one object: flows, executions and the engine that runs them, built and joined."""
 
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
-from emulator.services.workflow.effects import Effects
-from emulator.services.workflow.engine.definitions import Definitions
 from emulator.services.workflow.engine.driver import Driver
-from emulator.services.workflow.engine_sqlite import SqliteEngineStore
-from emulator.services.workflow.executions import Executions
-from emulator.services.workflow.express import Express
-from emulator.services.workflow.firing import Firing
-from emulator.services.workflow.flows import Flows
+from emulator.services.workflow.engine.store import EngineStore
+from emulator.services.workflow.engine.tokens import Mint
+from emulator.services.workflow.executions.effects import Effects
+from emulator.services.workflow.executions.executions import Executions
+from emulator.services.workflow.executions.reports import Reports
+from emulator.services.workflow.executions.retention import Retention
+from emulator.services.workflow.executions.store import ExecutionStore
+from emulator.services.workflow.executions.waiters import EndWaiters
+from emulator.services.workflow.flows.flows import Flows, Versions
+from emulator.services.workflow.flows.store import FlowStore
+from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
-from emulator.services.workflow.model import ExecutionId, FlowRecord
+from emulator.services.workflow.model import FlowRecord
 from emulator.services.workflow.ports import FunctionInvoker, MessageSender, TaskGuard
-from emulator.services.workflow.reports import Reports
-from emulator.services.workflow.retention import Retention, kept_ms
-from emulator.services.workflow.schedule_model import DueSchedule, execution_input
-from emulator.services.workflow.schedule_sqlite import SqliteScheduleStore
-from emulator.services.workflow.schedules import Schedules
-from emulator.services.workflow.sqlite import SCHEMA, SqliteStore
-from emulator.services.workflow.tenants import Tenants
-from emulator.services.workflow.tokens import Mint
-from emulator.services.workflow.version_sqlite import SqliteVersionStore
-from emulator.services.workflow.versions import Versions
-from emulator.services.workflow.waiting import EndWaiters
+from emulator.services.workflow.schedules.firing import Firing
+from emulator.services.workflow.schedules.model import DueSchedule, execution_input
+from emulator.services.workflow.schedules.schedules import Schedules
+from emulator.services.workflow.schedules.store import ScheduleStore
+from emulator.services.workflow.tenants import SCHEMA, Tenants
 from emulator.storage.database import Database
+
+_RESET_PORTION = 100
+"""Executions removed between two commits."""
 
 __all__ = ["SCHEMA", "Workflow"]
 
@@ -34,7 +36,7 @@ class Workflow:
     """Serverless Workflow.
 
     *kept_days* is how long executions are kept after their end, 0 for ever.
-    The operations are methods of ``flows``, ``versions``, ``executions``, ``express``, ``schedules`` and ``reports``.
+    What operations do are methods of ``flows``, ``versions``, ``executions``, ``schedules`` and ``reports``.
     Call `start` once the schema has been applied and a loop is running, `close` at the end.
     """
 
@@ -56,49 +58,48 @@ class Workflow:
         self._database = database
         self._ids = ids
         tenants = Tenants(database)
-        self._store = store = SqliteStore(database, tenants)
-        self._mint = mint = Mint()
-        self._waiters = waiters = EndWaiters(timers)
-        self._effects = effects = Effects(store, waiters, functions, messages, guard)
-        definitions = Definitions(store.definition)
-        self._engine = engine = Driver(
+        self._flow_store = FlowStore(database, tenants)
+        self._store = ExecutionStore(database, tenants)
+        self._schedule_store = ScheduleStore(database, tenants)
+        self._mint = Mint()
+        self._waiters = EndWaiters(timers)
+        self._retention = Retention(self._store, timers, clock, kept_days)
+        self._effects = Effects(self._store, self._waiters, functions, messages, guard)
+        programs = Programs(self._flow_store.definition)
+        self._engine = Driver(
             database=database,
-            store=SqliteEngineStore(database, tenants),
+            store=EngineStore(database, tenants),
             clock=clock,
             timers=timers,
-            mint=mint,
-            definitions=definitions,
-            surroundings=effects,
+            mint=self._mint,
+            programs=programs,
+            outside=self._effects,
             bounds=bounds,
         )
-        self.flows = Flows(store, definitions, clock, ids, self._flow_deleted)
-        self._version_store = SqliteVersionStore(database)
-        self.versions = Versions(self._version_store, self.flows, clock, ids)
-        self.executions = Executions(store, self.flows, self.versions, engine, waiters, clock, ids)
-        self.express = Express(self.flows, self.versions, self.executions, clock, ids)
-        self.reports = Reports(engine, mint, self.executions.get)
-        self._schedule_store = SqliteScheduleStore(database, tenants)
+        self.flows = Flows(self._flow_store, programs, clock, ids, self._flow_deleted)
+        self.versions = Versions(self._flow_store, self.flows, clock, ids)
+        self.executions = Executions(self._store, self.flows, self.versions, self._engine, self._waiters, clock, ids)
+        self.reports = Reports(self._engine, self._mint, self.executions.get)
         self._firing = Firing(database, self._schedule_store, clock, timers, self._run_scheduled)
         self.schedules = Schedules(self._schedule_store, self.flows, self._firing, clock, ids)
-        self._retention = Retention(store, timers, clock, kept_ms(kept_days))
-        effects.connect(engine, self.flows, self.executions, self.reports)
+        self._effects.connect(self._engine, self.executions, self.reports, self._retention)
 
     async def start(self) -> None:
-        """Take up every execution that was under way; must run in the loop that will run the service."""
+        """Resume every execution that was under way; must run in the loop that will run the service."""
         self._mint.secret = self._store.secret(self._ids.secret(32))
         self._engine.recover()
         self._effects.resume()
         self._firing.start()
-        self.flows.sweep()
+        self._retention.sweep()
         self._retention.start()
         await self._database.committed()
 
     def end_polls(self) -> None:
-        """Tell callers that wait for an end the present state, now rather than at the end of their wait."""
+        """Answer callers that wait for an end with the present state, now rather than at the end of their wait."""
         self._waiters.wake_all()
 
     async def close(self) -> None:
-        """Stop; executions go on at the next start. Callers that wait are told the present state."""
+        """Stop; executions go on at the next start. Callers that wait are answered with the present state."""
         self.end_polls()
         self._retention.close()
         await self._firing.close()
@@ -107,7 +108,7 @@ class Workflow:
     @property
     def open_executions(self) -> int:
         """How many executions have not ended."""
-        return sum(self._store.open_executions().values())
+        return sum(self._store.open_by_tenant().values())
 
     @property
     def ended(self) -> dict[str, int]:
@@ -119,30 +120,58 @@ class Workflow:
         """How many calls of tasks are being made."""
         return self._engine.calls_under_way
 
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, str, Millis]]:
+        """Return the next *limit* waits, retries and time-outs after *now*: flow, execution, kind, time."""
+        return self._engine.upcoming(now, limit)
+
+    def schedule_runs(self, now: Millis, limit: int) -> list[tuple[str, str, Millis]]:
+        """Return the next *limit* runs of schedules after *now*: flow, schedule, time."""
+        return self._schedule_store.upcoming(now, limit)
+
+    def waiting_for_reports(self, limit: int) -> list[tuple[str, str, str]]:
+        """Return the steps of up to *limit* open executions that wait for a task token: flow, execution, step."""
+        return self._engine.waiting_for_reports(limit)
+
     @property
     def is_idle(self) -> bool:
         """Whether every execution waits for a timer, a call or a report, or has ended, and all of it is stored."""
-        parts = (self.flows, self._engine, self._firing)
+        parts = (self._retention, self._engine, self._firing)
         return not self._database.dirty and all(part.is_idle for part in parts)
 
     def reset(self) -> None:
         """Forget every flow and execution of every account."""
         self._store.clear()
         self._schedule_store.clear()
-        self._version_store.clear()
+        self._flow_store.clear()
         self._firing.forget()
         self.executions.forget()
         self._engine.forget()
         self._waiters.wake_all()
 
-    def _flow_deleted(self, flow: FlowRecord, live: list[ExecutionId]) -> None:
-        self.schedules.flow_deleted(flow)
-        self.versions.flow_deleted(flow)
-        self._engine.halt(live)
-        for execution in live:
+    async def reset_flow(self, tenant: Tenant, name: str) -> int:
+        """Stop and delete the executions of a flow; return how many there were. Its schedules stay.
+
+        Raises: FlowNotExists, CommitFailed.
+        """
+        flow = self.flows.get(tenant, name)
+        deleted = 0
+        while execution := self._store.newest_open(flow.id):
+            self.executions.stop(tenant, name, execution, "Reset", "")
+            await self._database.committed()
+        while portion := self._store.clear_ended_of(flow.id, _RESET_PORTION):
+            deleted += portion
+            await self._database.committed()
+        return deleted
+
+    def _flow_deleted(self, flow: FlowRecord) -> None:
+        self._schedule_store.remove_of(flow.id)
+        halted = self._store.halt(flow.id)
+        self._engine.halt(halted)
+        for execution in halted:
             self._waiters.wake(execution)
+        self._retention.sweep()
 
     def _run_scheduled(self, schedule: DueSchedule) -> None:
         flow = self.flows.get(schedule.tenant, schedule.flow_name)
-        start = self.express.start if flow.settings.is_express else self.executions.start
+        start = self.executions.start_express if flow.settings.is_express else self.executions.start
         start(schedule.tenant, schedule.flow_name, None, execution_input(schedule.payload))

@@ -1,8 +1,13 @@
-"""Accounts in regions by number: the tables carry the number, everything else the `Tenant`."""
+"""The tables of the service, and the tenants in them by number: rows carry the number, everything else the `Tenant`."""
+
+from pathlib import Path
 
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.workflow.model import WorldId
 from emulator.storage.database import Database
+from emulator.storage.migrations import Schema
+
+SCHEMA = Schema("workflow", Path(__file__).parent / "schema")
 
 
 class Tenants:

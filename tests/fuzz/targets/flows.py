@@ -3,13 +3,12 @@
 import contextlib
 import json
 
-from emulator.services.workflow.definition.document import plain_value, read_document
-from emulator.services.workflow.definition.errors import DefinitionError
-from emulator.services.workflow.definition.parse import parse_flow
+from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.expression.conditions import Condition
-from emulator.services.workflow.expression.errors import EvaluationError, ExpressionError
 from emulator.services.workflow.expression.mappings import parse_error_source, parse_parameter, parse_source, resolve
-from emulator.services.workflow.expression.paths import Path
+from emulator.services.workflow.expression.paths import EvaluationError, ExpressionError, Path
+from emulator.services.workflow.languages.document import plain_value, read_document
+from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 _INPUT = {
     "a": 1, "b": "x", "c": [1, 2.5, "3", None, {"d": True}], "d": {"e": {"f": []}}, "status": "Failed", "n": None,

@@ -4,9 +4,7 @@ import asyncio
 import atexit
 
 from emulator.gateway.hosts import HostPolicy, browser_trace, facts, normalise
-from emulator.http.client_hello import MAX_BYTES, NotClientHello, read_client_hello
-from emulator.http.connections import Connections
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import Connections, HttpLimits
 from emulator.http.message import Headers, Request, Response
 from emulator.http.protocol import HttpProtocol
 from emulator.http.reader import BodyTooLarge, Malformed, RequestReader
@@ -222,22 +220,6 @@ async def _send(response: Response) -> bytes:
     await _settle(wire)
     await connections.stop(0)
     return wire.written
-
-
-def client_hello(data: bytes) -> None:
-    """A greeting is waited for until it is whole; what follows it does not change what it says."""
-    verdict = _hello(data)
-    for at in range(0, len(data), max(1, len(data) // 16)):
-        before = _hello(data[:at])
-        assert before in (None, verdict), "a beginning is waited for or judged like the whole"
-    assert verdict is not None or len(data) < MAX_BYTES
-
-
-def _hello(data: bytes):
-    try:
-        return read_client_hello(data)
-    except NotClientHello:
-        return "refused"
 
 
 def hosts(data: bytes) -> None:

@@ -3,10 +3,16 @@
 import contextlib
 
 from emulator.kernel.errors import ServiceError
-from emulator.services.mns import message_wire, queue_wire, receipts, topic_wire, wire
-from emulator.services.mns.endpoints import read_endpoint
+from emulator.services.mns import codec as wire
 from emulator.services.mns.errors import MnsError
-from emulator.services.mns.model import AccountAttributes
+from emulator.services.mns.queues import codec as message_wire
+from emulator.services.mns.queues import codec as queue_wire
+from emulator.services.mns.queues import visibility as receipts
+from emulator.services.mns.queues.model import AccountAttributes
+from emulator.services.mns.topics import codec as topic_wire
+from emulator.services.mns.topics.endpoints import read_endpoint
+from emulator.services.mns.topics.model import SUBSCRIPTION
+from emulator.wire.attributes import read_value
 from emulator.wire.xml import Element, MalformedXml, parse, render
 
 
@@ -35,6 +41,10 @@ def _shape(element: Element) -> tuple:
     return element.name, element.text, [_shape(child) for child in element.children]
 
 
+def _read_strategy(text: str) -> object:
+    return read_value(next(each for each in SUBSCRIPTION.attributes if each.field == "strategy"), wire.XML, text)
+
+
 _BODIES = (
     message_wire.read_drafts,
     message_wire.read_handles,
@@ -57,7 +67,7 @@ def bodies(data: bytes) -> None:
 def texts(data: bytes) -> None:
     """Receipt handles, markers, endpoints, numbers and queries are read or refused with an error of the service."""
     text = data.decode("utf-8", "surrogateescape")
-    for read in (receipts.read_handle, queue_wire.read_marker, read_endpoint, topic_wire.read_strategy):
+    for read in (receipts.read_handle, wire.read_marker, read_endpoint, _read_strategy):
         with contextlib.suppress(ServiceError):
             read(text)
     with contextlib.suppress(MnsError):

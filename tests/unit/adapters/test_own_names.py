@@ -9,8 +9,11 @@ HOME = ("127.0.0.1", 8868)
 class Authority:
     """Stands for the certificate authority: signs for everything."""
 
-    def permit(self, host: str) -> bool:
+    def register(self, host: str) -> bool:
         return False
+
+    def unregister(self, host: str) -> None:
+        pass
 
 
 def test_a_custom_domain_leads_home_as_long_as_it_is_registered():

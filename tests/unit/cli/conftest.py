@@ -19,7 +19,14 @@ class Program:
     def __init__(self, folder):
         self.folder = folder
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
-        self.env = inherited | {"PYTHONPATH": str(ROOT), "LOCALYUN_PORT": "0", "LOCALYUN_HTTPS_PORT": "0"}
+        self.env = inherited | {
+            "PYTHONPATH": str(ROOT),
+            "LOCALYUN_PORT": "0",
+            "LOCALYUN_HTTPS_PORT": "0",
+            "LC_ALL": "C.UTF-8",
+        }
+        self.env["XDG_RUNTIME_DIR"] = str(folder / "run")
+        (folder / "run").mkdir(exist_ok=True)
         self.started = []
 
     def run(self, *words, **env):

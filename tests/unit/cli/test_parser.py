@@ -25,7 +25,20 @@ def test_every_command_is_there():
     names = {name for name, _ in commands(build())}
 
     assert names == {
-        *("start", "stop", "status", "env", "config", "logs", "invoke", "reset", "version", "exec"),
+        *(
+            "start",
+            "stop",
+            "status",
+            "list",
+            "env",
+            "completion",
+            "config",
+            "logs",
+            "invoke",
+            "reset",
+            "version",
+            "exec",
+        ),
         *("deploy", "deployments"),
         *(
             f"flow {action}"
@@ -50,7 +63,7 @@ def test_command_names_a_function_that_exists(name, parser):
     """Commands are imported on demand; none of the names is stale."""
     module, _, function = parser.get_default("run").partition(":")
 
-    assert callable(getattr(import_module(f"emulator.cli.{module}"), function)), name
+    assert callable(getattr(import_module(f"emulator.cli.commands.{module}"), function)), name
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from emulator.cli.samples import locate
+from emulator.cli.tutorials import locate
 
 
 def load(name):

@@ -4,7 +4,7 @@ from base64 import b64decode
 from io import BytesIO
 from zipfile import ZipFile
 
-from emulator.cli.samples import locate
+from emulator.cli.tutorials import locate
 from emulator.cli.upload import configuration, zipped
 
 

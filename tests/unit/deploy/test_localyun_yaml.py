@@ -11,8 +11,7 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.service import SCHEMA, MessageService
-from emulator.services.mns.topic_model import ContentFormat, NotifyStrategy
-from emulator.services.mns.topic_service import TopicService
+from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
 
@@ -36,28 +35,26 @@ class Messaging:
         self.database = Database(None)
         migrate(self.database, [SCHEMA])
         parts = (self.database, self.clock, CountingIds(), self.timers)
-        self.queues = MessageService(*parts)
-        self.topics = TopicService(*parts, queues=self.queues, signer=NoSigner(), endpoint=lambda: "http://127.0.0.1:1")
+        self.service = MessageService(*parts, signer=NoSigner(), endpoint=lambda: "http://127.0.0.1:1")
 
     def declare(self, text):
         """Do what a start does with this file."""
         (self.folder / "localyun.yaml").write_text(text, encoding="utf-8")
-        Declarations(load({}, {}, self.folder).config, WORLD).apply(self.queues, self.topics)
+        Declarations(load({}, {}, self.folder).config, WORLD).apply(self.service)
         self.database.commit()
         self.timers.advance(1000)
 
     def queue(self, name):
-        return self.queues.queues.view(WORLD, name).queue
+        return self.service.queues.view(WORLD, name).queue
 
     def topic(self, name):
-        return self.topics.topics.view(WORLD, name).topic
+        return self.service.topics.view(WORLD, name).topic
 
     def subscription(self, topic, name):
-        return self.topics.subscriptions.get(WORLD, topic, name)
+        return self.service.subscriptions.get(WORLD, topic, name)
 
     def close(self):
-        asyncio.run(self.topics.close())
-        self.queues.close()
+        asyncio.run(self.service.aclose())
         self.database.close()
 
 
@@ -252,4 +249,4 @@ def test_nothing_is_made_when_a_later_part_is_wrong(messaging):
     with pytest.raises(ConfigError):
         messaging.declare("queues: {good: }\ntopics: {t: {LoggingEnabled: maybe}}")
 
-    assert messaging.queues.queues.names(WORLD).items == []
+    assert messaging.service.queues.names(WORLD).items == []

@@ -18,10 +18,11 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
+from emulator.services.fc.admin import FunctionAdmin
 from emulator.services.fc.front import FcFront
-from emulator.services.fc.logbook import LogBook
-from emulator.services.fc.ports import DestinationRefused
-from emulator.services.fc.runtime.instance import (
+from emulator.services.fc.invoke.logbook import LogBook
+from emulator.services.fc.ports import DestinationRefused, Ports
+from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
     InstanceInfo,
@@ -184,11 +185,10 @@ class Site:
             account=ACCOUNT,
             region=REGION,
             endpoint=lambda: "http://127.0.0.1:8868",
-            credentials=self.keys,
-            queue_destinations=self.receivers,
-            topic_destinations=self.receivers,
+            ports=Ports(credentials=self.keys, queue_destinations=self.receivers, topic_destinations=self.receivers),
         )
         self.front = FcFront(self.fc, self.ids)
+        self.admin = FunctionAdmin(self.fc, self.clock, self.ids, self.instances)  # type: ignore[arg-type]  # a double
 
     async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answered:
         """Send a request as an authenticated caller; header names take ``_`` for ``-``."""

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.auth.authenticator import Authenticator
-from emulator.auth.keys import AccessKey, Keyring, NonceMemory
+from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
+from emulator.auth.keys import AccessKey
 from emulator.gateway.server import Server
 from emulator.http.message import Request, Respond, Response
 from emulator.kernel.clock import SystemClock
@@ -21,7 +21,7 @@ from emulator.kernel.identity import AccountId, Region
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import LoopTimers
 from emulator.services.fc.front import FcFront
-from emulator.services.fc.logbook import LogBook
+from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import SCHEMA, FunctionCompute
@@ -67,7 +67,7 @@ class Door:
 
     async def _serve(self, request: Request, respond: Respond) -> None:
         if request.path.startswith("/_localyun/code/"):
-            content = self._service.code_download(request.path.rpartition("/")[2])
+            content = self._service.packages.download(request.path.rpartition("/")[2])
             respond(Response(404 if content is None else 200, content or b""))
             return
         context = OperationRequest(request, self._clock.now())

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from emulator.auth.authenticator import Authenticator, NonceMemory
-from emulator.auth.keys import AccessKey, Keyring
+from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
+from emulator.auth.keys import AccessKey
 from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.other_products import UnknownVersionFront, unavailable_fronts
 from emulator.gateway.pipeline import Pipeline
 from emulator.http.message import Headers, Request
-from emulator.http.transaction import Exchange
+from emulator.http.protocol import Transaction
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.ids import CountingIds
 from emulator.storage.database import Database
@@ -148,7 +148,7 @@ def test_a_refusal_that_waits_for_a_commit_is_the_only_answer():
     wire = Wire()
 
     async def scenario():
-        exchange = Exchange(wire, method="GET")
+        exchange = Transaction(wire, method="GET")
         request = Request("GET", f"/?Action=Refuse&Version=2019-03-15{SIGNED}", Headers([("Host", "127.0.0.1")]))
         call = pipeline.serve(request, exchange.respond)
         exchange.attend(call)

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from emulator.http.connections import Connections
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import Connections, HttpLimits
 from emulator.http.message import Request, Respond, Response
 from emulator.http.protocol import HttpProtocol
 from emulator.kernel.clock import SystemClock

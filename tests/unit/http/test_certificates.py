@@ -15,17 +15,20 @@ from cryptography.hazmat.primitives import serialization
 from emulator.http import certificates
 from emulator.http.certificates import (
     LEAF_DAYS,
+    REGIONS,
     CertificateAuthority,
     MintingFailed,
     NameRefused,
     authority_facts,
     is_host_name,
     leaf_facts,
+    leaf_of,
     leaf_path,
 )
 from emulator.kernel.clock import DAY, SystemClock, VirtualClock
 
-NAME = "123.cn-hangzhou.fc.aliyuncs.com"
+CLOUD = "123.cn-hangzhou.fc.aliyuncs.com"
+NAME = "shop.api.localhost"
 
 
 def an_authority(folder: Path, **options) -> CertificateAuthority:
@@ -46,7 +49,7 @@ def run(scenario, *authorities: CertificateAuthority):
 
 @pytest.fixture(scope="module")
 def ca(tmp_path_factory) -> Path:
-    """A folder with an authority, and leaves for localhost and one name."""
+    """A folder with an authority, the common leaf and one for another name."""
     folder = tmp_path_factory.mktemp("state") / "ca"
     authority = an_authority(folder)
     run(lambda: authority.prepare([NAME]), authority)
@@ -81,15 +84,27 @@ def handshake(ca_file: Path, leaf: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["localhost", "127.0.0.1", "::1", "sts.aliyuncs.com", "cn-hangzhou.fnf.aliyuncs.com", NAME]
-)
-def test_a_strict_client_that_trusts_the_authority_accepts_the_leaf(ca, name):
-    """Strict verification as Python 3.13 does it passes, also for clients that get the default leaf."""
-    leaf = leaf_path(ca, NAME if name == NAME else "localhost")
+    "name",
+    [
+        "localhost", "127.0.0.1", "::1", "sts.aliyuncs.com", "cn-hangzhou.fnf.aliyuncs.com", CLOUD,
+        "123.mns.cn-beijing.aliyuncs.com", "123.mns.cn-shanghai-internal-vpc.aliyuncs.com",
+        "fcv3.eu-west-1.aliyuncs.com", "bucket.oss-cn-hangzhou.aliyuncs.com", "web-abc.cn-shenzhen.fcapp.run",
+        "123.cn-qingdao-internal.fc.aliyuncs.com", "cn-hangzhou.fc.aliyuncs.com", "oss-cn-hangzhou.aliyuncs.com",
+    ],
+)  # fmt: skip
+def test_a_strict_client_that_trusts_the_authority_accepts_the_leaves_made_ahead(ca, name):
+    """Strict verification as Python 3.13 does it passes, for every form of the services' endpoints."""
+    leaf = "localhost" if name in {"127.0.0.1", "::1"} else leaf_of(name)
 
-    handshake(ca / "ca.pem", leaf, name)
+    handshake(ca / "ca.pem", leaf_path(ca, leaf), name)
 
-    assert leaf.exists()
+    assert leaf in {"localhost", *REGIONS}
+
+
+def test_any_other_name_has_a_leaf_of_its_own(ca):
+    handshake(ca / "ca.pem", leaf_path(ca, NAME), NAME)
+
+    assert leaf_of(NAME) == NAME
 
 
 def test_a_leaf_is_for_its_name_only(ca):
@@ -164,7 +179,7 @@ def test_the_server_itself_never_imports_the_certificate_library(tmp_path):
         "import asyncio, sys; from pathlib import Path; "
         "from emulator.http.certificates import CertificateAuthority; from emulator.kernel.clock import SystemClock; "
         "a = CertificateAuthority(Path(sys.argv[1]), accepts=lambda name: True, clock=SystemClock()); "
-        "asyncio.run(a.context_for('localhost')); sys.exit('cryptography' in sys.modules)"
+        "asyncio.run(a.context('localhost')); sys.exit('cryptography' in sys.modules)"
     )
 
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "ca")], timeout=60)
@@ -183,12 +198,12 @@ def test_names_asked_for_at_once_are_made_once(tmp_path, monkeypatch):
         return await original(names)
 
     monkeypatch.setattr(authority, "_run_child", counting)
-    asked = ["a.fcapp.run"] * 5 + [f"{number}.fcapp.run" for number in range(10)]
+    asked = ["a.b.fcapp.run"] * 5 + [f"{number}.b.fcapp.run" for number in range(10)]
 
-    contexts = run(lambda: asyncio.gather(*(authority.context_for(name) for name in asked)), authority)
+    contexts = run(lambda: asyncio.gather(*(authority.context(name) for name in asked)), authority)
 
     assert len({id(context) for context in contexts}) == 11
-    assert sorted(name for batch in batches for name in batch) == sorted(set(asked))
+    assert sorted(name for batch in batches for name in batch) == sorted({*asked, "localhost", *REGIONS})
     assert len(batches) <= 2
 
 
@@ -201,7 +216,7 @@ def test_a_leaf_on_disk_is_used_again(ca, monkeypatch):
 
     monkeypatch.setattr(authority, "_run_child", no_child)
 
-    context = run(lambda: authority.context_for(NAME), authority)
+    context = run(lambda: authority.context(NAME), authority)
 
     assert context.get_ca_certs() == []
     assert isinstance(context, ssl.SSLContext)
@@ -213,7 +228,7 @@ def test_what_is_no_host_name_is_refused(tmp_path, name):
     authority = an_authority(tmp_path / "ca")
 
     with pytest.raises(NameRefused):
-        run(lambda: authority.context_for(name), authority)
+        run(lambda: authority.context(name), authority)
 
     assert not is_host_name(name)
     assert not (tmp_path / "ca").exists()
@@ -226,7 +241,7 @@ def test_names_outside_the_emulator_are_refused(tmp_path):
     async def scenario():
         for name in ("www.example.com", "evil.fcapp.run", "xaliyuncs.com"):
             with pytest.raises(NameRefused):
-                await authority.context_for(name)
+                await authority.context(name)
 
     run(scenario, authority)
     assert not (tmp_path / "ca").exists()
@@ -238,10 +253,10 @@ def test_a_leaf_is_renewed_before_it_ends(tmp_path):
     authority = an_authority(tmp_path / "ca", clock=clock)
 
     async def scenario():
-        first = await authority.context_for(NAME)
-        again = await authority.context_for(NAME)
+        first = await authority.context(NAME)
+        again = await authority.context(NAME)
         clock.move_to(clock.now() + (LEAF_DAYS - 10) * DAY)
-        return first, again, await authority.context_for(NAME)
+        return first, again, await authority.context(NAME)
 
     first, again, renewed = run(scenario, authority)
 
@@ -275,7 +290,7 @@ def test_a_custom_domain_widens_the_authority(tmp_path):
     run(an_authority(tmp_path / "ca").ensure_ca)
     authority = an_authority(tmp_path / "ca", domains=["Shop.Example"])
 
-    run(lambda: authority.context_for("api.shop.example"), authority)
+    run(lambda: authority.context("api.shop.example"), authority)
 
     handshake(tmp_path / "ca" / "ca.pem", leaf_path(tmp_path / "ca", "api.shop.example"), "api.shop.example")
     facts = authority_facts(tmp_path / "ca")
@@ -335,7 +350,7 @@ def test_closing_ends_those_who_wait(tmp_path):
     authority = an_authority(tmp_path / "ca")
 
     async def scenario():
-        waiting = [asyncio.create_task(authority.context_for(f"{number}.fcapp.run")) for number in range(100)]
+        waiting = [asyncio.create_task(authority.context(f"{number}.fcapp.run")) for number in range(100)]
         await asyncio.sleep(0.01)
         await authority.close()
         return await asyncio.gather(*waiting, return_exceptions=True)
@@ -353,11 +368,11 @@ def test_domain_permitted_later_renews_the_authority_with_the_same_key(tmp_path)
         await authority.prepare([NAME])
         first = authority_facts(tmp_path)
         with pytest.raises(NameRefused):
-            await authority.context_for("shop.example")
-        assert authority.permit("shop.example")
-        assert not authority.permit("shop.example")
-        assert not authority.permit("api.localhost")
-        await authority.context_for("shop.example")
+            await authority.context("shop.example")
+        assert authority.register("shop.example")
+        await authority.prepare()
+        assert not authority.register("shop.example")
+        await authority.context("shop.example")
         return first, authority_facts(tmp_path)
 
     first, second = run(scenario, authority)
@@ -366,3 +381,21 @@ def test_domain_permitted_later_renews_the_authority_with_the_same_key(tmp_path)
     assert "shop.example" in second.names
     handshake(tmp_path / "ca.pem", leaf_path(tmp_path, "shop.example"), "shop.example")
     handshake(tmp_path / "ca.pem", leaf_path(tmp_path, NAME), NAME)
+
+
+def test_registered_names_are_made_ahead(tmp_path):
+    """A common one needs nothing; one that is given up is not made again."""
+    authority = an_authority(tmp_path)
+
+    async def scenario():
+        await authority.prepare()
+        assert not authority.register("web.cn-hangzhou.fcapp.run")
+        assert authority.register("api.shop.localhost")
+        assert authority.register("old.shop.localhost")
+        authority.unregister("old.shop.localhost")
+        await authority.prepare()
+
+    run(scenario, authority)
+
+    assert leaf_path(tmp_path, "api.shop.localhost").exists()
+    assert not leaf_path(tmp_path, "old.shop.localhost").exists()

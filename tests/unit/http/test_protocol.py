@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import HttpLimits
 from emulator.http.message import Response
 
 GET = b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n"

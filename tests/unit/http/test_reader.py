@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.http.limits import HttpLimits
+from emulator.http.connections import HttpLimits
 from emulator.http.reader import BodyTooLarge, Incoming, Malformed, RequestReader
 
 LIMIT = 1 << 20

@@ -10,7 +10,7 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
-from emulator.services.mns.api import MnsFront
+from emulator.services.mns.front import MnsFront
 from emulator.services.mns.limits import RELAXED
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.services.mns.counting import PendingCounts, Tally
-from emulator.services.mns.model import Counters
+from emulator.services.mns.queues.live_queues import PendingCounts, Tally
+from emulator.services.mns.queues.model import Counters
 
 
 def test_instants_that_have_passed_drop_out():

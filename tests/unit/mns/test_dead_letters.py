@@ -5,9 +5,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from emulator.services.mns.model import DeadLetterPolicy
-from emulator.services.mns.sqlite import SqliteStore
-from emulator.services.mns.store import NotStored
+from emulator.services.mns.queues.model import DeadLetterPolicy
+from emulator.services.mns.queues.store import NotStored, QueueStore
 
 START = 1_700_000_000_000
 
@@ -280,7 +279,7 @@ def test_a_move_that_cannot_be_stored_loses_nothing_and_is_tried_again(dlq, monk
     receive_times(dlq, 1)
     dlq.receive()
     with monkeypatch.context() as full:
-        full.setattr(SqliteStore, "add", Mock(side_effect=NotStored("full")))
+        full.setattr(QueueStore, "add", Mock(side_effect=NotStored("full")))
         dlq.advance(10)
         assert (dlq.counters(), dlq.counters("dead")) == ((1, 0, 0), (0, 0, 0))
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.services.mns.errors import ReceiptHandleError
-from emulator.services.mns.receipts import ReceiptHandle, read_handle, write_handle
+from emulator.services.mns.queues.visibility import ReceiptHandle, read_handle, write_handle
 
 numbers = st.integers(0, 10**18 - 1)
 

@@ -6,7 +6,7 @@ from emulator.kernel.clock import VirtualClock
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
-from emulator.services.mns import registry
+from emulator.services.mns.queues import live_queues as registry
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate

@@ -1,16 +1,14 @@
 """Long polls under virtual time: what wakes them, who is served, and that they never wait too long."""
 
 import asyncio
-import contextlib
 import sqlite3
 
 import pytest
 
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Tenant
-from emulator.services.mns import waiting
 from emulator.services.mns.errors import MessageNotExist, QueueNotExist
-from emulator.storage.database import Database
+from emulator.services.mns.queues import waiters as waiting
 
 
 def run(make_mns, scenario, **change):
@@ -443,18 +441,6 @@ def test_other_services_send_receive_and_delete(make_mns):
             await service.receive(Tenant(AccountId("2"), tenant.region), "q")
 
     run(make_mns, scenario)
-
-
-def test_no_long_poll_without_the_lobby_being_connected():
-    """A mistake of assembly is told, not waited for."""
-    from emulator.kernel.clock import VirtualClock
-    from emulator.kernel.timers import VirtualTimers
-
-    clock = VirtualClock()
-    with contextlib.closing(Database(None)) as database:
-        lobby = waiting.Lobby(database, VirtualTimers(clock), clock)
-        with pytest.raises(LookupError):
-            lobby.park(1, 1, clock.now(), tuple)
 
 
 def test_errors_of_a_poll_are_the_services_own(make_mns):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.crc64 import crc64
-from emulator.oss.errors import InvalidBucketName, InvalidObjectName, InvalidRange
+from emulator.oss.errors import OssError
 from emulator.oss.model import (
     Attributes,
     Content,
@@ -31,7 +31,7 @@ def refuses(check, name):
     """Tell whether *check* raises one of the store's errors for *name*."""
     try:
         check(name)
-    except (InvalidBucketName, InvalidObjectName):
+    except OssError:
         return True
     return False
 
@@ -45,7 +45,7 @@ def test_bucket_names(name):
 @pytest.mark.parametrize("name", ["", "ab", "a" * 64, "-abc", "abc-", "aBc", "a_b", "a.b", "äbc", "abc\n"])
 def test_impossible_bucket_names(name):
     """Everything else."""
-    with pytest.raises(InvalidBucketName):
+    with pytest.raises(OssError, match=r"^InvalidBucketName:"):
         check_bucket_name(name)
 
 
@@ -58,7 +58,7 @@ def test_object_names(key):
 @pytest.mark.parametrize("key", ["", "/a", "\\a", "é" * 512, "x" * 1024, "a\udc80"])
 def test_impossible_object_names(key):
     """Too long, none at all, with a slash in front, or no UTF-8."""
-    with pytest.raises(InvalidObjectName):
+    with pytest.raises(OssError, match=r"^InvalidObjectName:"):
         check_object_name(key)
 
 
@@ -76,16 +76,16 @@ def test_impossible_object_names(key):
         ("bytes=a-b", None, None),
         ("lines=0-9", None, None),
         ("bytes=0-1,5-6", None, None),
-        ("bytes=100-", None, InvalidRange),
-        ("bytes=100-200", None, InvalidRange),
-        ("bytes=-0", None, InvalidRange),
+        ("bytes=100-", None, "InvalidRange"),
+        ("bytes=100-200", None, "InvalidRange"),
+        ("bytes=-0", None, "InvalidRange"),
     ],
 )
 def test_ranges_over_a_hundred_bytes(text, lenient, standard):
     """What cannot be answered by a part is answered whole, unless the standard behaviour was asked for."""
     assert span_of(text, 100, standard=False) == (Span(*lenient) if lenient else None)
-    if standard is InvalidRange:
-        with pytest.raises(InvalidRange):
+    if standard == "InvalidRange":
+        with pytest.raises(OssError, match=r"^InvalidRange:"):
             span_of(text, 100, standard=True)
     else:
         assert span_of(text, 100, standard=True) == (Span(*standard) if standard else None)

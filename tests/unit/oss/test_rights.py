@@ -5,7 +5,7 @@ import pytest
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Principal, Region
-from emulator.oss.rights import demands
+from emulator.oss.front import demands
 from emulator.wire.request import OperationRequest
 
 FORM = (

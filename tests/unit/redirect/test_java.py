@@ -10,13 +10,13 @@ import pytest
 
 from emulator.http.certificates import CertificateAuthority
 from emulator.kernel.clock import SystemClock
-from emulator.redirect.java import VARIABLE, with_java, write_trust_store
+from emulator.redirect.environment import JAVA_VARIABLE, with_java, write_trust_store
 
 PROXY = "http://forward:s3cret@127.0.0.1:8869"
 
 
 def properties(environ):
-    words = with_java({"JAVA_HOME": "/java", **environ})[VARIABLE].split()
+    words = with_java({"JAVA_HOME": "/java", **environ})[JAVA_VARIABLE].split()
     return dict(word.removeprefix("-D").split("=", 1) for word in words if word.startswith("-D"))
 
 
@@ -34,9 +34,11 @@ def test_proxy_is_told_with_its_secret_and_tunnels_may_use_it():
 
 def test_user_s_options_come_last_and_win():
     """Of a property that is given twice Java takes the last."""
-    found = with_java({"JAVA_HOME": "/java", "LOCALYUN_PROXY_URL": PROXY, "HTTPS_PROXY": PROXY, VARIABLE: "-Xmx1g"})
+    found = with_java(
+        {"JAVA_HOME": "/java", "LOCALYUN_PROXY_URL": PROXY, "HTTPS_PROXY": PROXY, JAVA_VARIABLE: "-Xmx1g"}
+    )
 
-    assert found[VARIABLE].endswith(" -Xmx1g")
+    assert found[JAVA_VARIABLE].endswith(" -Xmx1g")
 
 
 def test_without_java_nothing_is_told(tmp_path):
@@ -103,5 +105,5 @@ def test_path_with_spaces_is_quoted(bundle):
     """Java splits its options at blanks outside quotes."""
     found = with_java({"JAVA_HOME": "/java", "LOCALYUN_CA_BUNDLE": str(bundle)})
 
-    assert f"'-Djavax.net.ssl.trustStore={write_trust_store(bundle)}'" in found[VARIABLE]
+    assert f"'-Djavax.net.ssl.trustStore={write_trust_store(bundle)}'" in found[JAVA_VARIABLE]
     assert " " in str(Path(bundle))

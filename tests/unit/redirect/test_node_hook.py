@@ -88,7 +88,7 @@ async def mint(folder, name):
     """Return the file of a new authority and a server context for *name*."""
     authority = CertificateAuthority(folder, accepts=lambda host: True, clock=SystemClock())
     try:
-        return await authority.ensure_ca(), await authority.context_for(name)
+        return await authority.ensure_ca(), await authority.context(name)
     finally:
         await authority.close()
 

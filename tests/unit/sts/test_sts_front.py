@@ -11,7 +11,7 @@ from emulator.kernel.errors import AuthFailure, Reason, ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import VirtualTimers
-from emulator.services.sts.api import StsFront
+from emulator.services.sts.front import StsFront
 from emulator.services.sts.service import SCHEMA, TemporaryKeys
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate

@@ -15,9 +15,8 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
-from emulator.services.workflow.api import WorkflowFront
-from emulator.services.workflow.definition.nodes import FunctionResource
-from emulator.services.workflow.ports import FunctionReply, MessageReply, Submission
+from emulator.services.workflow.front import WorkflowFront
+from emulator.services.workflow.ports import FunctionReply, FunctionResource, MessageReply, Submission
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate

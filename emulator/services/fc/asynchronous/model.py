@@ -1,6 +1,7 @@
-"""Queued calls, what is configured for them, and the records of task mode."""
+"""Queued calls, orders for them, what is configured for them, and the records of task mode."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
 from emulator.services.fc.model import LATEST
-from emulator.services.fc.runtime.instance import HttpCall
+from emulator.services.fc.runtime.model import HttpCall
 
 
 class Lane(NamedTuple):
@@ -46,7 +47,7 @@ FINAL = frozenset({Status.SUCCEEDED, Status.FAILED, Status.STOPPED, Status.EXPIR
 
 @frozen
 class AsyncConfig:
-    """What a caller says about asynchronous calls through one qualifier; None stands for the default.
+    """The settings of asynchronous calls through one qualifier; None stands for the default.
 
     ``destinations`` is the API's ``destinationConfig``. ``task_mode`` keeps a record of every call.
     """
@@ -84,9 +85,9 @@ def policy_of(config: AsyncConfig | None, retry_delay_ms: int) -> Policy:
 
 
 def destination_of(config: AsyncConfig | None, status: Status) -> str:
-    """Return the resource name that hears of a call that ended with *status*, empty when none does.
+    """Return the resource name that is told of a call that ended with *status*, empty when none does.
 
-    A call that was stopped, or whose function is gone, is told to nobody.
+    A call that was stopped, or whose function is gone, is reported to no destination.
     """
     if status is Status.SUCCEEDED:
         side = "onSuccess"
@@ -102,7 +103,7 @@ def destination_of(config: AsyncConfig | None, status: Status) -> str:
 class AsyncCall:
     """A call that was accepted.
 
-    ``due_at`` is the instant of the next attempt, None while one runs and after the end. ``task_id`` is empty outside
+    ``due_at`` is the time of the next attempt, None while one runs and after the end. ``task_id`` is empty outside
     task mode. ``call_key`` is the caller's own name for it. ``running_from`` is the start of the first attempt.
     ``http_status``, ``error`` and ``result`` tell how the last attempt ended; ``destination`` how the delivery did.
     ``trace`` is the request it comes from; ``http`` the HTTP request that it serves, whose body is the event.
@@ -168,7 +169,7 @@ class AsyncOutcome:
 
 @frozen
 class TaskQuery:
-    """Which tasks of a function to list; instants are inclusive. ``after`` is the marker of an earlier page."""
+    """Which tasks of a function to list; times are inclusive. ``after`` is the marker of an earlier page."""
 
     limit: int
     after: int | None = None
@@ -178,3 +179,32 @@ class TaskQuery:
     begin: Millis | None = None
     end: Millis | None = None
     newest_first: bool = True
+
+
+@frozen
+class Order:
+    """A call to queue.
+
+    ``task_mode`` and ``task_id`` are what the caller says about a record; None and empty leave it to the
+    configuration. ``key`` is the caller's own name for the call: an order with a known key is not queued again. With
+    ``http`` the call serves an HTTP request, whose body is the event.
+    """
+
+    service: str
+    function: str
+    qualifier: str | None
+    event: bytes
+    request_id: str
+    now: Millis
+    task_mode: bool | None = None
+    task_id: str = ""
+    key: str = ""
+    tracing: Mapping[str, str] = field(default_factory=dict)
+    http: HttpCall | None = None
+
+
+class Accepted(NamedTuple):
+    """A call that is queued once the transaction is committed; ``task_id`` is empty outside task mode."""
+
+    request_id: str
+    task_id: str

@@ -18,34 +18,27 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import begin, trace
 from emulator.services.fc import limits
-from emulator.services.fc.arns import FunctionName
-from emulator.services.fc.asynchronous.completions import Completions
-from emulator.services.fc.asynchronous.destinations import CheckTarget, Destinations
 from emulator.services.fc.asynchronous.model import (
     FINAL,
+    Accepted,
     AsyncCall,
     AsyncConfig,
     AsyncOutcome,
     Lane,
+    Order,
     Policy,
     Status,
     destination_of,
     lane_of,
     policy_of,
 )
-from emulator.services.fc.asynchronous.orders import Accepted, Order
+from emulator.services.fc.asynchronous.outcomes import CheckTarget, Completions, Destinations
+from emulator.services.fc.asynchronous.records import check_task_id
 from emulator.services.fc.asynchronous.rules import Attempt, event_detail, expires_at, judge, refused
 from emulator.services.fc.asynchronous.store import AsyncStore
-from emulator.services.fc.asynchronous.tasks import check_task_id
-from emulator.services.fc.errors import (
-    EntityTooLarge,
-    FcError,
-    InternalServerError,
-    InvalidArgument,
-    StatefulAsyncInvocationAlreadyExists,
-)
-from emulator.services.fc.invoking import Call, Invoker
-from emulator.services.fc.model import display_name
+from emulator.services.fc.errors import EntityTooLarge, FcError, InvalidArgument
+from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
+from emulator.services.fc.model import FunctionName, Scope, display_name
 from emulator.services.fc.ports import DestinationQueue, DestinationTopic
 from emulator.storage.database import CommitFailed, Database
 
@@ -97,7 +90,7 @@ class AsyncQueue:
     # --- life ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Go on with what an earlier run left: calls that ran run again, the others wait for their instants."""
+        """Go on with what an earlier run left: calls that ran run again, the others wait until they are due."""
         self._open = True
         now = self._clock.now()
         for call in self._store.interrupted():
@@ -128,6 +121,10 @@ class AsyncQueue:
     def open_numbers(self) -> dict[str, int]:
         """Return how many calls have not ended, by status."""
         return self._store.open_numbers()
+
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
+        """Return the next *limit* attempts due after *now*: service, function, failures so far, time."""
+        return self._store.upcoming(now, limit)
 
     @property
     def under_way(self) -> int:
@@ -194,7 +191,7 @@ class AsyncQueue:
         task_id = check_task_id(order.task_id)
         old = self._store.task(lane.tenant, lane.service, lane.function, task_id)
         if old is not None and old.status not in FINAL:
-            raise StatefulAsyncInvocationAlreadyExists(task=task_id, function=lane.function)
+            raise FcError("StatefulAsyncInvocationAlreadyExists", task=task_id, function=lane.function)
         if old is not None:
             self._store.delete(old)
         return task_id
@@ -246,6 +243,13 @@ class AsyncQueue:
 
         self._database.after_commit(cancel)
 
+    def stop_all(self, tenant: Tenant, service: str, function: str) -> int:
+        """End every call of a function that has not ended; return how many there were."""
+        calls = self._store.open_calls(tenant, service, function)
+        for call in calls:
+            self.stop(call)
+        return len(calls)
+
     def stop_key(self, tenant: Tenant, key: str) -> None:
         """End the call that was queued with *key*, if there is one and it has not ended."""
         call = self._store.by_key(tenant, key)
@@ -253,7 +257,7 @@ class AsyncQueue:
             self.stop(call)
 
     def forget_function(self, tenant: Tenant, service: str, function: str) -> None:
-        """Take note that a function is deleted: its waiting calls are invalid, its configurations gone."""
+        """Forget a deleted function: its waiting calls become invalid, its configurations are removed."""
         now = self._clock.now()
         self._store.delete_configs(tenant, service, function, None)
         self._store.delete_waiting(tenant, service, function)
@@ -262,9 +266,9 @@ class AsyncQueue:
                 self._finish(call, Status.INVALID, now)
         self._completions.tell_removed(tenant, service, function)
 
-    def forget_qualifier(self, tenant: Tenant, service: str, function: str | None, qualifier: str) -> None:
-        """Take note that an alias or version is deleted; calls through it find out when their turn comes."""
-        self._store.delete_configs(tenant, service, function, qualifier)
+    def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
+        """Forget a deleted alias or version; calls through it fail when their turn comes."""
+        self._store.delete_configs(tenant, scope.service, scope.function or None, qualifier)
 
     # --- the worker ----------------------------------------------------------------------------------------------
 
@@ -284,7 +288,7 @@ class AsyncQueue:
         self._database.after_commit(pump)
 
     def _pump(self, lane: Lane) -> None:
-        """Begin the attempts there is room for, and come back at the instant of the next one."""
+        """Begin the attempts there is room for, and come back when the next one is due."""
         if not self._open:
             return
         running = self._running.setdefault(lane, {})
@@ -307,8 +311,8 @@ class AsyncQueue:
         if not running:
             self._running.pop(lane, None)
 
-    def _pump_at(self, lane: Lane, instant: Millis) -> None:
-        self._timers.call_at(instant, ("fc async", lane), partial(self._pump, lane))
+    def _pump_at(self, lane: Lane, when: Millis) -> None:
+        self._timers.call_at(when, ("fc async", lane), partial(self._pump, lane))
 
     def _begin(self, call: AsyncCall, now: Millis) -> None:
         """Write that an attempt runs, and let it run once that is committed."""
@@ -361,7 +365,7 @@ class AsyncQueue:
     async def _run(self, call: AsyncCall) -> Attempt:
         lane = call.lane
         begin(call.trace)
-        order = Call(
+        order = FunctionCall(
             service=lane.service,
             function=lane.function,
             qualifier=lane.qualifier,
@@ -378,7 +382,7 @@ class AsyncQueue:
             return refused(error)
         except Exception:
             _log.exception("%s: the call could not be made", call.request_id)
-            return refused(InternalServerError())
+            return refused(FcError("InternalServerError"))
         return Attempt(http_status=200, body=result.body, error=result.error_type or "", instance_id=result.instance_id)
 
     def _settle(self, call: AsyncCall, attempt: Attempt) -> None:
@@ -403,7 +407,7 @@ class AsyncQueue:
             self._store.add_events(call, now, [(status, event_detail(attempt.error))])
 
     def _finish(self, call: AsyncCall, status: Status, now: Millis, body: bytes | None = None) -> None:
-        """End a call: tell its destination, keep or remove its row, release whoever waits for it."""
+        """End a call: tell its destination, keep or remove its row, release its waiters."""
         call = replace(call, status=status, due_at=None, ended_at=now)
         arn = destination_of(self._config(call.lane), status)
         if arn:

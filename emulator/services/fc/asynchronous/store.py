@@ -1,119 +1,308 @@
-"""What asynchronous invocation needs remembered; `emulator.services.fc.asynchronous.sqlite` is the one implementation.
+"""What asynchronous invocation needs remembered; `emulator.services.fc.asynchronous.store` is the one implementation.
 
 Lists return one item more than asked for when there are more.
 """
 
+import json
 from collections.abc import Iterable
-from typing import Protocol
+from dataclasses import replace
+from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.kernel.identity import Tenant
-from emulator.services.fc.asynchronous.model import AsyncCall, Lane, Status, StoredConfig, TaskEvent, TaskQuery
+from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.services.fc.asynchronous.model import (
+    AsyncCall,
+    AsyncConfig,
+    Lane,
+    Status,
+    StoredConfig,
+    TaskEvent,
+    TaskQuery,
+)
+from emulator.services.fc.runtime.model import HttpCall
+from emulator.storage.database import Database
+
+_ABOVE_ALL_NAMES = "\U0010ffff"
+
+_PLACE = "account, region, service, function, qualifier"
+_CALL = (
+    f"seq, {_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, "
+    "function_failures, platform_failures, running_from, ended_at, http_status, error, result, instance_id, "
+    "destination, trace, http"
+)
+_NEW = f"{_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, trace, http"
+_ADD = f"INSERT INTO fc_async_calls ({_NEW}) VALUES ({', '.join('?' * 15)})"  # noqa: S608 - constants
+_HTTP_FIELDS = ("method", "path", "request_uri", "base_path", "client_ip", "host", "headers")
+_CONFIG = f"{_PLACE}, config, created_at, modified_at"
+_OF_FUNCTION = "account = ? AND region = ? AND service = ? AND function = ?"
+_OF_LANE = f"{_OF_FUNCTION} AND qualifier = ?"
 
 
-class AsyncStore(Protocol):
-    """Configurations, calls, and events of tasks."""
+class AsyncStore:
+    """The tables ``fc_async_configs``, ``fc_async_calls`` and ``fc_task_events``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     # --- configurations ------------------------------------------------------------------------------------------
 
     def config(self, lane: Lane) -> StoredConfig | None:
         """Return the configuration of exactly this qualifier."""
-        ...
+        sql = f"SELECT {_CONFIG} FROM fc_async_configs WHERE {_OF_LANE}"  # noqa: S608 - constants
+        row = self._database.read(sql, _place(lane)).fetchone()
+        return _config(row) if row else None
 
     def configs(
         self, tenant: Tenant, service: str, function: str | None, start: tuple[str, str], limit: int
     ) -> list[StoredConfig]:
         """Return configurations by (function, qualifier) from *start* on, of one *function* or of all."""
-        ...
+        sql = (
+            f"SELECT {_CONFIG} FROM fc_async_configs WHERE account = ? AND region = ? AND service = ? "  # noqa: S608 - constants
+            "AND (function, qualifier) >= (?, ?)"
+        )
+        values: list[Any] = [tenant.account, tenant.region, service, *start]
+        if function is not None:
+            sql += " AND function = ?"
+            values.append(function)
+        rows = self._database.read(sql + " ORDER BY function, qualifier LIMIT ?", (*values, limit + 1))
+        return [_config(row) for row in rows]
 
     def put_config(self, config: StoredConfig) -> None:
         """Write a configuration, new or not."""
-        ...
+        said = config.config
+        text = json.dumps(
+            {
+                "destinations": said.destinations,
+                "max_age_s": said.max_age_s,
+                "max_retries": said.max_retries,
+                "task_mode": said.task_mode,
+            }
+        )
+        self._database.write(
+            "INSERT OR REPLACE INTO fc_async_configs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*_place(config.lane), text, config.created_at, config.modified_at),
+        )
 
     def delete_configs(self, tenant: Tenant, service: str, function: str | None, qualifier: str | None) -> bool:
         """Remove a configuration; without *function* or *qualifier* those of all. Return whether there was any."""
-        ...
+        sql = "DELETE FROM fc_async_configs WHERE account = ? AND region = ? AND service = ?"
+        values = [tenant.account, tenant.region, service]
+        for column, value in (("function", function), ("qualifier", qualifier)):
+            if value is not None:
+                sql += f" AND {column} = ?"
+                values.append(value)
+        return self._database.write(sql, values).rowcount > 0
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
     def add(self, call: AsyncCall) -> AsyncCall:
         """Write a new call and return it with its number."""
-        ...
+        cursor = self._database.write(
+            _ADD,
+            (
+                *_place(call.lane), call.request_id, call.task_id, call.call_key, call.event,
+                json.dumps(dict(call.tracing)), call.accepted_at, call.status.value, call.due_at, call.trace,
+                _http_text(call.http),
+            ),
+        )  # fmt: skip
+        return replace(call, seq=cursor.lastrowid or 0)
 
     def update(self, call: AsyncCall) -> None:
         """Write what has changed about a call."""
-        ...
+        self._database.write(
+            "UPDATE fc_async_calls SET status = ?, due_at = ?, function_failures = ?, platform_failures = ?, "
+            "running_from = ?, ended_at = ?, http_status = ?, error = ?, result = ?, instance_id = ?, destination = ? "
+            "WHERE seq = ?",
+            (
+                call.status.value, call.due_at, call.function_failures, call.platform_failures, call.running_from,
+                call.ended_at, call.http_status, call.error, call.result, call.instance_id, call.destination, call.seq,
+            ),
+        )  # fmt: skip
 
     def delete(self, call: AsyncCall) -> None:
         """Remove a call with its events."""
-        ...
+        self._database.write("DELETE FROM fc_async_calls WHERE seq = ?", (call.seq,))
+        if call.task_id:
+            self._database.write("DELETE FROM fc_task_events WHERE seq = ?", (call.seq,))
 
     def due(self, lane: Lane, now: Millis, limit: int) -> list[AsyncCall]:
-        """Return up to *limit* waiting calls whose instant has come, the earliest first."""
-        ...
+        """Return up to *limit* waiting calls whose time has come, the earliest first."""
+        sql = f"SELECT {_CALL} FROM fc_async_calls WHERE {_OF_LANE} AND due_at <= ? ORDER BY due_at, seq LIMIT ?"  # noqa: S608 - constants
+        return [_call(row) for row in self._database.read(sql, (*_place(lane), now, limit))]
 
     def keep_due(self, now: Millis, before: Millis) -> None:
         """Make due at *now* what became due up to *before*."""
-        ...
+        self._database.write(
+            "UPDATE fc_async_calls SET due_at = ? WHERE due_at > ? AND due_at <= ?", (now, now, before)
+        )
 
     def next_due(self, lane: Lane) -> Millis | None:
-        """Return the instant of the earliest waiting call."""
-        ...
+        """Return the time of the earliest waiting call."""
+        sql = f"SELECT due_at FROM fc_async_calls WHERE {_OF_LANE} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1"  # noqa: S608 - constants
+        row = self._database.read(sql, _place(lane)).fetchone()
+        return row[0] if row else None
+
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
+        """Return the next *limit* attempts due after *now*: service, function, failures so far, time."""
+        return self._database.read(
+            "SELECT service, function, platform_failures + function_failures, due_at FROM fc_async_calls"
+            " WHERE due_at > ? ORDER BY due_at LIMIT ?",
+            (now, limit),
+        ).fetchall()
 
     def lanes(self) -> list[Lane]:
         """Return the queues in which a call waits."""
-        ...
+        rows = self._database.read(f"SELECT DISTINCT {_PLACE} FROM fc_async_calls WHERE due_at IS NOT NULL")  # noqa: S608 - constants
+        return [_lane(row) for row in rows]
 
     def interrupted(self) -> list[AsyncCall]:
         """Return the calls that were running or being stopped when the emulator ended."""
-        ...
+        sql = f"SELECT {_CALL} FROM fc_async_calls WHERE ended_at IS NULL AND status IN (?, ?)"  # noqa: S608 - constants
+        return [_call(row) for row in self._database.read(sql, (Status.RUNNING.value, Status.STOPPING.value))]
 
     def open_numbers(self) -> dict[str, int]:
         """Return how many calls have not ended, by status."""
-        ...
+        sql = "SELECT status, count(*) FROM fc_async_calls WHERE ended_at IS NULL GROUP BY status"
+        return dict(self._database.read(sql).fetchall())
 
     def open_calls(self, tenant: Tenant, service: str, function: str) -> list[AsyncCall]:
         """Return the calls of a function that have not ended."""
-        ...
+        sql = f"SELECT {_CALL} FROM fc_async_calls WHERE {_OF_FUNCTION} AND ended_at IS NULL ORDER BY seq"  # noqa: S608 - constants
+        return [_call(row) for row in self._database.read(sql, (tenant.account, tenant.region, service, function))]
 
     def delete_waiting(self, tenant: Tenant, service: str, function: str) -> None:
         """Remove the waiting calls of a function of which no record is kept."""
-        ...
+        self._database.write(
+            f"DELETE FROM fc_async_calls WHERE {_OF_FUNCTION} AND due_at IS NOT NULL "  # noqa: S608 - constants
+            "AND task_id = '' AND call_key = ''",
+            (tenant.account, tenant.region, service, function),
+        )
 
     def by_request(self, tenant: Tenant, request_id: str) -> AsyncCall | None:
         """Return a call by its request id."""
-        ...
+        return self._one("request_id = ? AND account = ? AND region = ?", (request_id, tenant.account, tenant.region))
 
     def by_key(self, tenant: Tenant, call_key: str) -> AsyncCall | None:
         """Return a call by its caller's own name for it."""
-        ...
+        where = "account = ? AND region = ? AND call_key = ? AND call_key <> ''"
+        return self._one(where, (tenant.account, tenant.region, call_key))
 
     def purge(self, tasks_before: Millis, others_before: Millis) -> None:
-        """Remove the records of calls that ended before these instants."""
-        ...
+        """Remove the records of calls that ended before these times."""
+        ended = "ended_at < CASE task_id WHEN '' THEN ? ELSE ? END AND ended_at < ?"
+        bounds = (others_before, tasks_before, max(tasks_before, others_before))
+        self._database.write(
+            f"DELETE FROM fc_task_events WHERE seq IN (SELECT seq FROM fc_async_calls WHERE {ended})",  # noqa: S608 - constants
+            bounds,
+        )
+        self._database.write(f"DELETE FROM fc_async_calls WHERE {ended}", bounds)  # noqa: S608 - constants
 
     # --- tasks ---------------------------------------------------------------------------------------------------
 
     def task(self, tenant: Tenant, service: str, function: str, task_id: str) -> AsyncCall | None:
         """Return the newest task of this id."""
-        ...
+        where = f"{_OF_FUNCTION} AND task_id = ? AND task_id <> ''"
+        return self._one(where, (tenant.account, tenant.region, service, function, task_id))
 
     def tasks(self, tenant: Tenant, service: str, function: str, query: TaskQuery) -> list[AsyncCall]:
         """Return tasks in the order they were accepted, or the other way round."""
-        ...
+        sql = f"SELECT {_CALL} FROM fc_async_calls WHERE {_OF_FUNCTION} AND task_id <> ''"  # noqa: S608 - constants
+        values: list[Any] = [tenant.account, tenant.region, service, function]
+        order, further = ("DESC", "<=") if query.newest_first else ("ASC", ">=")
+        bounds = (
+            (f"seq {further} ?", query.after),
+            ("qualifier = ?", query.qualifier),
+            ("status = ?", query.status.value if query.status else None),
+            ("accepted_at >= ?", query.begin),
+            ("accepted_at <= ?", query.end),
+        )
+        for condition, value in bounds:
+            if value is not None:
+                sql += f" AND {condition}"
+                values.append(value)
+        if query.prefix:
+            sql += " AND task_id >= ? AND task_id < ?"
+            values += [query.prefix, query.prefix + _ABOVE_ALL_NAMES]
+        rows = self._database.read(f"{sql} ORDER BY seq {order} LIMIT ?", (*values, query.limit + 1))
+        return [_call(row) for row in rows]
 
     def task_lanes(self, tenant: Tenant) -> list[tuple[str, str, str]]:
         """Return (service, function, qualifier) of the 2.0 functions that are configured for tasks or have some."""
-        ...
+        mine = (tenant.account, tenant.region)
+        return self._database.read(
+            "SELECT service, function, qualifier FROM fc_async_configs WHERE account = ? AND region = ? "
+            "AND service <> '' AND json_extract(config, '$.task_mode') UNION "
+            "SELECT service, function, qualifier FROM fc_async_calls WHERE account = ? AND region = ? "
+            "AND service <> '' AND task_id <> '' ORDER BY 1, 2, 3",
+            (*mine, *mine),
+        ).fetchall()
 
     def add_events(self, call: AsyncCall, at: Millis, changes: Iterable[tuple[Status, str]]) -> None:
         """Append (status, detail) to the events of a task."""
-        ...
+        (last,) = self._database.read(
+            "SELECT coalesce(max(event_id), 0) FROM fc_task_events WHERE seq = ?", (call.seq,)
+        ).fetchone()
+        rows = [(call.seq, last + step, status.value, at, detail) for step, (status, detail) in enumerate(changes, 1)]
+        self._database.write_many("INSERT INTO fc_task_events VALUES (?, ?, ?, ?, ?)", rows)
 
     def events(self, call: AsyncCall) -> list[TaskEvent]:
         """Return a task's events."""
-        ...
+        rows = self._database.read(
+            "SELECT event_id, status, at, detail FROM fc_task_events WHERE seq = ? ORDER BY event_id", (call.seq,)
+        )
+        return [
+            TaskEvent(event_id=number, status=Status(status), at=at, detail=detail)
+            for number, status, at, detail in rows
+        ]
 
     def clear(self) -> None:
-        """Forget everything."""
-        ...
+        """Remove everything."""
+        for table in ("fc_async_configs", "fc_async_calls", "fc_task_events"):
+            self._database.write(f"DELETE FROM {table}")  # noqa: S608 - constants
+
+    def _one(self, where: str, values: tuple[Any, ...]) -> AsyncCall | None:
+        sql = f"SELECT {_CALL} FROM fc_async_calls WHERE {where} ORDER BY seq DESC LIMIT 1"  # noqa: S608 - constants
+        row = self._database.read(sql, values).fetchone()
+        return _call(row) if row else None
+
+
+def _place(lane: Lane) -> tuple[str, str, str, str, str]:
+    return (lane.tenant.account, lane.tenant.region, lane.service, lane.function, lane.qualifier)
+
+
+def _lane(row: Any) -> Lane:
+    account, region, service, function, qualifier = row
+    return Lane(Tenant(AccountId(account), Region(region)), service, function, qualifier)
+
+
+def _config(row: Any) -> StoredConfig:
+    *place, text, created_at, modified_at = row
+    return StoredConfig(
+        lane=_lane(place), config=AsyncConfig(**json.loads(text)), created_at=created_at, modified_at=modified_at
+    )
+
+
+def _http_text(http: HttpCall | None) -> str:
+    return json.dumps({name: getattr(http, name) for name in _HTTP_FIELDS}) if http is not None else ""
+
+
+def _http(text: str) -> HttpCall | None:
+    if not text:
+        return None
+    said = json.loads(text)
+    return HttpCall(**said | {"headers": tuple((name, value) for name, value in said["headers"])})
+
+
+def _call(row: Any) -> AsyncCall:
+    (
+        seq, account, region, service, function, qualifier, request_id, task_id, call_key, event, tracing, accepted_at,
+        status, due_at, function_failures, platform_failures, running_from, ended_at, http_status, error, result,
+        instance_id, destination, trace, http,
+    ) = row  # fmt: skip
+    return AsyncCall(
+        seq=seq, lane=_lane((account, region, service, function, qualifier)), request_id=request_id, task_id=task_id,
+        call_key=call_key, event=event, tracing=json.loads(tracing), accepted_at=accepted_at, status=Status(status),
+        due_at=due_at, function_failures=function_failures, platform_failures=platform_failures,
+        running_from=running_from, ended_at=ended_at, http_status=http_status, error=error, result=result,
+        instance_id=instance_id, destination=destination, trace=trace, http=_http(http),
+    )  # fmt: skip

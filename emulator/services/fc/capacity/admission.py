@@ -12,30 +12,30 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
+from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.asynchronous.model import Lane
 from emulator.services.fc.capacity.model import Kind, Place, place_of
 from emulator.services.fc.capacity.store import CapacityStore
-from emulator.services.fc.errors import (
-    FcError,
-    InvocationAborted,
-    InvocationDisabled,
-    ResourceExhausted,
-    ResourceThrottled,
-)
+from emulator.services.fc.catalog.resolving import Resolver
+from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import LATEST, FunctionConfig
-from emulator.services.fc.resolving import Resolver
+
+LONG_AGO = Millis(0)
+"""When a call began whose beginning is of no interest."""
 
 _Function = tuple[Tenant, str, str]
 
 
 class Ticket:
-    """A call that runs, and the task it runs in. ``aborted`` is the reason somebody else has ended it for."""
+    """A call that runs, and the task it runs in. ``aborted`` is the reason another call has ended it for."""
 
-    __slots__ = ("aborted", "qualifier", "task")
+    __slots__ = ("aborted", "qualifier", "request_id", "since", "task")
 
-    def __init__(self, qualifier: str) -> None:
+    def __init__(self, qualifier: str, request_id: str, since: Millis) -> None:
         self.qualifier = qualifier
+        self.request_id = request_id
+        self.since = since
         self.task = asyncio.current_task()
         self.aborted: str | None = None
 
@@ -67,14 +67,22 @@ class Admission:
         self._seen = -1
 
     def enter(
-        self, tenant: Tenant, service: str, function: str, qualifier: str | None, config: FunctionConfig
+        self,
+        tenant: Tenant,
+        service: str,
+        function: str,
+        qualifier: str | None,
+        config: FunctionConfig,
+        *,
+        request_id: str = "",
+        since: Millis = LONG_AGO,
     ) -> Ticket:
-        """Count a call in.
+        """Count a call in; its id and beginning are for those who look at what runs.
 
         Raises: InvocationDisabled, ResourceExhausted, ResourceThrottled.
         """
         key = (tenant, service, function)
-        ticket = Ticket(qualifier or LATEST)
+        ticket = Ticket(qualifier or LATEST, request_id, since)
         running = self._running.get(key)
         rules = self._rules_of(Place(tenant, service, function, ticket.qualifier))
         if rules is not _NO_RULES:
@@ -92,6 +100,10 @@ class Admission:
         if not running:
             del self._running[key]
 
+    def running(self) -> list[tuple[str, str, Ticket]]:
+        """Return the calls that run: service, function, ticket."""
+        return [(key[1], key[2], ticket) for key, tickets in self._running.items() for ticket in tickets]
+
     def check_enabled(self, tenant: Tenant, service: str, function: str) -> None:
         """Make sure that a function may be called at all.
 
@@ -99,7 +111,7 @@ class Admission:
         """
         rules = self._rules_of(Place(tenant, service, function, LATEST))
         if rules.disabled is not None:
-            raise InvocationDisabled(function=function, reason=rules.disabled)
+            raise FcError("InvocationDisabled", function=function, reason=rules.disabled)
 
     def abort(self, tenant: Tenant, service: str, function: str, reason: str) -> None:
         """End every call of a function that is running; each is answered with `InvocationAborted`."""
@@ -108,13 +120,13 @@ class Admission:
                 ticket.aborted = reason
                 ticket.task.cancel()
 
-    def aborted(self, function: str, ticket: Ticket) -> InvocationAborted | None:
+    def aborted(self, function: str, ticket: Ticket) -> FcError | None:
         """Return what to answer when a call's task is cancelled: None when that was not `abort`'s doing."""
         if ticket.aborted is None:
             return None
         if ticket.task is not None:
             ticket.task.uncancel()
-        return InvocationAborted(function=function, reason=ticket.aborted)
+        return FcError("InvocationAborted", function=function, reason=ticket.aborted)
 
     def room(self, lane: Lane) -> int | None:
         """Return how many calls of a queue can run at once, None when nothing limits them."""
@@ -133,11 +145,12 @@ class Admission:
 
     def _check(self, place: Place, rules: _Rules, config: FunctionConfig, running: set[Ticket]) -> None:
         if rules.disabled is not None:
-            raise InvocationDisabled(function=place.function, reason=rules.disabled)
+            raise FcError("InvocationDisabled", function=place.function, reason=rules.disabled)
         each = config.instance_concurrency
         if rules.reserved is not None and len(running) >= rules.reserved * each:
-            raise ResourceExhausted(
-                f"the reserved concurrency {rules.reserved} of function '{place.function}' is reached"
+            raise FcError(
+                "ResourceExhausted",
+                f"the reserved concurrency {rules.reserved} of function '{place.function}' is reached",
             )
         on_demand = rules.on_demand
         if on_demand is None:
@@ -146,9 +159,12 @@ class Admission:
         if mine < (on_demand + self._kept_ready(place)) * each:
             return
         if on_demand:
-            raise ResourceExhausted(f"the maximum instance count {on_demand} of function '{place.function}' is reached")
-        raise ResourceThrottled(
-            f"function '{place.function}' has no instance on demand and all that are kept ready are busy"
+            raise FcError(
+                "ResourceExhausted", f"the maximum instance count {on_demand} of function '{place.function}' is reached"
+            )
+        raise FcError(
+            "ResourceThrottled",
+            f"function '{place.function}' has no instance on demand and all that are kept ready are busy",
         )
 
     def _rules_of(self, place: Place) -> _Rules:

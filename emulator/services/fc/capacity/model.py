@@ -1,4 +1,4 @@
-"""What can be configured about the instances of a function."""
+"""What can be configured about the instances of a function, and the bodies of these configurations."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,6 +7,10 @@ from typing import Any, NamedTuple
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import FLAG, TEXT, Check, Items, OneOf, Shape, Text, Whole
+from emulator.services.fc.capacity.schedules import Action, compile_action
+from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import LATEST, etag
 
 
@@ -69,3 +73,140 @@ def default_target(setting: Setting) -> int:
     """Return how many instances a provision or scaling configuration keeps when no schedule says otherwise."""
     name = "target" if setting.kind is Kind.PROVISION else "minInstances"
     return int(setting.config.get(name) or 0)
+
+
+_TARGET = Whole(limits.INSTANCE_TARGET)
+_METRICS = OneOf({"ProvisionedConcurrencyUtilization", "CPUUtilization", "GPUMemUtilization"})
+_WINDOW: dict[str, Check] = {
+    "name": Text(limits.POLICY_NAME_LENGTH, 1), "startTime": TEXT, "endTime": TEXT, "timeZone": Text(64),
+}  # fmt: skip
+_ACTION = Shape(**_WINDOW, target=_TARGET, scheduleExpression=Text(256, 1))
+
+
+def _share(value: Any, field: str) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1:
+        raise InvalidArgument(f"{field} must be a number above 0 and up to 1")
+    return float(value)
+
+
+_TRACKING = Shape(
+    **_WINDOW, metricType=_METRICS, metricTarget=_share, minCapacity=_TARGET, maxCapacity=_TARGET
+)  # fmt: skip
+_HORIZONTAL = Shape(
+    **_WINDOW, metricType=_METRICS, metricTarget=_share, minInstances=_TARGET, maxInstances=_TARGET
+)  # fmt: skip
+
+
+def _actions(value: Any, field: str) -> list[Any]:
+    actions: list[Any] = Items(_ACTION, limits.POLICIES)(value, field)
+    for index, action in enumerate(actions):
+        place = f"{field}[{index}]"
+        _require(action, ("name", "target", "scheduleExpression"), place)
+        compile_action(action, place)
+    _distinct(actions, field)
+    return actions
+
+
+def _policies(check: Check, low: str, high: str) -> Check:
+    def check_policies(value: Any, field: str) -> list[Any]:
+        policies: list[Any] = Items(check, limits.POLICIES)(value, field)
+        for index, policy in enumerate(policies):
+            place = f"{field}[{index}]"
+            _require(policy, ("name", "metricType", "metricTarget", low, high), place)
+            if policy[low] > policy[high]:
+                raise InvalidArgument(f"{place}.{low} must not be greater than {high}")
+            compile_action({**policy, "scheduleExpression": "cron(0 0 0 * * *)"}, place)  # for its window
+        _distinct(policies, field)
+        return policies
+
+    return check_policies
+
+
+def _require(given: Mapping[str, Any], names: tuple[str, ...], field: str) -> None:
+    for name in names:
+        if name not in given:
+            raise InvalidArgument(f"{field}.{name} is required")
+
+
+def _distinct(rows: list[Any], field: str) -> None:
+    names = [row["name"] for row in rows]
+    if len(set(names)) != len(names):
+        raise InvalidArgument(f"{field} must not have two items of the same name")
+
+
+ON_DEMAND = Shape(maximumInstanceCount=_TARGET)
+CONCURRENCY = Shape(reservedConcurrency=Whole(limits.RESERVED_CONCURRENCY))
+PROVISION = Shape(
+    target=_TARGET, defaultTarget=_TARGET, alwaysAllocateCPU=FLAG, alwaysAllocateGPU=FLAG, scheduledActions=_actions,
+    targetTrackingPolicies=_policies(_TRACKING, "minCapacity", "maxCapacity"),
+)  # fmt: skip
+SCALING = Shape(
+    minInstances=_TARGET, residentPoolId=TEXT, enableOnDemandScaling=FLAG, enableMixMode=FLAG,
+    requestDispatchPolicy=TEXT, scheduledPolicies=_actions,
+    horizontalScalingPolicies=_policies(_HORIZONTAL, "minInstances", "maxInstances"),
+)  # fmt: skip
+SWITCH = Shape(reason=Text(1024), abortOngoingRequest=FLAG)
+
+
+def on_demand(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Kind the body of PutFunctionOnDemandConfig.
+
+    Raises: InvalidArgument.
+    """
+    return _with("maximumInstanceCount", ON_DEMAND(body, "body"))
+
+
+def concurrency(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Kind the body of PutConcurrencyConfig.
+
+    Raises: InvalidArgument.
+    """
+    return _with("reservedConcurrency", CONCURRENCY(body, "body"))
+
+
+def provision(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Kind the body of PutProvisionConfig; ``defaultTarget`` of 3.0 goes before ``target`` and becomes it.
+
+    Raises: InvalidArgument.
+    """
+    checked: dict[str, Any] = PROVISION(body, "body")
+    default = checked.pop("defaultTarget", None)
+    if default is not None:
+        checked["target"] = default
+    return _with("target", checked)
+
+
+def scaling(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Kind the body of PutScalingConfig.
+
+    Raises: InvalidArgument.
+    """
+    checked: dict[str, Any] = SCALING(body, "body")
+    return checked
+
+
+def switch(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Kind the body of DisableFunctionInvocation.
+
+    Raises: InvalidArgument.
+    """
+    checked: dict[str, Any] = SWITCH(body, "body")
+    return checked
+
+
+def actions_of(config: Mapping[str, Any]) -> list[Action]:
+    """Return the compiled schedules of a provision or scaling configuration."""
+    rows = config.get("scheduledActions") or config.get("scheduledPolicies") or []
+    return [compile_action(row, "scheduledActions") for row in rows]
+
+
+def metric_of(config: Mapping[str, Any]) -> str:
+    """Return a metric of instances by which a configuration scales, empty when there is none."""
+    rows = config.get("targetTrackingPolicies") or config.get("horizontalScalingPolicies") or []
+    return next((row["metricType"] for row in rows if row["metricType"] != "ProvisionedConcurrencyUtilization"), "")
+
+
+def _with(name: str, checked: dict[str, Any]) -> dict[str, Any]:
+    if name not in checked:
+        raise InvalidArgument(f"{name} is required")
+    return checked

@@ -1,4 +1,4 @@
-"""Instances kept ready: how many of each version there should be, and the pool told so.
+"""Instances kept ready: how many of each version there should be, and the pool told so; and lists of instances.
 
 What should be follows from the configurations, the aliases, the functions and the time; nothing of it is stored. It is
 worked out anew when any of these changes, so that an alias that moves takes its instances along, and after a restart.
@@ -13,16 +13,17 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
-from emulator.services.fc.capacity import schedules, shapes
+from emulator.services.fc.capacity import model as shapes
+from emulator.services.fc.capacity import schedules
 from emulator.services.fc.capacity.model import Kind, Place, Setting, default_target, resource_of
 from emulator.services.fc.capacity.store import CapacityStore
+from emulator.services.fc.catalog.resolving import Resolver, Target
+from emulator.services.fc.catalog.store import CatalogStore
 from emulator.services.fc.errors import FcError
-from emulator.services.fc.invoking import Invoker
-from emulator.services.fc.model import scope_of
+from emulator.services.fc.invoke.invoking import FunctionKeys
+from emulator.services.fc.model import LATEST, family, scope_of
 from emulator.services.fc.ports import Instances
-from emulator.services.fc.resolving import Resolver, Target
-from emulator.services.fc.runtime.instance import RuntimeFailure
-from emulator.services.fc.store import Store
+from emulator.services.fc.runtime.model import InstanceInfo, RuntimeFailure
 from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
@@ -53,11 +54,11 @@ class Provisioner:
         self,
         *,
         settings: CapacityStore,
-        store: Store,
+        store: CatalogStore,
         database: Database,
         resolver: Resolver,
         instances: Instances,
-        invoker: Invoker,
+        keys: FunctionKeys,
         clock: Clock,
         timers: Timers,
     ) -> None:
@@ -66,7 +67,7 @@ class Provisioner:
         self._database = database
         self._resolver = resolver
         self._instances = instances
-        self._invoker = invoker
+        self._keys = keys
         self._clock = clock
         self._timers = timers
         self._tasks = TaskGroup("fc-provision")
@@ -78,11 +79,12 @@ class Provisioner:
         self._is_full = False
         self._dirty = False
         self._open = False
+        store.watch(self.changed)
 
     # --- life ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to keep instances ready; does not wait for them."""
+        """Start to keep instances ready; does not wait for them."""
         self._open = True
         self.changed()
 
@@ -97,7 +99,7 @@ class Provisioner:
         self._busy.clear()
 
     def changed(self) -> None:
-        """Work out anew what should be, once the transaction of this moment is committed."""
+        """Plan anew, once the transaction of this moment is committed."""
         if self._dirty or not self._open:
             return
         self._dirty = True
@@ -182,7 +184,7 @@ class Provisioner:
             if key not in self._busy and self._applied.get(key, 0) != wanted[key].number:
                 self._busy.add(key)
                 self._tasks.spawn(self._apply(key), key)
-        changes = [instant for _, instant in self._targets.values() if instant is not None]
+        changes = [when for _, when in self._targets.values() if when is not None]
         if changes:
             self._look_at(min(changes))
 
@@ -201,8 +203,8 @@ class Provisioner:
         other = self._resolver.target(tenant, service, function, qualifier, 0.0)
         return [Share(main, wanted - part), Share(other, part)]
 
-    def _look_at(self, instant: Millis) -> None:
-        self._timers.call_at(instant, _TIMER, self._plan)
+    def _look_at(self, when: Millis) -> None:
+        self._timers.call_at(when, _TIMER, self._plan)
 
     # --- doing it ------------------------------------------------------------------------------------------------
 
@@ -227,7 +229,7 @@ class Provisioner:
             return
         tenant = Tenant(AccountId(image.account), Region(image.region))
         try:
-            credentials = self._invoker.credentials(tenant, target, self._clock.now())
+            credentials = self._keys.of(tenant, target, self._clock.now())
             ready = await self._instances.provision(image, count, credentials)
         except RuntimeFailure as failure:
             _log.warning("instances of %s are not kept ready: %s", image.family, failure)
@@ -241,3 +243,46 @@ class Provisioner:
         self._applied.pop(key, None)
         if self._open:
             self._plan()
+
+
+_EVERY = 1_000_000
+
+
+class InstanceList:
+    """Lists the living instances of functions; ``service`` is empty for a function of 3.0."""
+
+    def __init__(self, store: CatalogStore, resolver: Resolver, instances: Instances) -> None:
+        self._store = store
+        self._resolver = resolver
+        self._instances = instances
+
+    def of_qualifier(self, tenant: Tenant, service: str, function: str, qualifier: str | None) -> list[InstanceInfo]:
+        """Return the instances that serve calls through *qualifier*; of an alias those of all its versions.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
+        """
+        self._resolver.function(tenant, service, function, qualifier)
+        scope = scope_of(service, function)
+        alias = self._store.alias(tenant, scope, qualifier) if qualifier else None
+        if alias is None:
+            numbers = [self._resolver.number(tenant, scope, qualifier)]
+        else:
+            named = (alias.version_id, *alias.weights)
+            numbers = [0 if version_id == LATEST else int(version_id) for version_id in named]
+        return self._of_versions(tenant, service, function, numbers)
+
+    def of_function(self, tenant: Tenant, service: str, function: str) -> list[InstanceInfo]:
+        """Return the instances of every version.
+
+        Raises: ServiceNotFound, FunctionNotFound.
+        """
+        self._resolver.function(tenant, service, function)
+        scope = scope_of(service, function)
+        versions = self._store.versions(tenant, scope, start=None, newest_first=True, limit=_EVERY)
+        return self._of_versions(tenant, service, function, [0, *(version.number for version in versions)])
+
+    def _of_versions(self, tenant: Tenant, service: str, function: str, numbers: list[int]) -> list[InstanceInfo]:
+        found = [
+            info for number in numbers for info in self._instances.instances(family(tenant, service, function, number))
+        ]
+        return sorted(found, key=lambda info: (info.started_at, info.instance_id))

@@ -8,29 +8,20 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
-from emulator.services.fc.capacity import shapes
+from emulator.services.fc.capacity import model as shapes
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.capacity.model import Kind, Place, Setting, default_target, place_of, resource_of
 from emulator.services.fc.capacity.store import CapacityStore
-from emulator.services.fc.errors import (
-    FcError,
-    InstanceMetricsRequired,
-    InvalidArgument,
-    OnDemandConfigNotFound,
-    ProvisionConfigExist,
-    ProvisionConfigNotFound,
-    ResidentScalingConfigExists,
-    ScalingConfigNotFound,
-)
-from emulator.services.fc.model import Function
-from emulator.services.fc.resolving import Resolver
-from emulator.services.fc.versions import check_if_match, is_version
+from emulator.services.fc.catalog.resolving import Resolver
+from emulator.services.fc.catalog.versions import check_if_match, is_version
+from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.model import Function, Scope
 
-_MISSING: Mapping[Kind, Callable[..., FcError]] = {
-    Kind.ON_DEMAND: OnDemandConfigNotFound,
-    Kind.CONCURRENCY: OnDemandConfigNotFound,  # observed: 3.0 answers the older code here
-    Kind.PROVISION: ProvisionConfigNotFound,
-    Kind.SCALING: ScalingConfigNotFound,
+_MISSING: Mapping[Kind, str] = {
+    Kind.ON_DEMAND: "OnDemandConfigNotFound",
+    Kind.CONCURRENCY: "OnDemandConfigNotFound",  # observed: 3.0 answers the older code here
+    Kind.PROVISION: "ProvisionConfigNotFound",
+    Kind.SCALING: "ScalingConfigNotFound",
 }
 
 
@@ -65,7 +56,7 @@ class Settings:
         place = place_of(kind, tenant, service, function, qualifier)
         found = self._store.get(kind, place)
         if found is None:
-            raise _MISSING[kind](resource=resource_of(place))
+            raise FcError(_MISSING[kind], resource=resource_of(place))
         return found
 
     def delete(
@@ -165,13 +156,13 @@ class Settings:
         metric = shapes.metric_of(config)
         log = function.config.log_config or {}
         if metric and not function.service and not log.get("enableInstanceMetrics"):
-            raise InstanceMetricsRequired(metric=metric)
+            raise FcError("InstanceMetricsRequired", metric=metric)
 
     def _check_other(self, kind: Kind, place: Place) -> None:
         if kind is Kind.SCALING and self._store.get(Kind.PROVISION, place) is not None:
-            raise ProvisionConfigExist(resource=resource_of(place))
+            raise FcError("ProvisionConfigExist", resource=resource_of(place))
         if kind is Kind.PROVISION and self._store.get(Kind.SCALING, place) is not None:
-            raise ResidentScalingConfigExists(resource=resource_of(place))
+            raise FcError("ResidentScalingConfigExists", resource=resource_of(place))
 
     # --- the switch ----------------------------------------------------------------------------------------------
 
@@ -210,12 +201,12 @@ class Settings:
         for setting in self._store.of_function(tenant, service, function):
             self._refuse(setting)
 
-    def check_qualifier_deletable(self, tenant: Tenant, service: str, function: str, qualifier: str) -> None:
-        """Make sure that no instances are kept ready for an alias or version, of any function when *function* is empty.
+    def check_qualifier_deletable(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
+        """Make sure that no instances are kept ready for an alias or version, of any function of a service.
 
         Raises: ProvisionConfigExist, ResidentScalingConfigExists.
         """
-        for setting in self._of_qualifier(tenant, service, function, qualifier):
+        for setting in self._of_qualifier(tenant, scope, qualifier):
             self._refuse(setting)
 
     def forget_function(self, tenant: Tenant, service: str, function: str) -> None:
@@ -224,25 +215,25 @@ class Settings:
             self._store.delete(setting)
         self._changed()
 
-    def forget_qualifier(self, tenant: Tenant, service: str, function: str, qualifier: str) -> None:
-        """Remove everything configured for an alias or version, of every function when *function* is empty."""
-        for setting in self._of_qualifier(tenant, service, function, qualifier):
+    def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
+        """Remove everything configured for an alias or version, of every function of a service."""
+        for setting in self._of_qualifier(tenant, scope, qualifier):
             self._store.delete(setting)
         self._changed()
 
-    def _of_qualifier(self, tenant: Tenant, service: str, function: str, qualifier: str) -> list[Setting]:
+    def _of_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> list[Setting]:
         return [
             setting
             for kind in (Kind.PROVISION, Kind.SCALING, Kind.ON_DEMAND)
             for setting in self._store.list(kind, tenant)
-            if setting.place.service == service
-            and setting.place.function == (function or setting.place.function)
+            if setting.place.service == scope.service
+            and setting.place.function == (scope.function or setting.place.function)
             and setting.place.qualifier == qualifier
         ]
 
     @staticmethod
     def _refuse(setting: Setting) -> None:
         if setting.kind is Kind.PROVISION:
-            raise ProvisionConfigExist(resource=resource_of(setting.place))
+            raise FcError("ProvisionConfigExist", resource=resource_of(setting.place))
         if setting.kind is Kind.SCALING:
-            raise ResidentScalingConfigExists(resource=resource_of(setting.place))
+            raise FcError("ResidentScalingConfigExists", resource=resource_of(setting.place))

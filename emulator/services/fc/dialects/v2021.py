@@ -1,35 +1,32 @@
-"""The API of 2021-04-06: the resources of 2016-08-15, qualifiers as a query parameter, a few differences.
+"""Resources as 2021-04-06 writes them where it differs from 2016-08-15.
 
 Source: alibabacloud_fc_open20210406.
 """
 
-from emulator.http.message import Response
-from emulator.services.fc.dialects import alias_api, attachment_api, trigger_api, unavailable_api, v2016
-from emulator.services.fc.dialects.exchange import Exchange, next_token
-from emulator.services.fc.dialects.routing import Route
-from emulator.services.fc.model import service_arn
+import json
+from typing import Any
+
+from emulator.kernel.identity import Tenant
+from emulator.services.fc.dialects import v2016
+from emulator.services.fc.model import Alias, function_arn
+from emulator.services.fc.triggers.model import Trigger
 
 
-def list_tagged_resources(exchange: Exchange) -> Response:
-    """List the services that carry tags."""
-    page = exchange.service.tagging.page(exchange.tenant, "services", exchange.part())
-    rows = [
-        {"resourceArn": service_arn(exchange.tenant, resource.partition("/")[2]), "tags": tags}
-        for resource, tags in page.items
-    ]
-    return exchange.answer({"resources": rows, "nextToken": next_token(page.next_marker)})
+def render_alias(alias: Alias) -> dict[str, Any]:
+    """Write an alias, with its policies of routing by content."""
+    policies = {"resolvePolicy": alias.resolve_policy, "routePolicy": alias.route_policy}
+    set_policies = {name: value for name, value in policies.items() if value is not None}
+    return v2016.render_alias(alias) | set_policies
 
 
-_S = "/services/{service}"
-_F = _S + "/functions/{function}"
-
-ROUTES = (
-    *alias_api.routes(_S, with_policies=True),
-    Route("PUT", "/tag", "UntagResource", v2016.untag_resource),
-    Route("GET", "/tags", "ListTaggedResources", list_tagged_resources),
-    Route("GET", "/reserved-capacities", "ListReservedCapacities", v2016.list_reserved_capacities),
-    *trigger_api.routes(_F, trigger_api.render_2021),
-    *v2016.SERVED,  # the first route of a path wins, so those above stand in front
-    *attachment_api.EVENT_SOURCE_ROUTES,
-    *unavailable_api.GPU_ROUTES,
-)
+def render_trigger(tenant: Tenant, trigger: Trigger, url: str, host: str) -> dict[str, Any]:
+    """Write a trigger with its configuration as text, and the addresses of an HTTP trigger."""
+    body = {
+        **v2016.trigger_base(trigger),
+        "triggerConfig": json.dumps(trigger.config, ensure_ascii=False, separators=(",", ":")),
+        "status": None,
+        "targetArn": function_arn(tenant, trigger.service, trigger.function),
+    }
+    if trigger.kind == "http":
+        body |= {"domainName": host, "urlInternet": url, "urlIntranet": url}
+    return body

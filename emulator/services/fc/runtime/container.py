@@ -12,16 +12,12 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from emulator.http.client import HttpClient
-from emulator.services.fc.runtime.command import PORT_VARIABLES, key_variables
-from emulator.services.fc.runtime.custom import IDLE_S
-from emulator.services.fc.runtime.custom_process import CustomProcess
-from emulator.services.fc.runtime.environment import function_environment
-from emulator.services.fc.runtime.instance import Credentials, FunctionImage, RuntimeUnavailable
-from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
-from emulator.services.fc.runtime.listening import free_port, is_served
-from emulator.services.fc.runtime.program import Forker, Program
-from emulator.services.fc.runtime.readiness import until_ready
-from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.custom import IDLE_S, CustomProcess
+from emulator.services.fc.runtime.launcher import Forker, Program
+from emulator.services.fc.runtime.model import Credentials, FunctionImage, RuntimeUnavailable
+from emulator.services.fc.runtime.process import InstanceProcess, Listener
+from emulator.services.fc.runtime.program import PORT_VARIABLES, free_port, is_served, key_variables
+from emulator.services.fc.runtime.settings import RuntimeSettings, function_environment
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +36,7 @@ class ContainerLauncher:
         self._answered = False
 
     def warm_up(self) -> None:
-        """Do nothing: whether there is an engine is found out by the first call."""
+        """Do nothing: the first call finds out whether there is an engine."""
 
     async def launch(
         self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
@@ -59,7 +55,7 @@ class ContainerLauncher:
             process.at_end(lambda: self._remove_later(docker, name))
             control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=False)
             process.attach(control, source)
-            await until_ready(image, process, [port], self._settings.listen_timeout_s, is_served)
+            await process.until_ready([port], self._settings.listen_timeout_s, is_served)
             undo.pop_all()
         return process
 

@@ -1,29 +1,280 @@
 """Custom runtimes: a program of the user's that listens on a port and is called over HTTP.
 
-Without containers a port can be used once on a machine, so each instance is told a free port of its own in
+Without containers a port can be used once on a machine, so each instance gets a free port of its own in
 ``FC_SERVER_PORT`` and ``FC_CUSTOM_LISTEN_PORT``. A program that listens on its configured port all the same works too,
-but only one instance on that port at a time; whoever needs it next waits, or takes the place of an idle one.
+but only one instance on that port at a time; the next one waits, or takes the place of an idle one.
 """
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import NamedTuple
 
-from emulator.http.client import HttpClient
-from emulator.services.fc.runtime.command import PORT_VARIABLES, program_of
-from emulator.services.fc.runtime.custom_process import CustomProcess
-from emulator.services.fc.runtime.instance import (
+from emulator.http.client import ClientResponse, HttpClient, StreamedResponse
+from emulator.http.client_errors import AnswerTooLarge, ClientError, ConnectFailed
+from emulator.services.fc.runtime import logs
+from emulator.services.fc.runtime.launcher import Forker
+from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
+    HttpAnswer,
     InstanceStartFailed,
+    Invocation,
     PortBusy,
+    StreamedBody,
 )
-from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
-from emulator.services.fc.runtime.listening import free_port, is_open
-from emulator.services.fc.runtime.program import Forker
-from emulator.services.fc.runtime.readiness import until_ready
+from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.program import (
+    PORT_VARIABLES,
+    ProgramProcess,
+    free_port,
+    is_open,
+    program_of,
+    wait_until,
+    wait_until_ill,
+    wait_until_well,
+)
 from emulator.services.fc.runtime.settings import RuntimeSettings
+
+STATUS_FIELD = "x-fc-status"
+"""The answer's field for whether an event was handled; the HTTP status does not count."""
+
+Fields = list[tuple[str, str]]
+
+
+class _Kind(NamedTuple):
+    method: str
+    path: str
+    number: str
+
+
+_KINDS: dict[CallKind, _Kind] = {
+    "invoke": _Kind("POST", "/invoke", "0"),
+    "initialize": _Kind("POST", "/initialize", "1"),
+    "pre_stop": _Kind("GET", "/pre-stop", "2"),
+    "pre_freeze": _Kind("GET", "/pre-freeze", "3"),
+}
+_HTTP_PATH = "/http-invoke"
+
+
+def request_line(kind: CallKind, call: Invocation) -> tuple[str, str]:
+    """Return method and target of the request that makes *call*."""
+    if call.http is not None:
+        return call.http.method, call.http.request_uri
+    return _KINDS[kind][:2]
+
+
+def request_fields(image: FunctionImage, kind: CallKind, call: Invocation, *, own: bool = True) -> Fields:
+    """Return the header fields of that request: the caller's *own* for an HTTP request, and the platform's."""
+    if call.http is not None:
+        fields = list(call.http.headers) if own else []
+        if call.http.base_path:
+            fields.append(("x-fc-base-path", call.http.base_path.rstrip("/") + "/"))
+        path = _HTTP_PATH
+    else:
+        fields = [("Content-Type", "application/octet-stream")] if kind in {"invoke", "initialize"} else []
+        path = _KINDS[kind].path
+    fields += [("x-fc-control-path", path), ("x-fc-function-type", _KINDS[kind].number)]
+    return [*fields, *_about_call(call, keys=image.keys_in_calls), *_about_function(image)]
+
+
+def succeeded(status: str) -> bool:
+    """Whether an event was handled, by the answer's ``x-fc-status``; an empty one means yes."""
+    return not status or (len(status) == 3 and status.startswith("2"))
+
+
+def _about_call(call: Invocation, *, keys: bool) -> Fields:
+    fields = [
+        ("x-fc-request-id", call.request_id),
+        ("x-fc-qualifier", call.qualifier),
+        ("x-fc-retry-count", str(call.retry_count)),
+        *call.tracing.items(),
+    ]
+    if call.credentials is not None and keys:
+        owned = call.credentials
+        values = (owned.access_key_id, owned.access_key_secret, owned.security_token)
+        names = ("x-fc-access-key-id", "x-fc-access-key-secret", "x-fc-security-token")
+        fields += zip(names, values, strict=True)
+    return fields
+
+
+def _about_function(image: FunctionImage) -> Fields:
+    fields = [
+        ("x-fc-region", image.region),
+        ("x-fc-account-id", image.account),
+        ("x-fc-version-id", image.version),
+        ("x-fc-function-name", image.function),
+        ("x-fc-function-handler", image.handler),
+        ("x-fc-function-memory", str(image.memory_mb)),
+        ("x-fc-function-timeout", str(image.timeout_s)),
+        ("x-fc-service-logproject", image.log_project),
+        ("x-fc-service-logstore", image.log_store),
+    ]
+    if image.service is not None:
+        fields.append(("x-fc-service-name", image.service))
+    if image.initializer is not None:
+        fields.append(("x-fc-function-initializer", image.initializer))
+        fields.append(("x-fc-initialization-timeout", str(image.initializer_timeout_s)))
+    if image.pre_stop is not None:
+        fields.append(("x-fc-instance-lifecycle-pre-stop-handler", image.pre_stop))
+    if image.pre_freeze is not None:
+        fields.append(("x-fc-instance-lifecycle-pre-freeze-handler", image.pre_freeze))
+    return fields
+
+
+_FOREVER_S = 30 * 24 * 3600.0
+"""Calls end by the function's own time-out, which ends the process."""
+
+_LINGER_S = 0.1
+_SHORT = 1024 * 1024
+_IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
+
+
+class CustomProcess(ProgramProcess):
+    """An `InstanceProcess` that is called over HTTP on `port`."""
+
+    def __init__(
+        self,
+        image: FunctionImage,
+        listener: Listener,
+        settings: RuntimeSettings,
+        client: HttpClient,
+        *,
+        measured: bool = True,
+    ) -> None:
+        super().__init__(image, listener, measured=measured)
+        self._limit = settings.response_limit
+        self._client = client
+        self.port = 0
+
+    async def until_ready(
+        self, ports: Sequence[int], limit_s: float, serves: Callable[[int], Awaitable[bool]] = is_open
+    ) -> None:
+        """Wait until the program listens on one of *ports*, the first of which is its own, and is well.
+
+        Raises: InstanceStartFailed when it ends, or is not ready after *limit_s*.
+        Source: Function Compute, custom runtimes: start-up and its failures.
+        """
+
+        async def ready() -> None:
+            self.port = await wait_until(ports, serves)
+            if self._image.health_check is not None:
+                await wait_until_well(self._image.health_check, self.probe)
+
+        waiting = asyncio.create_task(ready())
+        try:
+            await asyncio.wait({waiting, self.gone}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+        if self.gone.done():
+            raise InstanceStartFailed(self.failure(" ".join(self._image.command) or "/code/bootstrap"))
+        if not waiting.done() or waiting.cancelled():
+            raise InstanceStartFailed(self._never_ready(ports[0], limit_s))
+        waiting.result()
+        self.look_after()
+
+    def _never_ready(self, own_port: int, limit_s: float) -> str:
+        message = f"Function instance health check failed on port {self._image.port} in {limit_s:g} seconds."
+        if self._image.container is None:
+            message += f" It did not listen on {own_port}, the value of FC_SERVER_PORT, either."
+        return f"{message}\nLogs:\n{self.said()}"
+
+    def look_after(self) -> None:
+        """End the process when its health check fails too often."""
+        if self._image.health_check is not None:
+            check = self._image.health_check
+
+            async def watch() -> None:
+                await wait_until_ill(check, self.probe)
+                self.output(b"the health check failed too often; the instance is ended\n")
+                self.kill()
+
+            self._keep(watch())
+
+    async def probe(self) -> bool:
+        """Ask the program whether it is well, as its health check says."""
+        check = self._image.health_check
+        assert check is not None
+        try:
+            answer = await self._client.request("GET", self._url(check.path), timeout_s=check.timeout_s)
+        except (ClientError, ValueError):
+            return False
+        return 200 <= answer.status < 400
+
+    def _send(self, kind: CallKind, call: Invocation, future: Pending) -> None:
+        task = self._keep(self._perform(kind, call, future))
+        future.add_done_callback(lambda _: task.cancel())
+
+    async def _perform(self, kind: CallKind, call: Invocation, future: Pending) -> None:
+        began = self._loop.time()
+        method, target = request_line(kind, call)
+        try:
+            response = await self._client.open(
+                method,
+                self._url(target),
+                timeout_s=_FOREVER_S,
+                headers=request_fields(self._image, kind, call),
+                body=call.event,
+            )
+            if call.stream and call.http is not None and not _is_short(call.http.method, response):
+                answer = self._streamed(response, (self._loop.time() - began) * 1000)
+            else:
+                whole = await response.whole(self._limit)
+                answer = self._read(kind, call, whole, (self._loop.time() - began) * 1000)
+        except AnswerTooLarge:
+            answer = self._answer(b"", (self._loop.time() - began) * 1000, size=self._limit + 1)
+        except (ClientError, ValueError) as error:
+            await self._unanswered(call, future, error)
+            return
+        self._resolve(future, answer)
+
+    async def _unanswered(self, call: Invocation, future: Pending, error: Exception) -> None:
+        """Resolve a call that was not answered; methods that may be repeated are, on another instance."""
+        await asyncio.wait({self.gone}, timeout=_LINGER_S)
+        if not self.gone.done():
+            self.output(f"the program did not answer: {error}\n".encode())
+        unread = isinstance(error, ConnectFailed) or (call.http is not None and call.http.method in _IDEMPOTENT)
+        if not future.done():
+            future.set_result(Exit(memory_kb=self._memory_kb, unread=unread))
+
+    def _read(self, kind: CallKind, call: Invocation, response: ClientResponse, duration_ms: float) -> Answer:
+        status, body = response.status, response.body
+        if call.http is not None:
+            http = HttpAnswer(status=status, headers=tuple(response.headers.pairs))
+            return self._answer(body, duration_ms, http=http)
+        if kind == "invoke":
+            return self._answer(body, duration_ms, ok=succeeded(response.headers.get(STATUS_FIELD)))
+        if kind in {"pre_freeze", "pre_stop"} and status == 500:
+            self._loop.call_soon(self.kill)  # the platform starts such an instance anew
+        ok = 200 <= status < 300
+        return self._answer(b"" if ok else _failure(status, body), duration_ms, ok=ok)
+
+    def _streamed(self, response: StreamedResponse, duration_ms: float) -> Answer:
+        http = HttpAnswer(status=response.status, headers=tuple(response.headers.pairs))
+        return replace(self._answer(b"", duration_ms, http=http), stream=StreamedBody(response))
+
+    def _url(self, target: str) -> str:
+        return f"http://127.0.0.1:{self.port}{target if target.startswith('/') else '/' + target}"
+
+
+def _is_short(method: str, response: StreamedResponse) -> bool:
+    """Whether an answer is known to be short enough for being passed on at once, which costs less."""
+    length = response.headers.get("content-length")
+    return method == "HEAD" or response.status in {204, 304} or (length.isdigit() and int(length) <= _SHORT)
+
+
+def _failure(status: int, body: bytes) -> bytes:
+    """Return the body for a failed initializer: the program's own when that is an error object.
+
+    Source: assumed.
+    """
+    if b'"errorMessage"' in body:
+        return body
+    text = body.decode("utf-8", "replace").strip()
+    return logs.error_body(f"the initializer answered with status {status}{': ' if text else ''}{text}")
+
 
 _TAKEN = re.compile(r"in use|EADDRINUSE", re.IGNORECASE)
 
@@ -73,7 +324,7 @@ class CustomLauncher:
             return process
 
     async def close(self) -> None:
-        """Close the connections; the processes are ended by whoever has started them."""
+        """Close the connections; the processes are ended by the forker that started them."""
         await self._client.close()
 
     async def _start(
@@ -87,7 +338,8 @@ class CustomLauncher:
         own = free_port({*self._given, *self._holders, image.port})
         command = image.command or ("/code/bootstrap",)
         variables = dict.fromkeys(PORT_VARIABLES, str(own))
-        program = program_of(image, instance_id, self._settings, command, variables, credentials)
+        isolated = await self._forker.isolated(image.runtime)
+        program = program_of(image, instance_id, self._settings, command, variables, credentials, isolated=isolated)
         process = CustomProcess(image, listener, self._settings, self._client)
         self._given.add(own)
         process.at_end(lambda: self._given.discard(own))
@@ -95,7 +347,7 @@ class CustomLauncher:
             undo.callback(process.abandon)
             control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=False)
             process.attach(control, source)
-            await until_ready(image, process, [own, *also], self._settings.listen_timeout_s)
+            await process.until_ready([own, *also], self._settings.listen_timeout_s)
             undo.pop_all()
         return process
 

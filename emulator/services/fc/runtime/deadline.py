@@ -2,48 +2,48 @@
 
 import asyncio
 
-from emulator.services.fc.runtime.launcher import InstanceProcess
+from emulator.services.fc.runtime.process import InstanceProcess
 
 _WATCH_AFTER_S = 0.1
 
 
-class Hold:
-    """Stops the clock of all deadlines of an instance while it is on, as a debugger needs it."""
+class DeadlineClock:
+    """The clock of all deadlines of an instance, which stands still while a debugger is attached."""
 
     def __init__(self) -> None:
-        self.on = False
+        self.paused = False
         self.deadlines: set[Deadline] = set()
 
-    def set(self, on: bool) -> None:
-        """Stop the clock or let it go on."""
-        if on == self.on:
+    def pause(self, on: bool) -> None:
+        """Stop the clock, or let it go on."""
+        if on == self.paused:
             return
-        self.on = on
+        self.paused = on
         for deadline in self.deadlines:
-            deadline.held(on)
+            deadline.pause(on)
 
 
 class Deadline:
     """Asks the process to end when *timeout_s* is over, and kills it *grace_s* later unless cancelled.
 
-    Time counts from the construction on, except while *hold* is on. A call that is not over at once is also watched for
-    what it uses.
+    Time counts from the construction on, except while *clock* is paused. A call that is not over at once is also
+    watched for what it uses.
     """
 
-    def __init__(self, process: InstanceProcess, timeout_s: float, grace_s: float, hold: Hold) -> None:
+    def __init__(self, process: InstanceProcess, timeout_s: float, grace_s: float, clock: DeadlineClock) -> None:
         self._loop = asyncio.get_running_loop()
         self._process = process
         self._grace_s = grace_s
-        self._hold = hold
+        self._clock = clock
         self._watching = False
         self._began = self._loop.time()
         self._at = self._began + timeout_s
         self._left_s = timeout_s
         self.passed = False
         self._handle = self._loop.call_at(min(self._began + _WATCH_AFTER_S, self._at), self._watch)
-        hold.deadlines.add(self)
-        if hold.on:
-            self.held(True)
+        clock.deadlines.add(self)
+        if clock.paused:
+            self.pause(True)
 
     def elapsed_ms(self) -> float:
         """Return how long the call has taken so far, stops of the clock included."""
@@ -51,11 +51,11 @@ class Deadline:
 
     def cancel(self) -> None:
         """Let the process run on."""
-        self._hold.deadlines.discard(self)
+        self._clock.deadlines.discard(self)
         self._handle.cancel()
         self._unwatch()
 
-    def held(self, on: bool) -> None:
+    def pause(self, on: bool) -> None:
         """Stop the clock or let it go on; a deadline that has passed stays passed."""
         if self.passed:
             return

@@ -1,6 +1,6 @@
 """Attaching a debugger to one instance: a port that stays open before, and a clock that stands still while, one is on.
 
-The instance's own debugger listens on a port that nobody knows beforehand and that is not there before the instance is.
+The instance's own debugger listens on a port that is not known beforehand and not there before the instance is.
 So the emulator listens itself, passes bytes on in both directions, and sees from its connections whether a debugger is
 attached.
 """
@@ -8,7 +8,7 @@ attached.
 import asyncio
 from collections.abc import Callable
 
-from emulator.services.fc.runtime.deadline import Hold
+from emulator.services.fc.runtime.deadline import DeadlineClock
 
 _LOOPBACK = "127.0.0.1"
 _WAITING_BYTES = 64 * 1024
@@ -19,7 +19,7 @@ class DebugSession:
 
     def __init__(self, *, waits: bool) -> None:
         self.waits = waits
-        self._hold = Hold()
+        self._clock = DeadlineClock()
         self._server: asyncio.Server | None = None
         self._target: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._visits: set[_Visit] = set()
@@ -32,12 +32,12 @@ class DebugSession:
         """
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _Visit(self), _LOOPBACK, port)
-        found: int = self._server.sockets[0].getsockname()[1]
-        return found
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
 
-    def serve(self, hold: Hold, listening: "asyncio.Future[int]") -> None:
-        """Lead to the instance whose deadlines are *hold*'s and which *listening* tells the port of."""
-        self._hold = hold
+    def serve(self, clock: DeadlineClock, listening: "asyncio.Future[int]") -> None:
+        """Lead to the instance with these deadlines, whose debugger *listening* is resolved with the port of."""
+        self._clock = clock
         self._update()
         listening.add_done_callback(self._reached)
 
@@ -75,7 +75,7 @@ class DebugSession:
             self._target.set_result(listening.result())
 
     def _update(self) -> None:
-        self._hold.set(bool(self._visits) or (self.waits and not self._visited))
+        self._clock.pause(bool(self._visits) or (self.waits and not self._visited))
 
 
 class _End(asyncio.Protocol):

@@ -1,253 +1,401 @@
-"""What the function runtime is given and what it gives back: images, invocations, results, failures.
+"""One function instance: calls with deadlines and logs, hooks, the end.
 
-Nothing here starts a process. `InstancePool` in ``pool.py`` takes a `FunctionImage` and an `Invocation` and returns an
-`InvocationResult`. A function that fails is data (``error_type``); only what the platform could not do is raised.
+An instance turns what its process does (`Answer`, `Exit`) into what a caller gets (`InvocationResult`). Which instance
+serves a call, and how long it is kept, is the pool's business.
 """
 
-from collections.abc import Mapping
-from dataclasses import field
-from pathlib import Path
-from typing import Literal, NamedTuple
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
 
+from emulator.http.client_errors import ClientError
 from emulator.kernel.frozen import frozen
-from emulator.services.fc.runtime.streaming import StreamedBody
+from emulator.services.fc.runtime import logs
+from emulator.services.fc.runtime.deadline import Deadline, DeadlineClock
+from emulator.services.fc.runtime.model import (
+    Credentials,
+    ErrorType,
+    FunctionImage,
+    HttpAnswer,
+    InstanceInfo,
+    InstanceStartFailed,
+    Invocation,
+    InvocationResult,
+    ResponseTooLarge,
+    RuntimeFailure,
+    StreamedBody,
+)
+from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess
+from emulator.services.fc.runtime.settings import RuntimeSettings
 
-ErrorType = Literal["HandledInvocationError", "UnhandledInvocationError", "InitializationError"]
-"""What ``X-Fc-Error-Type`` says about a failed function."""
+OnLog = Callable[[FunctionImage, str, bytes], None]
 
-InstanceState = Literal["starting", "idle", "busy", "stopping"]
-
-DebugMode = Literal["", "wait", "run"]
-"""Whether an instance has a debugger in it, and whether its first call waits until somebody has attached to that."""
-
-
-@frozen
-class HealthCheck:
-    """How to find out whether a program that listens is well: ``path`` has to be answered with a 2xx or 3xx status."""
-
-    path: str
-    initial_delay_s: int = 0
-    period_s: int = 3
-    timeout_s: int = 1
-    failure_threshold: int = 3
-    success_threshold: int = 1
-
-
-@frozen
-class Container:
-    """The image of a custom container; ``entrypoint`` and ``command`` replace the image's own where they are given."""
-
-    image: str
-    entrypoint: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-    web_server: bool = True
+_MARKERS: Mapping[CallKind, logs.Marker] = {
+    "invoke": "Invoke",
+    "initialize": "Initialize",
+    "pre_freeze": "PreFreeze",
+    "pre_stop": "PreStop",
+}
+_END_S = 2.0
 
 
-@frozen
-class FunctionImage:
-    """Everything an instance is built from; calls with equal `key` share instances.
-
-    ``key`` is unique per tenant, service, function, version and the state of its configuration and code: a change makes
-    a new key. ``family`` (tenant/service/function/``LATEST`` or version) is what `InstancePool.retire_family` names.
-    ``version`` is ``LATEST`` or a number; ``service`` is None for functions without one (3.0). Handlers of hooks are
-    None when not configured. ``code_dir`` is used in place; ``layers`` are unpacked folders, first one first. ``port``,
-    ``command`` and ``health_check`` are those of custom runtimes, ``container`` that of a custom container. With
-    ``debug`` the instance has a debugger in it and its memory has no limit. ``keys_in_environment`` and
-    ``keys_in_calls`` tell where the keys of the role are: in variables; in the context or the fields of each request.
-    """
-
-    key: str
-    family: str
-    generation: Literal["2.0", "3.0"]
-    account: str
-    region: str
-    service: str | None
-    function: str
-    version: str
-    runtime: str
-    handler: str
-    code_dir: Path
-    memory_mb: int = 128
-    timeout_s: int = 3
-    initializer: str | None = None
-    initializer_timeout_s: int = 3
-    pre_freeze: str | None = None
-    pre_freeze_timeout_s: int = 3
-    pre_stop: str | None = None
-    pre_stop_timeout_s: int = 3
-    environment: Mapping[str, str] = field(default_factory=dict)
-    instance_concurrency: int = 1
-    layers: tuple[Path, ...] = ()
-    log_project: str = ""
-    log_store: str = ""
-    role: str = ""
-    port: int = 9000
-    command: tuple[str, ...] = ()
-    health_check: HealthCheck | None = None
-    container: Container | None = None
-    debug: DebugMode = ""
-    keys_in_environment: bool = True
-    keys_in_calls: bool = True
+class CallNotRead(Exception):
+    """The instance ended before it saw the call, which can go to another one."""
 
 
 @frozen
-class ShellOrder:
-    """A command to run beside an instance, and which of its streams are connected.
-
-    With ``tty`` it has a terminal for all three.
-    """
-
-    command: tuple[str, ...]
-    stdin: bool = False
-    stdout: bool = True
-    stderr: bool = True
-    tty: bool = False
-
-
-@frozen
-class Credentials:
-    """Temporary keys of the function's role, as the context shows them."""
-
-    access_key_id: str
-    access_key_secret: str
-    security_token: str
-
-
-@frozen
-class HttpCall:
-    """An HTTP request that a function serves; its body is the invocation's event.
-
-    ``path`` is what lies below the trigger's address, decoded, at least ``/``. ``request_uri`` is path and query as
-    sent, and begins with ``base_path`` where the trigger's address is a part of it. ``headers`` are in order of
-    arrival, texts with ``surrogateescape``.
-    """
-
-    method: str
-    path: str
-    request_uri: str
-    base_path: str
-    client_ip: str
-    host: str
-    headers: tuple[tuple[str, str], ...]
-
-
-@frozen
-class HttpAnswer:
-    """Status and header fields of a function's answer to an HTTP request; the body is the result's."""
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-
-
-@frozen
-class Invocation:
-    """One call: the event's bytes and what the context tells about the call.
-
-    ``qualifier`` is what the caller named (``LATEST``, a version or an alias). ``tracing`` holds the request headers
-    whose names start with ``x-fc-tracing-`` (lower case). With ``http`` the handler is called for an HTTP request; with
-    ``stream`` its answer may be passed on as it comes.
-    """
-
-    request_id: str
-    event: bytes
-    qualifier: str = "LATEST"
-    retry_count: int = 0
-    credentials: Credentials | None = None
-    tracing: Mapping[str, str] = field(default_factory=dict)
-    http: HttpCall | None = None
-    stream: bool = False
-
-
-@frozen
-class InvocationResult:
-    """How one call ended.
-
-    ``body`` is what the function returned, or the error JSON when ``error_type`` is set. ``log`` is this call's part of
-    the instance's log with markers and summary, cut at the front when it is long. ``cold`` tells whether an instance
-    was started for this call, ``provisioned`` whether it was one kept ready. ``http`` is set when an HTTP request was
-    served without failure. ``stream`` stands for ``body`` when the function still writes it: the call goes on, and the
-    log, until it has been read or closed.
-    """
+class Outcome:
+    """How one run of user code ended. ``error`` is the text of the end marker, empty for success."""
 
     body: bytes
-    error_type: ErrorType | None
-    log: bytes
+    error: str
     duration_ms: float
-    max_memory_mb: float
-    instance_id: str
-    cold: bool
-    provisioned: bool = False
+    too_large: bool = False
     http: HttpAnswer | None = None
     stream: StreamedBody | None = None
 
-
-class InstanceInfo(NamedTuple):
-    """One living instance as lists show it; ``started_at`` is an instant of the emulator's clock."""
-
-    instance_id: str
-    version: str
-    state: InstanceState
-    provisioned: bool = False
-    started_at: int = 0
+    @property
+    def error_type(self) -> ErrorType | None:
+        """The error type of a failed invocation."""
+        if not self.error:
+            return None
+        return "HandledInvocationError" if self.error == logs.HANDLED else "UnhandledInvocationError"
 
 
-class RuntimeFailure(Exception):
-    """The platform, not the function, could not do its part. Subclasses say what.
+class Instance:
+    """One instance. Calls may overlap up to the image's instance concurrency.
 
-    ::
-
-        RuntimeFailure
-        |-- RuntimeUnavailable    no way to run that runtime on this machine
-        |   `-- ProgramMissing    the code has no such program
-        |-- InstanceStartFailed   the process of an instance did not come up
-        |   `-- PortBusy          another instance holds the port that the program insists on
-        |-- InstancesExhausted    as many instances as allowed are busy
-        `-- ResponseTooLarge      the function returned more than may be answered
+    *on_log* gets every piece of log with the request it belongs to; *spawn* runs what goes on after a caller has
+    disconnected; *banner* begins the log of the first call. ``provisioned``, ``started_at`` and ``idle_since`` belong
+    to the pool. ``clock`` is that of its calls' deadlines; ``debugger`` is resolved with the port of the debugger in
+    it; ``on_exit`` are called when the process has ended.
     """
 
+    def __init__(
+        self,
+        image: FunctionImage,
+        instance_id: str,
+        settings: RuntimeSettings,
+        on_log: OnLog,
+        on_end: Callable[["Instance"], None],
+        spawn: Callable[[Coroutine[Any, Any, None], str], object],
+        banner: bytes = b"",
+    ) -> None:
+        self.image = image
+        self.instance_id = instance_id
+        self.alive = True
+        self.retired = False
+        self.provisioned = False
+        self.started_at = 0
+        self.idle_since = 0
+        self.calls = 0
+        self.clock = DeadlineClock()
+        self.on_exit: set[Callable[[], None]] = set()
+        self.debugger: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._settings = settings
+        self._on_log = on_log
+        self._on_end = on_end
+        self._spawn = spawn
+        self._banner = banner
+        self._process: InstanceProcess | None = None
+        self._attached = asyncio.Event()
+        self._failure: RuntimeFailure | None = None
+        self._logs: dict[str, logs.CallLog] = {}
+        self._initialized: asyncio.Future[Outcome] | None = None
+        self._last: Invocation | None = None
+        self._memory_mb = 0.0
+        self._ended = asyncio.Event()
+        self._freezing = asyncio.Lock()
+        self._stopping = False
 
-class RuntimeUnavailable(RuntimeFailure):
-    """The runtime is unknown, or nothing on this machine can run it."""
+    @property
+    def info(self) -> InstanceInfo:
+        """What lists show."""
+        state: Literal["starting", "idle", "busy", "stopping"] = "busy" if self.calls else "idle"
+        if self.retired and not self.calls:
+            state = "stopping"
+        elif self._process is None:
+            state = "starting"
+        return InstanceInfo(self.instance_id, self.image.version, state, self.provisioned, self.started_at)
 
-    def __init__(self, runtime: str, reason: str) -> None:
-        self.runtime = runtime
-        self.reason = reason
-        super().__init__(f"runtime {runtime} is not available: {reason}")
+    @property
+    def credentials(self) -> Credentials | None:
+        """The keys of the latest call."""
+        return self._last.credentials if self._last is not None else None
 
+    @property
+    def namespaces(self) -> int:
+        """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
+        return self._process.namespaces if self._process is not None else 0
 
-class ProgramMissing(RuntimeUnavailable):
-    """A custom runtime's program is not there."""
+    def attach(self, process: InstanceProcess) -> None:
+        """Take the process that was launched with this worker as its listener."""
+        self._process = process
+        self._attached.set()
 
-    def __init__(self, runtime: str, path: str) -> None:
-        super().__init__(runtime, f"the file {path} is not exist")
+    def fail(self, error: BaseException) -> None:
+        """Take note that there will be no process, and fail every call that waits for it."""
+        self._failure = error if isinstance(error, RuntimeFailure) else InstanceStartFailed("the start was given up")
+        self._attached.set()
+        self.ended(0)
 
-    def __str__(self) -> str:
-        return f"Failed to start function instance. Error: {self.reason}"
+    async def invoke(self, invocation: Invocation, *, cold: bool) -> InvocationResult:
+        """Run the handler, after the initializer when this is the first call.
 
+        Raises: CallNotRead; ResponseTooLarge; InstanceStartFailed.
+        """
+        log = self._open_log(invocation)
+        streaming = False
+        try:
+            if self.image.initializer is not None:
+                initialized = await self._initialize(invocation, log)
+                if initialized.error:
+                    return self._result(invocation, log, initialized, "InitializationError", cold=cold)
+            outcome = await self._run("invoke", invocation, log, self.image.timeout_s)
+            streaming = outcome.stream is not None
+            result = self._result(invocation, log, outcome, outcome.error_type, cold=cold)
+            if outcome.too_large:
+                raise ResponseTooLarge(self._settings.response_limit)
+            return result
+        finally:
+            if not streaming:
+                self._logs.pop(invocation.request_id, None)
 
-class InstanceStartFailed(RuntimeFailure):
-    """The process of an instance could not be started or ended before it was ready."""
+    async def prepare(self, request_id: str, credentials: Credentials | None) -> bool:
+        """Load the code and run the initializer ahead of the first call, as provisioned instances do.
 
+        Returns whether the instance can be used.
 
-class PortBusy(InstanceStartFailed):
-    """Another instance, *holder*, listens on the port that a program insists on."""
+        Raises: CallNotRead; InstanceStartFailed.
+        """
+        invocation = Invocation(request_id=request_id, event=b"", credentials=credentials)
+        log = self._open_log(invocation)
+        try:
+            if self.image.initializer is not None:
+                return not (await self._initialize(invocation, log)).error
+            if self.image.runtime.startswith(("python", "nodejs")):
+                return not (await self._run("load", invocation, log, self.image.timeout_s)).error
+        finally:
+            self._logs.pop(request_id, None)
+        return True
 
-    def __init__(self, port: int, holder: str) -> None:
-        self.holder = holder
-        super().__init__(f"port {port} is held by another instance")
+    async def freeze(self) -> None:
+        """Run the preFreeze hook; its failure changes nothing."""
+        async with self._freezing:
+            await self._run_hook("pre_freeze", self.image.pre_freeze_timeout_s)
 
+    async def stop(self, *, limit_s: float | None = None) -> None:
+        """Run the preStop hook, for at most *limit_s*, and end the process; once, however often it is called."""
+        self.retired = True
+        if self._stopping:
+            await self._ended.wait()
+            return
+        self._stopping = True
+        if self.image.pre_stop is not None and self._last is not None and self.alive:
+            timeout_s: float = self.image.pre_stop_timeout_s
+            if await self._until_frozen(limit_s):
+                await self._run_hook("pre_stop", timeout_s if limit_s is None else min(limit_s, timeout_s))
+        await self.kill()
 
-class InstancesExhausted(RuntimeFailure):
-    """As many instances as allowed are busy."""
+    async def _until_frozen(self, limit_s: float | None) -> bool:
+        """Wait for a preFreeze hook that runs; return whether it has come to its end."""
+        try:
+            async with asyncio.timeout(limit_s), self._freezing:
+                return True
+        except TimeoutError:
+            return False
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        super().__init__(f"all {limit} instances are busy")
+    async def kill(self) -> None:
+        """End the process and wait for that."""
+        self.retired = True
+        if self._process is not None and self.alive:
+            self._process.kill()
+            try:
+                await asyncio.wait_for(self._ended.wait(), _END_S)
+            except TimeoutError:  # a process in an uninterruptible system call: it is gone as soon as it can be
+                self.ended(0)
 
+    def output(self, data: bytes, request_id: str | None) -> None:
+        """Put output into the log of its call; what belongs to none goes out without a request id."""
+        log: logs.CallLog | None
+        if request_id is None:
+            log = next(iter(self._logs.values())) if len(self._logs) == 1 else None
+        else:
+            log = self._logs.get(request_id)
+        if log is not None:
+            log.add(data)
+        else:
+            self._on_log(self.image, "", data)
 
-class ResponseTooLarge(RuntimeFailure):
-    """The function returned more bytes than may be answered."""
+    def listening(self, port: int) -> None:
+        """Take note of the port that the debugger in the process listens on."""
+        if not self.debugger.done():
+            self.debugger.set_result(port)
 
-    def __init__(self, limit_bytes: int) -> None:
-        self.limit_bytes = limit_bytes
-        super().__init__(f"payload size exceeds maximum allowed size ({limit_bytes} bytes)")
+    def ended(self, memory_kb: int) -> None:
+        """Take note that the process is gone."""
+        if not self.alive:
+            return
+        self._note_memory(memory_kb)
+        self.alive = False
+        self.debugger.cancel()
+        for action in list(self.on_exit):
+            action()
+        self._ended.set()
+        self._on_end(self)
+
+    def _open_log(self, invocation: Invocation) -> logs.CallLog:
+        emit = partial(self._on_log, self.image, invocation.request_id)
+        log = self._logs[invocation.request_id] = logs.CallLog(self._settings.log_limit, emit)
+        self._last = invocation
+        if self._banner:
+            log.add(self._banner)
+            self._banner = b""
+        return log
+
+    async def _initialize(self, invocation: Invocation, log: logs.CallLog) -> Outcome:
+        """Run the initializer once for all calls; the first one's log gets its output."""
+        if self._initialized is not None:
+            return await asyncio.shield(self._initialized)
+        self._initialized = asyncio.get_running_loop().create_future()
+        try:
+            outcome = await self._run("initialize", invocation, log, self.image.initializer_timeout_s)
+        except BaseException:
+            self.retired = True
+            self._initialized.set_exception(CallNotRead())
+            self._initialized.exception()  # no other call may be waiting
+            raise
+        if outcome.error:
+            self._discard()
+        self._initialized.set_result(outcome)
+        return outcome
+
+    async def _run(self, kind: CallKind, invocation: Invocation, log: logs.CallLog, timeout_s: float) -> Outcome:
+        """Run user code between its markers."""
+        if self._process is None:
+            await self._attached.wait()
+            if self._failure is not None:
+                raise self._failure
+        assert self._process is not None
+        marker, request_id = _MARKERS.get(kind), invocation.request_id
+        deadline = Deadline(self._process, timeout_s, self._settings.kill_grace_s, self.clock)
+        if kind != "invoke":  # the event or HTTP request of a call is for its handler only
+            invocation = replace(invocation, event=b"", http=None, stream=False)
+        pending = self._process.begin(kind, invocation)
+        if marker is not None:  # the process is at work by now; its output cannot come before this
+            log.add_line(logs.start_marker(marker, request_id))
+        try:
+            reply = await pending
+        except asyncio.CancelledError:
+            deadline.cancel()
+            self._abandon(log, marker or "Initialize", request_id, deadline.elapsed_ms())
+            raise
+        if isinstance(reply, Answer) and reply.stream is not None:
+            reply.stream.at_end(partial(self._end_stream, deadline, invocation, log))
+            return Outcome(body=b"", error="", duration_ms=deadline.elapsed_ms(), http=reply.http, stream=reply.stream)
+        deadline.cancel()
+        outcome = self._judge(reply, deadline, timeout_s)
+        if marker is not None:
+            log.add_line(logs.end_marker(marker, request_id, outcome.error))
+        return outcome
+
+    def _end_stream(
+        self, deadline: Deadline, invocation: Invocation, log: logs.CallLog, error: BaseException | None
+    ) -> None:
+        """Close a call whose answer was passed on as it came; what cut it short ends the instance."""
+        deadline.cancel()
+        elapsed_ms, request_id = deadline.elapsed_ms(), invocation.request_id
+        if error is None:
+            message = ""
+        elif deadline.passed:
+            message = logs.timed_out(self.image.timeout_s, self._memory_mb)
+        elif isinstance(error, ClientError):
+            message = logs.process_exited(elapsed_ms, self._memory_mb)
+        else:
+            message = logs.canceled(elapsed_ms, self._memory_mb)
+        if message:
+            self._discard()
+        log.add_line(logs.end_marker("Invoke", request_id, message))
+        log.add(logs.summary(elapsed_ms, self.image.memory_mb, self._memory_mb))
+        self._logs.pop(request_id, None)
+
+    def _judge(self, reply: Answer | Exit, deadline: Deadline, timeout_s: float) -> Outcome:
+        """Say how a run ended and discard the instance unless it can go on.
+
+        Raises: CallNotRead; InstanceStartFailed.
+        """
+        self._note_memory(reply.memory_kb)
+        elapsed_ms = deadline.elapsed_ms()
+        if deadline.passed:
+            message = logs.timed_out(round(timeout_s), self._memory_mb)
+        elif isinstance(reply, Exit):
+            if reply.fatal:
+                raise InstanceStartFailed(reply.fatal)
+            if reply.unread:
+                raise CallNotRead
+            message = logs.process_exited(elapsed_ms, self._memory_mb)
+        elif reply.over_memory:
+            message = logs.process_exited(elapsed_ms, self._memory_mb)
+        else:
+            return self._answered(reply, min(reply.duration_ms, elapsed_ms))
+        self._discard()
+        return Outcome(body=logs.error_body(message), error=message, duration_ms=elapsed_ms)
+
+    def _answered(self, answer: Answer, duration_ms: float) -> Outcome:
+        error = "" if answer.succeeded else logs.HANDLED if answer.handled else logs.UNHANDLED
+        too_large = answer.size > len(answer.body)
+        if too_large:
+            error = str(ResponseTooLarge(self._settings.response_limit))
+        return Outcome(body=answer.body, error=error, duration_ms=duration_ms, too_large=too_large, http=answer.http)
+
+    def _result(
+        self, invocation: Invocation, log: logs.CallLog, outcome: Outcome, error_type: ErrorType | None, *, cold: bool
+    ) -> InvocationResult:
+        if outcome.stream is None:
+            log.add(logs.summary(outcome.duration_ms, self.image.memory_mb, self._memory_mb))
+        return InvocationResult(
+            body=outcome.body,
+            error_type=error_type,
+            log=log.content(),
+            duration_ms=outcome.duration_ms,
+            max_memory_mb=self._memory_mb,
+            instance_id=self.instance_id,
+            cold=cold,
+            provisioned=self.provisioned,
+            http=outcome.http,
+            stream=outcome.stream,
+        )
+
+    async def _run_hook(self, kind: Literal["pre_freeze", "pre_stop"], timeout_s: float) -> None:
+        if self._last is None:
+            return
+        log = self._open_log(self._last)
+        try:
+            await self._run(kind, self._last, log, timeout_s)
+        except (CallNotRead, InstanceStartFailed):
+            return  # the process had ended before; there is nothing left to freeze or stop
+        finally:
+            self._logs.pop(self._last.request_id, None)
+
+    def _abandon(self, log: logs.CallLog, marker: logs.Marker, request_id: str, duration_ms: float) -> None:
+        """Close the log of a call whose caller has left, and end the instance unless other calls are in it."""
+        self.retired = True
+        self._spawn(self._close_abandoned(log, marker, request_id, duration_ms), f"abandoned {request_id}")
+
+    async def _close_abandoned(
+        self, log: logs.CallLog, marker: logs.Marker, request_id: str, duration_ms: float
+    ) -> None:
+        if self.calls == 0:
+            await self.kill()
+        log.add_line(logs.end_marker(marker, request_id, logs.canceled(duration_ms, self._memory_mb)))
+        log.add(logs.summary(duration_ms, self.image.memory_mb, self._memory_mb))
+
+    def _discard(self) -> None:
+        self.retired = True
+        if self._process is not None:
+            self._process.kill()
+
+    def _note_memory(self, memory_kb: int) -> None:
+        self._memory_mb = max(self._memory_mb, round(memory_kb / 1024, 2))

@@ -1,7 +1,7 @@
 """Node.js instances: which ``node``, with what environment, and how its agent is reached.
 
 The agent in ``bootstrap/node`` speaks the Python agent's frames. Forked, it inherits its channel and says hello on it,
-because the process reads with other hands after it has become ``node``; spawned, it connects back.
+because the server cannot see otherwise when ``node`` reads it; spawned, it connects back.
 """
 
 import asyncio
@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from emulator.kernel.ids import Ids
-from emulator.services.fc.runtime.environment import LOG_LEVEL, instance_environment
-from emulator.services.fc.runtime.framing import Header
-from emulator.services.fc.runtime.instance import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
-from emulator.services.fc.runtime.program import Forker, Program
-from emulator.services.fc.runtime.python import PythonProcess
-from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.agent import AgentProcess
+from emulator.services.fc.runtime.bootstrap.python.frames import Header
+from emulator.services.fc.runtime.launcher import Forker, Program
+from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.process import InstanceProcess, Listener
+from emulator.services.fc.runtime.settings import LOG_LEVEL, RuntimeSettings, instance_environment
 from emulator.services.fc.runtime.spawn import SpawnLauncher
 
 _MAIN = Path(__file__).parent / "bootstrap" / "node" / "main.js"
@@ -32,7 +31,7 @@ class NodeLauncher:
         self._settings = settings
         self._ids = ids
         self._forker = forker
-        self._spawner = SpawnLauncher(settings, ids, self._standalone)
+        self._spawner = SpawnLauncher(settings, ids, self._connecting_program)
 
     def warm_up(self) -> None:
         """Do nothing: most installations run no Node.js."""
@@ -43,7 +42,8 @@ class NodeLauncher:
         """Start a process for *image*; see `Launcher`."""
         if self._forker is None:
             return await self._spawner.launch(image, instance_id, listener)
-        program = self._program(image, instance_id)
+        isolated = await self._forker.isolated(image.runtime)
+        program = self._program(image, instance_id, isolated=isolated)
         process = NodeProcess(listener, self._settings, self._ids)
         control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=True)
         try:
@@ -56,23 +56,24 @@ class NodeLauncher:
             if isinstance(error, TimeoutError):
                 raise InstanceStartFailed(f"{program.command[0]} did not begin in time") from error
             raise
-        process.start(image, instance_id, control, source, mark=False, more=_more(image))
+        process.attach(control, source)
+        process.channel.send(process.boot_frame(image, instance_id, isolated=isolated, mark=False, more=_more(image)))
         return process
 
     async def close(self) -> None:
         """End the processes that were started by exec; the zygote ends the others."""
         await self._spawner.close()
 
-    def _standalone(self, image: FunctionImage, instance_id: str) -> tuple[Program, Mapping[str, Any]]:
-        return self._program(image, instance_id, "standalone"), _more(image)
+    def _connecting_program(self, image: FunctionImage, instance_id: str) -> tuple[Program, Mapping[str, Any]]:
+        return self._program(image, instance_id, "connect", isolated=False), _more(image)
 
-    def _program(self, image: FunctionImage, instance_id: str, *arguments: str) -> Program:
+    def _program(self, image: FunctionImage, instance_id: str, *arguments: str, isolated: bool) -> Program:
         command = (_executable(image.runtime, self._settings.interpreters), str(_MAIN), *arguments)
-        environment = node_environment(image, instance_id, self._settings)
+        environment = node_environment(image, instance_id, self._settings, isolated=isolated)
         return Program(command=command, folder=Path(), environment=environment)
 
 
-class NodeProcess(PythonProcess):
+class NodeProcess(AgentProcess):
     """An `InstanceProcess` with a Node.js agent in it. ``greeted`` is resolved when the agent reads its channel."""
 
     def __init__(self, listener: Listener, settings: RuntimeSettings, ids: Ids) -> None:
@@ -81,7 +82,7 @@ class NodeProcess(PythonProcess):
         self._said = b""
 
     def output(self, data: bytes) -> None:
-        """Take in output; what comes before the hello tells why there may be none."""
+        """Take in output; what comes before the hello may say why there is none."""
         if not self.greeted.done():
             self._said = (self._said + data)[-_SHOWN:]
         super().output(data)
@@ -99,12 +100,14 @@ class NodeProcess(PythonProcess):
             super()._on_frame(header, payload)
 
 
-def node_environment(image: FunctionImage, instance_id: str, settings: RuntimeSettings) -> dict[str, str]:
+def node_environment(
+    image: FunctionImage, instance_id: str, settings: RuntimeSettings, *, isolated: bool
+) -> dict[str, str]:
     """Return the variables of a Node.js instance, with the modules of layers and the redirect hook.
 
     Source: Function Compute, layers for the folder of their modules.
     """
-    environment = instance_environment(image, instance_id, settings)
+    environment = instance_environment(image, instance_id, settings, isolated=isolated)
     modules = [f"{layer}/nodejs/node_modules" for layer in image.layers]
     if "NODE_PATH" in environment:
         modules.append(environment["NODE_PATH"])
@@ -126,7 +129,7 @@ def _executable(runtime: str, interpreters: Mapping[str, str]) -> str:
 
 
 def _more(image: FunctionImage) -> Header:
-    """Return what only the Node.js agent is told. Without a level of the function's own everything is logged."""
+    """Return the fields of the boot frame for Node.js only; without a level of the function's own all is logged."""
     return {
         "generation": image.generation,
         "initializer_timeout": image.initializer_timeout_s,

@@ -18,12 +18,13 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
-from emulator.services.fc.runtime import container, polling
+from emulator.services.fc.runtime import container, runtime_api
 from emulator.services.fc.runtime.container import ContainerLauncher
 from emulator.services.fc.runtime.custom import CustomLauncher
 from emulator.services.fc.runtime.debugger import DebugSession
-from emulator.services.fc.runtime.environment import shell_environment
-from emulator.services.fc.runtime.instance import (
+from emulator.services.fc.runtime.instance import CallNotRead, Instance, OnLog
+from emulator.services.fc.runtime.launcher import Launcher
+from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
     InstanceInfo,
@@ -34,15 +35,13 @@ from emulator.services.fc.runtime.instance import (
     PortBusy,
     RuntimeFailure,
     RuntimeUnavailable,
-    ShellOrder,
+    ShellCommand,
 )
-from emulator.services.fc.runtime.launcher import Launcher
 from emulator.services.fc.runtime.node import NodeLauncher
-from emulator.services.fc.runtime.polling import PollingLauncher
-from emulator.services.fc.runtime.program_spawn import ProgramSpawner
-from emulator.services.fc.runtime.settings import RuntimeSettings
-from emulator.services.fc.runtime.spawn import SpawnLauncher
-from emulator.services.fc.runtime.worker import CallNotRead, OnLog, Worker
+from emulator.services.fc.runtime.runtime_api import PollingLauncher
+from emulator.services.fc.runtime.scratch import Scratch
+from emulator.services.fc.runtime.settings import RuntimeSettings, shell_environment
+from emulator.services.fc.runtime.spawn import ProgramSpawner, SpawnLauncher
 from emulator.services.fc.runtime.zygote import ZygoteLauncher
 
 if TYPE_CHECKING:
@@ -50,13 +49,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_NO_MEANS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 
-_WAY_OUT = (
+_CUSTOM_INSTEAD = (
     "it needs the platform's own agent; a custom runtime runs the same code behind an HTTP server of its own (runtime"
     " custom.debian10 or later, with customRuntimeConfig.command)"
 )
-_FREEZE_PATIENCE_S = 0.25
+_FREEZE_WAIT_S = 0.25
 _REPLACE_AFTER_S = 1.0
 _STOP_LIMIT_S = 3.0
 
@@ -96,10 +95,10 @@ class InstancePool:
         self._settings = settings
         self._on_log = on_log
         self._launchers: dict[str, Launcher] = {}
-        self._workers: dict[str, Worker] = {}
-        self._ready: dict[str, list[Worker]] = {}
+        self._instances: dict[str, Instance] = {}
+        self._ready: dict[str, list[Instance]] = {}
         self._freezing: dict[str, list[asyncio.Event]] = {}
-        self._waiting: dict[str, list[asyncio.Future[None]]] = {}
+        self._port_waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._provisions: dict[str, _Provision] = {}
         self._reaping = False
 
@@ -107,13 +106,16 @@ class InstancePool:
         """Begin to prepare what makes first calls quick, without waiting for it."""
         loop = asyncio.get_running_loop()
         self._tasks = TaskGroup("instances")
+        self._scratch = Scratch()
+        self._scratch.sweep()
+        self._settings = replace(self._settings, scratch=self._scratch.folder)
         self._timers = LoopTimers(self._clock, loop)
         forks = self._settings.start_method == "fork" or (self._settings.start_method == "auto" and hasattr(os, "fork"))
         forker = ZygoteLauncher(self._settings, self._ids) if forks else None
         self._spawner = ProgramSpawner()
         self._launchers["custom"] = CustomLauncher(self._settings, forker or self._spawner)
         self._launchers["container"] = ContainerLauncher(self._settings, forker or self._spawner)
-        self._launchers["polling"] = PollingLauncher(self._settings, self._ids, forker or self._spawner)
+        self._launchers["runtime api"] = PollingLauncher(self._settings, self._ids, forker or self._spawner)
         self._launchers["nodejs"] = NodeLauncher(self._settings, self._ids, forker)
         self._launchers["python"] = forker or SpawnLauncher(self._settings, self._ids)
         try:
@@ -126,11 +128,12 @@ class InstancePool:
         """End all instances; preStop hooks get three seconds."""
         self._provisions.clear()
         self._timers.close()
-        await asyncio.gather(*(worker.stop(limit_s=_STOP_LIMIT_S) for worker in list(self._workers.values())))
+        await asyncio.gather(*(instance.stop(limit_s=_STOP_LIMIT_S) for instance in list(self._instances.values())))
         await self._tasks.close()
         for launcher in self._launchers.values():
             await launcher.close()
         await self._spawner.close()
+        await self._scratch.close()
 
     async def invoke(self, image: FunctionImage, invocation: Invocation) -> InvocationResult:
         """Run *image*'s handler in a warm instance, or in a new one when none is idle.
@@ -140,18 +143,21 @@ class InstancePool:
         Raises: RuntimeUnavailable; InstanceStartFailed; InstancesExhausted; ResponseTooLarge.
         """
         for _ in range(2):
-            worker, cold = await self._worker(image, invocation.credentials)
+            cold = False
+            instance = self._take(image.key)
+            if instance is None:
+                instance, cold = await self._obtain(image, invocation.credentials)
             result = None
             try:
-                result = await worker.invoke(invocation, cold=cold)
+                result = await instance.invoke(invocation, cold=cold)
                 return result
             except CallNotRead:
-                worker.retired = True
+                instance.retired = True
             finally:
                 if result is not None and result.stream is not None:
-                    result.stream.at_end(partial(self._release_streamed, worker))
+                    result.stream.at_end(partial(self._release_streamed, instance))
                 else:
-                    self._release(worker)
+                    self._release(instance)
         raise InstanceStartFailed("the process ended before it was ready")
 
     async def debug(self, image: FunctionImage, invocation: Invocation, session: DebugSession) -> InvocationResult:
@@ -169,72 +175,75 @@ class InstancePool:
             instance_concurrency=1,
             debug="wait" if session.waits else "run",
         )
-        worker = await self._start(alone, invocation.credentials)
-        session.serve(worker.hold, worker.debugger)
+        instance = await self._start(alone, invocation.credentials)
+        session.serve(instance.clock, instance.debugger)
         try:
-            return await worker.invoke(invocation, cold=True)
+            return await instance.invoke(invocation, cold=True)
         except CallNotRead:
             raise InstanceStartFailed("the process ended before it was ready") from None
         finally:
-            worker.retired = True
-            self._release(worker)
+            instance.retired = True
+            self._release(instance)
 
     def shell(
-        self, instance_id: str, order: ShellOrder, on_output: Callable[[int, bytes], None], on_end: Callable[[], None]
+        self,
+        instance_id: str,
+        command: ShellCommand,
+        on_output: Callable[[int, bytes], None],
+        on_end: Callable[[], None],
     ) -> "Shell":
         """Run a command beside an instance, which is not reaped meanwhile; the command ends with it.
 
         Raises: RuntimeUnavailable; InstanceStartFailed when there is no such instance; OSError for no such program.
         """
-        worker = self._workers.get(instance_id)
-        if worker is None:
+        instance = self._instances.get(instance_id)
+        if instance is None:
             raise InstanceStartFailed("the instance has ended")
-        if worker.image.container is not None:
-            raise RuntimeUnavailable(worker.image.runtime, "use docker exec for a container")
+        if instance.image.container is not None:
+            raise RuntimeUnavailable(instance.image.runtime, "use docker exec for a container")
         try:
             from emulator.services.fc.runtime.shell import Shell  # rarely needed, and not there on Windows
         except ImportError:
-            raise RuntimeUnavailable(worker.image.runtime, "this system has no terminals for it") from None
+            raise RuntimeUnavailable(instance.image.runtime, "this system has no terminals for it") from None
 
         def ended() -> None:
-            worker.companions.discard(shell.end)
-            worker.idle_since = self._clock.now()
+            instance.on_exit.discard(shell.end)
+            instance.idle_since = self._clock.now()
             self._reap_later()
             on_end()
 
-        environment = shell_environment(worker.image, instance_id, self._settings, worker.credentials)
-        shell = Shell(order, worker.image.code_dir, environment, on_output, ended)
-        worker.companions.add(shell.end)
+        keys, beside = instance.credentials, instance.namespaces
+        environment = shell_environment(instance.image, instance_id, self._settings, keys, isolated=beside > 0)
+        shell = Shell(command, instance.image.code_dir, environment, on_output, ended, beside)
+        instance.on_exit.add(shell.end)
         return shell
 
-    async def _worker(self, image: FunctionImage, credentials: Credentials | None) -> tuple[Worker, bool]:
+    async def _obtain(self, image: FunctionImage, credentials: Credentials | None) -> tuple[Instance, bool]:
         """Return an instance with one call counted in, and whether it was started for that call."""
         while True:
-            worker = self._take(image.key)
-            if worker is None and image.key in self._freezing:
-                worker = await self._take_frozen(image.key)
-            if worker is not None:
-                return worker, False
+            instance = await self._take_thawed(image.key) if image.key in self._freezing else self._take(image.key)
+            if instance is not None:
+                return instance, False
             try:
                 return await self._start(image, credentials), True
             except PortBusy as busy:
-                await self._make_way(busy.holder)
+                await self._wait_for_port(busy.holder)
 
-    async def _make_way(self, holder: str) -> None:
+    async def _wait_for_port(self, holder: str) -> None:
         """Wait until the instance *holder* has a place for a call, or is gone; an idle one is ended."""
-        worker = self._workers.get(holder)
-        if worker is None:
+        instance = self._instances.get(holder)
+        if instance is None:
             return
-        if worker.calls == 0:
-            self._retire(worker)
-            await worker.stop()
+        if instance.calls == 0:
+            self._retire(instance)
+            await instance.stop()
             return
         changed = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(holder, []).append(changed)
+        self._port_waiters.setdefault(holder, []).append(changed)
         await changed
 
-    def _tell_waiting(self, worker: Worker) -> None:
-        for changed in self._waiting.pop(worker.instance_id, ()):
+    def _wake_port_waiters(self, instance: Instance) -> None:
+        for changed in self._port_waiters.pop(instance.instance_id, ()):
             if not changed.done():
                 changed.set_result(None)
 
@@ -243,9 +252,9 @@ class InstancePool:
         for key, provision in list(self._provisions.items()):
             if provision.image.family == family:
                 del self._provisions[key]
-        for worker in list(self._workers.values()):
-            if worker.image.family == family:
-                self._retire(worker)
+        for instance in list(self._instances.values()):
+            if instance.image.family == family:
+                self._retire(instance)
 
     async def provision(self, image: FunctionImage, count: int, credentials: Credentials | None = None) -> int:
         """Keep *count* instances of *image* started and initialized; return how many there are now.
@@ -259,26 +268,26 @@ class InstancePool:
         else:
             self._provisions[image.key] = _Provision(image=image, count=count, credentials=credentials)
         kept = self._provisioned(image.key)
-        for worker in kept[count:]:
-            worker.provisioned = False
-            if worker.calls == 0:
-                self._retire(worker)
+        for instance in kept[count:]:
+            instance.provisioned = False
+            if instance.calls == 0:
+                self._retire(instance)
         missing = range(count - len(kept))
         await asyncio.gather(*(self._start_provisioned(image, credentials) for _ in missing))
         return len(self._provisioned(image.key))
 
     def instances(self, family: str) -> list[InstanceInfo]:
         """Return the living instances of *family*, oldest first."""
-        return [worker.info for worker in self._workers.values() if worker.image.family == family]
+        return [instance.info for instance in self._instances.values() if instance.image.family == family]
 
     def numbers(self) -> PoolNumbers:
         """Return how many instances live and what they do."""
-        workers = self._workers.values()
+        living = self._instances.values()
         return PoolNumbers(
-            all=len(workers),
-            busy=sum(worker.calls > 0 for worker in workers),
-            provisioned=sum(worker.provisioned for worker in workers),
-            calls=sum(worker.calls for worker in workers),
+            all=len(living),
+            busy=sum(instance.calls > 0 for instance in living),
+            provisioned=sum(instance.provisioned for instance in living),
+            calls=sum(instance.calls for instance in living),
         )
 
     def _launcher_for(self, runtime: str) -> Launcher:
@@ -290,60 +299,63 @@ class InstancePool:
             return self._launchers["custom"]
         if runtime == container.RUNTIME:
             return self._launchers["container"]
-        if runtime in polling.RUNTIMES:
-            return self._launchers["polling"]
-        raise RuntimeUnavailable(runtime, _WAY_OUT)
+        if runtime in runtime_api.RUNTIMES:
+            return self._launchers["runtime api"]
+        raise RuntimeUnavailable(runtime, _CUSTOM_INSTEAD)
 
-    def _pass_on(self, image: FunctionImage, request_id: str, data: bytes) -> None:
-        """Hand log to its listener, whose troubles must not become the function's."""
+    def _log_output(self, image: FunctionImage, request_id: str, data: bytes) -> None:
+        """Hand log to its listener, whose failure must not become the function's."""
         try:
             self._on_log(image, request_id, data)
         except Exception:
             _log.exception("the log of %s is not kept", image.family)
 
-    def _take(self, key: str) -> Worker | None:
+    def _take(self, key: str) -> Instance | None:
         ready = self._ready.get(key)
         while ready and ready[-1].retired:
             ready.pop()
         if not ready:
             return None
-        worker = ready[-1]
-        worker.calls += 1
-        if worker.calls >= worker.image.instance_concurrency:
+        instance = ready[-1]
+        instance.calls += 1
+        if instance.calls >= instance.image.instance_concurrency:
             ready.pop()
-        return worker
+        return instance
 
-    async def _take_frozen(self, key: str) -> Worker | None:
+    async def _take_thawed(self, key: str) -> Instance | None:
         """Wait a moment for an instance whose preFreeze hook runs: it is usually quicker than starting another."""
         waits = [asyncio.create_task(event.wait()) for event in self._freezing[key]]
-        await asyncio.wait(waits, timeout=_FREEZE_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(waits, timeout=_FREEZE_WAIT_S, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
         return self._take(key)
 
-    async def _start(self, image: FunctionImage, credentials: Credentials | None) -> Worker:
+    async def _start(self, image: FunctionImage, credentials: Credentials | None) -> Instance:
         """Start an instance with one call counted in."""
         launcher = self._launcher_for(image.runtime)
         self._make_room()
         instance_id = f"c-{self._clock.now() // SECOND:08x}-{self._ids.hex(20)}"
-        greeting = self._greeting(image.runtime)
-        worker = Worker(image, instance_id, self._settings, self._pass_on, self._on_end, self._tasks.spawn, greeting)
-        worker.calls = 1
-        worker.started_at = self._clock.now()
-        self._workers[instance_id] = worker
+        banner = self._banner(image.runtime)
+        instance = Instance(
+            image, instance_id, self._settings, self._log_output, self._on_end, self._tasks.spawn, banner
+        )
+        instance.calls = 1
+        instance.started_at = self._clock.now()
+        self._instances[instance_id] = instance
         if image.instance_concurrency > 1:
-            self._ready.setdefault(image.key, []).append(worker)  # calls that come meanwhile share it
+            self._ready.setdefault(image.key, []).append(instance)  # calls that come meanwhile share it
         try:
-            worker.attach(await launcher.launch(image, instance_id, worker, credentials))
+            self._scratch.create(instance_id)
+            instance.attach(await launcher.launch(image, instance_id, instance, credentials))
         except BaseException as error:
-            failure = _without_means(error)
+            failure = _start_failure(error)
             if isinstance(failure, InstanceStartFailed):
                 _log.warning("no instance of %s could be started: %s", image.family, failure)
-            worker.fail(failure)
+            instance.fail(failure)
             raise failure from error
-        return worker
+        return instance
 
-    def _greeting(self, runtime: str) -> bytes:
+    def _banner(self, runtime: str) -> bytes:
         """Return what the log of a first call begins with; runtimes other than Python's say nothing of that kind."""
         if not runtime.startswith("python"):
             return b""
@@ -352,90 +364,91 @@ class InstancePool:
 
     def _make_room(self) -> None:
         """End the instance that has been idle for longest when there are as many as allowed."""
-        staying = [worker for worker in self._workers.values() if not worker.retired or worker.calls > 0]
+        staying = [instance for instance in self._instances.values() if not instance.retired or instance.calls > 0]
         if len(staying) < self._settings.max_instances:
             return
-        idle = [worker for worker in staying if worker.calls == 0 and not worker.provisioned]
+        idle = [instance for instance in staying if instance.calls == 0 and not instance.provisioned]
         if not idle:
             raise InstancesExhausted(self._settings.max_instances)
-        self._retire(min(idle, key=lambda worker: worker.idle_since))
+        self._retire(min(idle, key=lambda instance: instance.idle_since))
 
     async def _start_provisioned(self, image: FunctionImage, credentials: Credentials | None) -> None:
-        worker = await self._start(image, credentials)
-        worker.provisioned = True
+        instance = await self._start(image, credentials)
+        instance.provisioned = True
         try:
-            if not await worker.prepare(self._ids.uuid(), credentials):
-                worker.retired = True
+            if not await instance.prepare(self._ids.uuid(), credentials):
+                instance.retired = True
         except CallNotRead:
-            worker.retired = True
+            instance.retired = True
         finally:
-            self._release(worker)
+            self._release(instance)
 
-    def _release_streamed(self, worker: Worker, error: BaseException | None) -> None:
+    def _release_streamed(self, instance: Instance, error: BaseException | None) -> None:
         del error
-        self._release(worker)
+        self._release(instance)
 
-    def _release(self, worker: Worker) -> None:
+    def _release(self, instance: Instance) -> None:
         """Take a call out of the account and decide what becomes of the instance."""
-        was_full = worker.calls >= worker.image.instance_concurrency
-        worker.calls -= 1
-        self._tell_waiting(worker)
-        if not worker.alive:
+        was_full = instance.calls >= instance.image.instance_concurrency
+        instance.calls -= 1
+        self._wake_port_waiters(instance)
+        if not instance.alive:
             return
-        if worker.retired:
-            self._forget_ready(worker)
-            if worker.calls == 0:
-                self._tasks.spawn(worker.stop(), f"stop {worker.instance_id}")
+        if instance.retired:
+            self._forget_ready(instance)
+            if instance.calls == 0:
+                self._tasks.spawn(instance.stop(), f"stop {instance.instance_id}")
             return
-        if worker.calls == 0:
-            worker.idle_since = self._clock.now()
+        if instance.calls == 0:
+            instance.idle_since = self._clock.now()
             self._reap_later()
-            if worker.image.pre_freeze is not None:
-                self._forget_ready(worker)
-                worker.calls = 1
+            if instance.image.pre_freeze is not None:
+                self._forget_ready(instance)
+                instance.calls = 1
                 frozen = asyncio.Event()
-                self._freezing.setdefault(worker.image.key, []).append(frozen)
-                self._tasks.spawn(self._freeze(worker, frozen), f"freeze {worker.instance_id}")
+                self._freezing.setdefault(instance.image.key, []).append(frozen)
+                self._tasks.spawn(self._freeze(instance, frozen), f"freeze {instance.instance_id}")
                 return
         if was_full:
-            self._ready.setdefault(worker.image.key, []).append(worker)
+            self._ready.setdefault(instance.image.key, []).append(instance)
 
-    async def _freeze(self, worker: Worker, frozen: asyncio.Event) -> None:
-        waiting = self._freezing[worker.image.key]
+    async def _freeze(self, instance: Instance, frozen: asyncio.Event) -> None:
+        waiting = self._freezing[instance.image.key]
         try:
-            await worker.freeze()
+            await instance.freeze()
         finally:
-            worker.calls = 0
-            self._tell_waiting(worker)
+            instance.calls = 0
+            self._wake_port_waiters(instance)
             waiting.remove(frozen)
             if not waiting:
-                self._freezing.pop(worker.image.key, None)
-            if worker.alive and worker.retired:
-                self._tasks.spawn(worker.stop(), f"stop {worker.instance_id}")
-            elif worker.alive:
-                self._ready.setdefault(worker.image.key, []).append(worker)
+                self._freezing.pop(instance.image.key, None)
+            if instance.alive and instance.retired:
+                self._tasks.spawn(instance.stop(), f"stop {instance.instance_id}")
+            elif instance.alive:
+                self._ready.setdefault(instance.image.key, []).append(instance)
             frozen.set()
 
-    def _retire(self, worker: Worker) -> None:
-        worker.retired = True
-        self._forget_ready(worker)
-        if worker.calls == 0 and worker.alive:
-            self._tasks.spawn(worker.stop(), f"stop {worker.instance_id}")
+    def _retire(self, instance: Instance) -> None:
+        instance.retired = True
+        self._forget_ready(instance)
+        if instance.calls == 0 and instance.alive:
+            self._tasks.spawn(instance.stop(), f"stop {instance.instance_id}")
 
-    def _forget_ready(self, worker: Worker) -> None:
-        ready = self._ready.get(worker.image.key)
-        if ready is not None and worker in ready:
-            ready.remove(worker)
+    def _forget_ready(self, instance: Instance) -> None:
+        ready = self._ready.get(instance.image.key)
+        if ready is not None and instance in ready:
+            ready.remove(instance)
             if not ready:
-                del self._ready[worker.image.key]
+                del self._ready[instance.image.key]
 
-    def _on_end(self, worker: Worker) -> None:
-        self._workers.pop(worker.instance_id, None)
-        self._tell_waiting(worker)
-        self._forget_ready(worker)
-        provision = self._provisions.get(worker.image.key)
-        if worker.provisioned and provision is not None:
-            self._tasks.spawn(self._replace(provision), f"replace {worker.instance_id}")
+    def _on_end(self, instance: Instance) -> None:
+        self._instances.pop(instance.instance_id, None)
+        self._scratch.remove(instance.instance_id)
+        self._wake_port_waiters(instance)
+        self._forget_ready(instance)
+        provision = self._provisions.get(instance.image.key)
+        if instance.provisioned and provision is not None:
+            self._tasks.spawn(self._replace(provision), f"replace {instance.instance_id}")
 
     async def _replace(self, provision: _Provision) -> None:
         """Bring the number of provisioned instances back, after a pause in case they end at once again."""
@@ -446,11 +459,11 @@ class InstancePool:
             except RuntimeFailure:
                 _log.exception("a provisioned instance of %s is not replaced", provision.image.family)
 
-    def _provisioned(self, key: str) -> list[Worker]:
+    def _provisioned(self, key: str) -> list[Instance]:
         return [
-            worker
-            for worker in self._workers.values()
-            if worker.provisioned and not worker.retired and worker.image.key == key
+            instance
+            for instance in self._instances.values()
+            if instance.provisioned and not instance.retired and instance.image.key == key
         ]
 
     def _reap_later(self) -> None:
@@ -458,8 +471,8 @@ class InstancePool:
             self._reaping = True
             self._reap_at(Millis(self._clock.now() + self._settings.idle_s * 1000))
 
-    def _reap_at(self, instant: Millis) -> None:
-        self._timers.call_at(instant, "reap", self._reap)
+    def _reap_at(self, at: Millis) -> None:
+        self._timers.call_at(at, "reap", self._reap)
 
     def _reap(self) -> None:
         """End what has been idle for long enough, and come back when the next one will have been."""
@@ -467,21 +480,21 @@ class InstancePool:
         now = self._clock.now()
         idle_ms = self._settings.idle_s * 1000
         idle = [
-            worker
-            for worker in self._workers.values()
-            if worker.calls == 0 and not worker.provisioned and not worker.companions
+            instance
+            for instance in self._instances.values()
+            if instance.calls == 0 and not instance.provisioned and not instance.on_exit
         ]
-        for worker in idle:
-            if now - worker.idle_since >= idle_ms:
-                self._retire(worker)
-        waiting = [worker.idle_since for worker in idle if now - worker.idle_since < idle_ms]
+        for instance in idle:
+            if now - instance.idle_since >= idle_ms:
+                self._retire(instance)
+        waiting = [instance.idle_since for instance in idle if now - instance.idle_since < idle_ms]
         if waiting:
             self._reaping = True
             self._reap_at(Millis(min(waiting) + idle_ms))
 
 
-def _without_means(error: BaseException) -> BaseException:
-    """Return what a caller is told when the system has no descriptor, process or memory left to start an instance."""
-    if isinstance(error, OSError) and error.errno in _NO_MEANS:
+def _start_failure(error: BaseException) -> BaseException:
+    """Return the failure when the system has no descriptor, process or memory left to start an instance."""
+    if isinstance(error, OSError) and error.errno in _EXHAUSTED:
         return InstanceStartFailed(os.strerror(error.errno))
     return error

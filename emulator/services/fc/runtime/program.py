@@ -1,79 +1,342 @@
-"""Programs that instances are made of, apart from the Python agent: how they are called, and how they are started.
+"""Programs that instances run: from a command line to a process, its output and memory, its ports and health.
 
-Where the zygote forks, a fresh fork becomes the program: it has a session of its own, its log pipe and its limits by
-then, and the zygote watches and reaps it like any instance. Elsewhere the loop starts the program by exec.
+Source: Function Compute, health checks of custom runtimes and containers.
 """
 
-from collections.abc import Mapping
+import asyncio
+import os
+import re
+import shutil
+import socket
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from emulator.kernel.frozen import frozen
-from emulator.services.fc.runtime.framing import Channel
-from emulator.services.fc.runtime.instance import FunctionImage
-from emulator.services.fc.runtime.python import Control, LogSource
+from emulator.services.fc.runtime.bootstrap.python.frames import Header
+from emulator.services.fc.runtime.launcher import Program
+from emulator.services.fc.runtime.model import (
+    Credentials,
+    FunctionImage,
+    HealthCheck,
+    HttpAnswer,
+    Invocation,
+    ProgramMissing,
+)
+from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment
 
-
-@frozen
-class Program:
-    """A command line, the folder it is run in and all of its environment."""
-
-    command: tuple[str, ...]
-    folder: Path
-    environment: Mapping[str, str]
-
-    def order(self, *, keep_channel: bool) -> dict[str, Any]:
-        """Return the frame that makes a forked process this program.
-
-        With *keep_channel* its last argument is the descriptor of the channel; otherwise the channel closes when the
-        program runs.
-        """
-        return {
-            "do": "become",
-            "command": list(self.command),
-            "folder": str(self.folder),
-            "environment": dict(self.environment),
-            "keep_channel": keep_channel,
-        }
+PORT_VARIABLES = ("FC_SERVER_PORT", "FC_CUSTOM_LISTEN_PORT")
+_KEY_VARIABLES = (
+    ("ALIBABA_CLOUD_ACCESS_KEY_ID", "accessKeyID"),
+    ("ALIBABA_CLOUD_ACCESS_KEY_SECRET", "accessKeySecret"),
+    ("ALIBABA_CLOUD_SECURITY_TOKEN", "securityToken"),
+)
+_CODE = re.compile(r"""(?<![^\s=:,;'"(])/code(?=$|[/\s:,;'")&|])""")
 
 
-class Forked(Protocol):
-    """The server's side of a forked process; ``channel`` leads to it."""
+def program_of(
+    image: FunctionImage,
+    instance_id: str,
+    settings: RuntimeSettings,
+    words: Sequence[str],
+    variables: Mapping[str, str],
+    credentials: Credentials | None,
+    *,
+    isolated: bool,
+) -> Program:
+    """Return the program of an instance: the command line *words*, with *variables* of its family.
 
-    channel: Channel
+    ``/code`` in the command is the folder of the code, wherever that is.
 
-    def output(self, data: bytes) -> None:
-        """Take in what it wrote."""
-        ...
+    Raises: ProgramMissing.
+    """
+    folder = image.code_dir
+    command = [_CODE.sub(lambda _: str(folder), word) for word in words]
+    environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
+    environment |= variables
+    environment |= key_variables(credentials if image.keys_in_environment else None)
+    command[0] = _found(command[0], folder, environment["PATH"], image.runtime)
+    return Program(command=tuple(command), folder=folder, environment=environment)
 
-    def exited(self, memory_kb: int) -> None:
-        """Take note that it has ended, having used that much at most."""
-        ...
+
+def key_variables(credentials: Credentials | None) -> dict[str, str]:
+    """Return the variables that hold a role's temporary keys, under the names of both generations."""
+    if credentials is None:
+        return {}
+    keys = (credentials.access_key_id, credentials.access_key_secret, credentials.security_token)
+    return {name: value for names, value in zip(_KEY_VARIABLES, keys, strict=True) for name in names}
+
+
+def _found(name: str, folder: Path, search_path: str, runtime: str) -> str:
+    """Return the path of the program *name*: in the code, or of the search path when it is a bare name.
+
+    Raises: ProgramMissing.
+    """
+    in_code = folder / name
+    if os.sep not in name and not in_code.is_file() and (found := shutil.which(name, path=search_path)) is not None:
+        return found
+    if not in_code.is_file():
+        raise ProgramMissing(runtime, str(in_code))
+    return str(in_code)
+
+
+def tree_peak_kb(pid: int) -> int:
+    """Return the sum of the peaks of *pid* and what its main thread started, a script's server for instance."""
+    total = 0
+    waiting = [pid]
+    while waiting:
+        current = waiting.pop()
+        total += _peak_kb(current)
+        waiting += [int(child) for child in _read(f"/proc/{current}/task/{current}/children").split()]
+    return total
+
+
+def uses_more_than(pid: int, memory_mb: int) -> bool:
+    """Whether the tree below *pid* holds more than *memory_mb* of memory that the kernel cannot drop."""
+    # Only where there is /proc can the peak be larger than zero; the module does not load on every system.
+    from emulator.services.fc.runtime.bootstrap.python import children
+
+    return children.overrun(pid, memory_mb, max_processes=1_000_000) == "memory"
+
+
+def _peak_kb(pid: int) -> int:
+    for line in _read(f"/proc/{pid}/status").splitlines():
+        if line.startswith(b"VmHWM:"):
+            return int(line.split()[1])
+    return 0
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""
+
+
+_LINGER_S = 0.1
+"""How long after the end of a process an answer of its may still be on the way."""
+
+_FRAME_LIMIT = 64 * 1024
+_SAID = 4096
+
+_OWN_MARKER = re.compile(
+    rb"^FC (?:Invoke|Initialize|PreFreeze|PreStop) (?:Start|End) RequestId: [^\n]*\n", re.MULTILINE
+)
+"""What the platform's guide asks a program to print, and the emulator writes by itself."""
+
+
+class ProgramProcess(InstanceProcess):
+    """An `InstanceProcess` but for the way of a call, which a subclass knows.
+
+    Without *measured* its memory says nothing about the function.
+    """
+
+    def __init__(self, image: FunctionImage, listener: Listener, *, measured: bool = True) -> None:
+        super().__init__(listener, _FRAME_LIMIT)
+        self._measured = measured
+        self._image = image
+        self._calls: set[Pending] = set()
+        self._background: set[asyncio.Task[None]] = set()
+        self._at_end: list[Callable[[], object]] = []
+        self._tail = b""
+
+    def at_end(self, action: Callable[[], object]) -> None:
+        """Have *action* called when the process has ended, or was never started."""
+        self._at_end.append(action)
+
+    def said(self) -> str:
+        """Return the end of what the program has written so far."""
+        return self._tail.decode("utf-8", "replace").strip()
+
+    def failure(self, command: str) -> str:
+        """Say why the process ended before it was ready."""
+        if self._fatal:
+            return f"Failed to start function instance. Error: {self._fatal}"
+        return f"Function instance exited unexpectedly with start command '{command}'.\nLogs:\n{self.said()}"
+
+    def begin(self, kind: CallKind, call: Invocation) -> Pending:
+        """Hand over a call; see `InstanceProcess`."""
+        future: Pending = self._loop.create_future()
+        if self.gone.done():
+            future.set_result(Exit(memory_kb=self._memory_kb, unread=True))
+            return future
+        self._calls.add(future)
+        future.add_done_callback(self._calls.discard)
+        self._send(kind, call, future)
+        return future
+
+    def watch(self) -> None:
+        """Have the process looked at; see `InstanceProcess`."""
+        if self._measured:
+            super().watch()
+
+    def unwatch(self) -> None:
+        """Take back one `watch`; see `InstanceProcess`."""
+        if self._measured:
+            super().unwatch()
 
     def abandon(self) -> None:
-        """Let go of it: its start failed."""
-        ...
+        """Let go of a process whose start failed; its listener hears no more of it."""
+        self._over = True
+        self.kill()
+        if self._control is None or self.gone.done():
+            self._release()
+
+    def output(self, data: bytes) -> None:
+        """Take in what the program wrote."""
+        data = _OWN_MARKER.sub(b"", data)
+        if data:
+            self._tail = (self._tail + data)[-_SAID:]
+            self._listener.output(data, None)
+
+    def exited(self, memory_kb: int) -> None:
+        """Take note that the process has ended; answers on their way are still delivered."""
+        if self.gone.done():
+            return
+        if self._measured:
+            self._memory_kb = max(self._memory_kb, memory_kb)
+        if self._log is not None:
+            self._log.close()
+        self.gone.set_result(None)
+        self._keep(self._finish())
+
+    @abstractmethod
+    def _send(self, kind: CallKind, call: Invocation, future: Pending) -> None:
+        """Bring *call* to the program; `_resolve` is called with its answer."""
+
+    def _resolve(self, future: Pending, answer: Answer) -> None:
+        """Give *answer* when everything that the call wrote has been passed on."""
+        assert self._log is not None
+        self._log.settle("", lambda: None if future.done() else future.set_result(answer))
+
+    def _answer(
+        self, body: bytes, duration_ms: float, *, ok: bool = True, size: int = 0, http: HttpAnswer | None = None
+    ) -> Answer:
+        over = False
+        if self._measured and self._control is not None and not self.gone.done():
+            peak_kb = tree_peak_kb(self._control.pid)
+            self._memory_kb = max(self._memory_kb, peak_kb)
+            over = peak_kb > self._image.memory_mb * 1024 and uses_more_than(self._control.pid, self._image.memory_mb)
+        return Answer(
+            succeeded=ok,
+            body=body,
+            duration_ms=duration_ms,
+            memory_kb=self._memory_kb,
+            over_memory=over,
+            size=size or len(body),
+            http=http,
+        )
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run *work* until the process has ended at most."""
+        task = self._loop.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        return task
+
+    async def _finish(self) -> None:
+        if self._calls:
+            await asyncio.wait(list(self._calls), timeout=_LINGER_S)
+        for future in list(self._calls):
+            if not future.done():
+                future.set_result(Exit(memory_kb=self._memory_kb))
+        self._release()
+        if not self._over:
+            self._over = True
+            self._listener.ended(self._memory_kb)
+
+    def _release(self) -> None:
+        self.channel.close()
+        for action in self._at_end:
+            action()
+        self._at_end.clear()
+        for task in self._background:
+            if task is not asyncio.current_task():
+                task.cancel()
+
+    def _on_frame(self, header: Header, payload: bytes) -> None:
+        del payload
+        self._fatal = str(header.get("fatal", ""))
 
 
-class ProgramControl(Control, Protocol):
-    """How signals reach a program."""
-
-    @property
-    def pid(self) -> int:
-        """The process's id."""
-        ...
+Probe = Callable[[], Awaitable[bool]]
 
 
-class Forker(Protocol):
-    """Forks processes and makes programs of them."""
+async def wait_until_well(check: HealthCheck, probe: Probe) -> None:
+    """Return when *probe* has succeeded as often in a row as *check* wants; waits for ever."""
+    await asyncio.sleep(check.initial_delay_s)
+    successes = 0
+    while True:
+        successes = successes + 1 if await probe() else 0
+        if successes >= check.success_threshold:
+            return
+        await asyncio.sleep(check.period_s)
 
-    async def execute(
-        self, program: Program, image: FunctionImage, instance_id: str, process: Forked, *, keep_channel: bool
-    ) -> tuple[ProgramControl, LogSource]:
-        """Start *program* as an instance of *image*.
 
-        A program that cannot be executed is told by a ``fatal`` frame.
+async def wait_until_ill(check: HealthCheck, probe: Probe) -> None:
+    """Return when *probe* has failed as often in a row as *check* allows; waits for ever."""
+    failures = 0
+    while failures < check.failure_threshold:
+        await asyncio.sleep(check.period_s)
+        failures = 0 if await probe() else failures + 1
 
-        Raises: RuntimeUnavailable; InstanceStartFailed.
-        """
-        ...
+
+_FIRST_LOOK_S = 0.005
+_SLOWEST_LOOK_S = 0.05
+_CONNECT_S = 1.0
+_KEPT_S = 0.2
+
+
+def free_port(avoid: Collection[int]) -> int:
+    """Return a loopback port that is free just now, and that is not in *avoid*."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        if port not in avoid:
+            return port
+
+
+async def is_open(port: int) -> bool:
+    """Whether a program on this machine accepts connections on *port*."""
+    try:
+        async with asyncio.timeout(_CONNECT_S):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:  # a time-out is one as well
+        return False
+    writer.close()
+    return True
+
+
+async def is_served(port: int) -> bool:
+    """Whether a server keeps connections to *port*.
+
+    The proxy of a container accepts them from the beginning, and closes them while no server listens behind it.
+    """
+    try:
+        async with asyncio.timeout(_CONNECT_S):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    try:
+        async with asyncio.timeout(_KEPT_S):
+            await reader.read(1)
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+    finally:
+        writer.close()
+    return False
+
+
+async def wait_until(ports: Collection[int], serves: Callable[[int], Awaitable[bool]]) -> int:
+    """Return the first of *ports* for which *serves* holds; waits for ever."""
+    pause_s = _FIRST_LOOK_S
+    while True:
+        for port in ports:
+            if await serves(port):
+                return port
+        await asyncio.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, _SLOWEST_LOOK_S)

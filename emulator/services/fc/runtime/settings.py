@@ -1,11 +1,14 @@
 """Numbers and choices of the function runtime, fixed when the emulator starts."""
 
+import os
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 from emulator.kernel.frozen import frozen
+from emulator.services.fc.runtime.model import Credentials, FunctionImage
 
 MEBIBYTE = 1024 * 1024
 
@@ -19,7 +22,9 @@ class RuntimeSettings:
     ``fork`` needs a Unix system; ``auto`` takes it where it exists. ``redirect_hook`` is the stand-alone Python file
     whose ``install()`` sends calls to the cloud's names to the emulator; it reads the ``LOCALYUN_*`` variables of
     ``extra_environment``. ``add_hooks`` returns the environment of any other program with what redirects it. A custom
-    runtime has ``listen_timeout_s`` to open its port.
+    runtime has ``listen_timeout_s`` to open its port. ``isolation`` ``auto`` gives instances namespaces where the
+    kernel has them for this user; ``scratch`` is the folder below which each instance has its own. A zygote that leaves
+    a command without effect for ``zygote_silence_s`` is replaced.
     """
 
     interpreters: Mapping[str, str] = field(default_factory=dict)
@@ -35,3 +40,104 @@ class RuntimeSettings:
     listen_timeout_s: float = 120.0
     log_limit: int = 64 * 1024
     response_limit: int = 32 * MEBIBYTE
+    isolation: Literal["auto", "none"] = "auto"
+    scratch: Path | None = None
+    zygote_silence_s: float = 3.0
+
+
+RUNTIME_VERSION = "localyun"
+"""``FC_RUNTIME_VERSION``: the version of the agent, whose form is not documented."""
+
+LOG_LEVEL = "FC_SERVER_LOG_LEVEL"
+"""A variable of the function that sets the level of the root logger; the agent reads and removes it."""
+
+_RESERVED = frozenset(
+    {
+        "ALIBABA_CLOUD_ACCESS_KEY_ID",
+        "ALIBABA_CLOUD_ACCESS_KEY_SECRET",
+        "ALIBABA_CLOUD_SECURITY_TOKEN",
+        "accessKeyID",
+        "accessKeySecret",
+        "securityToken",
+    }
+)
+
+
+def instance_environment(
+    image: FunctionImage, instance_id: str, settings: RuntimeSettings, *, isolated: bool
+) -> dict[str, str]:
+    """Return the variables an instance of *image* starts with; the keys of its role come with each call.
+
+    The function's own variables may replace ``PATH``, ``HOME`` and the like, but no reserved name.
+    """
+    scratch = _scratch(instance_id, settings, isolated=isolated)
+    environment = {
+        "PATH": os.pathsep.join([*(f"{layer}/bin" for layer in image.layers), os.environ.get("PATH", os.defpath)]),
+        "HOME": scratch,
+        "TMPDIR": scratch,
+        "LANG": "C.UTF-8",
+        "LD_LIBRARY_PATH": _library_path(image),
+    }
+    if "SYSTEMROOT" in os.environ:  # no process starts without it on Windows
+        environment["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
+    return environment | function_environment(image, instance_id) | dict(settings.extra_environment)
+
+
+def shell_environment(
+    image: FunctionImage, instance_id: str, settings: RuntimeSettings, keys: Credentials | None, *, isolated: bool
+) -> dict[str, str]:
+    """Return the variables of a command that runs beside an instance."""
+    environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
+    if keys is not None and image.keys_in_environment:
+        environment |= {
+            "ALIBABA_CLOUD_ACCESS_KEY_ID": keys.access_key_id,
+            "ALIBABA_CLOUD_ACCESS_KEY_SECRET": keys.access_key_secret,
+            "ALIBABA_CLOUD_SECURITY_TOKEN": keys.security_token,
+        }
+    return environment
+
+
+def function_environment(image: FunctionImage, instance_id: str) -> dict[str, str]:
+    """Return the function's own variables, but for reserved names, and the platform's variables about it."""
+    own = {
+        name: value
+        for name, value in image.environment.items()
+        if not name.startswith(("FC_", "_FC_")) and name not in _RESERVED
+    }
+    return own | _platform_variables(image, instance_id)
+
+
+def log_level(image: FunctionImage) -> str:
+    """Return the level of the root logger."""
+    return image.environment.get(LOG_LEVEL) or "INFO"
+
+
+def _scratch(instance_id: str, settings: RuntimeSettings, *, isolated: bool) -> str:
+    """Return the folder that an instance may write to, under the name it has there."""
+    if isolated:
+        return "/tmp"  # noqa: S108 - the instance's own
+    return str(settings.scratch / instance_id) if settings.scratch is not None else tempfile.gettempdir()
+
+
+def _platform_variables(image: FunctionImage, instance_id: str) -> dict[str, str]:
+    variables = {
+        "FC_FUNC_CODE_PATH": str(image.code_dir),
+        "FC_FUNCTION_NAME": image.function,
+        "FC_FUNCTION_HANDLER": image.handler,
+        "FC_FUNCTION_MEMORY_SIZE": str(image.memory_mb),
+        "FC_VER_ID": image.version,
+        "FC_FUNCTION_VERSION": image.version,
+        "FC_QUALIFIER": image.version,
+        "FC_REGION": image.region,
+        "FC_ACCOUNT_ID": image.account,
+        "FC_INSTANCE_ID": instance_id,
+        "FC_RUNTIME_VERSION": RUNTIME_VERSION,
+    }
+    if image.service is not None:
+        variables["FC_SERVICE_NAME"] = image.service
+    return variables
+
+
+def _library_path(image: FunctionImage) -> str:
+    code = str(image.code_dir)
+    return ":".join([code, f"{code}/lib", "/usr/local/lib", *(f"{layer}/lib" for layer in image.layers)])

@@ -1,21 +1,24 @@
 """A command run beside an instance, as if logged in to it: same folder, same variables, and it ends with the instance.
 
-There are no containers here, so the command sees the whole machine, as the function itself does.
+It sees what the function sees: the instance's own files and processes where it has namespaces, else the machine's.
 """
 
 import asyncio
 import errno
 import fcntl
 import os
+import shutil
 import signal
 import struct
 import subprocess
+import sys
 import termios
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from emulator.services.fc.runtime.instance import ShellOrder
+from emulator.services.fc.runtime.agent import bootstrap_command
+from emulator.services.fc.runtime.model import ShellCommand
 
 STDOUT = 1
 STDERR = 2
@@ -28,16 +31,19 @@ OnOutput = Callable[[int, bytes], None]
 class Shell:
     """One running command. *on_output* gets what it writes, *on_end* is called once when it is over.
 
+    It is in the namespaces of the process *beside*, unless that is 0.
+
     Raises: OSError when there is no such program.
     """
 
     def __init__(
         self,
-        order: ShellOrder,
+        command: ShellCommand,
         folder: Path,
         environment: Mapping[str, str],
         on_output: OnOutput,
         on_end: Callable[[], None],
+        beside: int = 0,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._on_output = on_output
@@ -47,10 +53,15 @@ class Shell:
         self._over = False
         self._input = -1
         self._unsent = b""
-        if order.tty:
-            self._process = self._start_terminal(order, folder, environment)
+        words = list(command.command)
+        if beside:
+            _check(words[0], environment)
+            words = [*bootstrap_command(sys.executable, "sandbox", str(beside), str(folder), hook=None), *words]
+            folder = Path("/")
+        if command.tty:
+            self._process = self._start_terminal(command, words, folder, environment)
         else:
-            self._process = self._start_pipes(order, folder, environment)
+            self._process = self._start_pipes(command, words, folder, environment)
 
     def write(self, data: bytes) -> None:
         """Give *data* to the command; nothing is read from a command without stdin."""
@@ -60,7 +71,7 @@ class Shell:
         self._flush()
 
     def resize(self, columns: int, rows: int) -> None:
-        """Tell a terminal its new size."""
+        """Give a terminal its new size."""
         if self._readers and self._input in self._readers:
             fcntl.ioctl(self._input, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
@@ -80,12 +91,12 @@ class Shell:
         self._finish()
 
     def _start_terminal(
-        self, order: ShellOrder, folder: Path, environment: Mapping[str, str]
+        self, command: ShellCommand, words: list[str], folder: Path, environment: Mapping[str, str]
     ) -> "subprocess.Popen[bytes]":
         ours, theirs = os.openpty()
         try:
             process = subprocess.Popen(  # noqa: S603 - the owner of the function runs what they like
-                list(order.command),
+                words,
                 cwd=folder,
                 env={"TERM": "xterm", **environment},
                 stdin=theirs,
@@ -99,19 +110,19 @@ class Shell:
         finally:
             os.close(theirs)
         self._watch(ours, STDOUT)
-        self._input = ours if order.stdin else -1
+        self._input = ours if command.stdin else -1
         return process
 
     def _start_pipes(
-        self, order: ShellOrder, folder: Path, environment: Mapping[str, str]
+        self, command: ShellCommand, words: list[str], folder: Path, environment: Mapping[str, str]
     ) -> "subprocess.Popen[bytes]":
         process = subprocess.Popen(  # noqa: S603 - as above
-            list(order.command),
+            words,
             cwd=folder,
             env=dict(environment),
-            stdin=subprocess.PIPE if order.stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE if order.stdout else subprocess.DEVNULL,
-            stderr=subprocess.PIPE if order.stderr else subprocess.DEVNULL,
+            stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if command.stdout else subprocess.DEVNULL,
+            stderr=subprocess.PIPE if command.stderr else subprocess.DEVNULL,
             start_new_session=True,
         )
         for stream, channel in ((process.stdout, STDOUT), (process.stderr, STDERR)):
@@ -120,7 +131,7 @@ class Shell:
         if process.stdin is not None:
             self._input = _own(process.stdin)
             os.set_blocking(self._input, False)
-        if not self._readers:  # nothing tells when it ends, and nobody is told anything
+        if not self._readers:  # no stream shows when it ends, and no caller listens
             self._loop.call_soon(self._finish)
         return process
 
@@ -135,7 +146,7 @@ class Shell:
         except BlockingIOError:
             return
         except OSError as error:
-            if error.errno != errno.EIO:  # how a terminal says that nobody holds its other end any more
+            if error.errno != errno.EIO:  # how a terminal reports that its other end is closed
                 raise
             data = b""
         if data:
@@ -179,7 +190,16 @@ class Shell:
 
 
 def _own(stream: object) -> int:
-    """Return a descriptor of our own for a pipe, which asyncio and nobody's buffer reads."""
+    """Return a descriptor of our own for a pipe, which asyncio reads, and no buffer."""
     fileno = os.dup(stream.fileno())  # type: ignore[attr-defined]  # a pipe of a Popen
     stream.close()  # type: ignore[attr-defined]  # as above
     return fileno
+
+
+def _check(program: str, environment: Mapping[str, str]) -> None:
+    """Look for a program ahead of the process that enters the namespaces, which could only end.
+
+    Raises: FileNotFoundError.
+    """
+    if "/" not in program and shutil.which(program, path=environment.get("PATH")) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)

@@ -1,8 +1,8 @@
-"""Starting agents by exec: where there is no fork, and for tests of that way.
+"""Starting agents and programs by exec: where there is no fork, and for tests of that way.
 
-The new process connects back to a loopback listener and shows the secret that it was given on its standard input; its
-standard output is the log. All of this exists on every system. Nothing looks at a running instance here: too much
-memory is found out at the end of a call.
+An agent connects back to a loopback listener and shows the secret that it was given on its standard input. Standard
+output is the log. All of this exists on every system. Nothing looks at a running process here: an agent finds out at
+the end of a call that it took too much memory.
 """
 
 import asyncio
@@ -15,15 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from emulator.kernel.ids import Ids
-from emulator.services.fc.runtime.instance import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
-from emulator.services.fc.runtime.program import Program
-from emulator.services.fc.runtime.python import (
-    PythonProcess,
-    bootstrap_command,
-    executable_for,
-    interpreter_environment,
-)
+from emulator.services.fc.runtime.agent import AgentProcess, bootstrap_command, executable_for, interpreter_environment
+from emulator.services.fc.runtime.launcher import Program
+from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.process import InstanceProcess, Listener, LogSource, ProcessControl
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)
@@ -31,10 +26,11 @@ _log = logging.getLogger(__name__)
 _SECRET_DIGITS = 32
 _SEQUENCE_DIGITS = 16
 _MARK_S = 1.0
-
+_SETTLE_S = 0.002
+"""Output that was written before an answer may be read a turn of the loop after it."""
 
 Agents = Callable[[FunctionImage, str], tuple[Program, Mapping[str, Any]]]
-"""Tells for an image and an instance's id which program its agent is, and what more it is told at the beginning."""
+"""From an image and an instance's id to the program its agent is, and more fields of its boot frame."""
 
 
 class SpawnLauncher:
@@ -46,7 +42,7 @@ class SpawnLauncher:
         self._agents = agents or self._python_agent
         self._server: asyncio.Server | None = None
         self._expected: dict[str, asyncio.Future[tuple[asyncio.Transport, bytes]]] = {}
-        self._running: set[SpawnedControl] = set()
+        self._running: set[SpawnedAgent] = set()
 
     def warm_up(self) -> None:
         """Do nothing: there is nothing to prepare."""
@@ -57,11 +53,11 @@ class SpawnLauncher:
         """Start an agent's process for one instance; see `Launcher`."""
         program, more = self._agents(image, instance_id)
         loop = asyncio.get_running_loop()
-        process = PythonProcess(listener, self._settings, self._ids)
+        process = AgentProcess(listener, self._settings, self._ids)
         executable = program.command[0]
         secret = self._ids.secret(_SECRET_DIGITS // 2).hex()
         connected = self._expected[secret] = loop.create_future()
-        control = SpawnedControl(process, connected, self._running.discard)
+        control = SpawnedAgent(process, connected, self._running.discard)
         source = control.log
         try:
             port = await self._listen()
@@ -87,7 +83,8 @@ class SpawnLauncher:
             self._expected.pop(secret, None)
         transport.set_protocol(process.channel)
         process.channel.connection_made(transport)
-        process.start(image, instance_id, control, source, mark=True, more=more)
+        process.attach(control, source)
+        process.channel.send(process.boot_frame(image, instance_id, isolated=False, mark=True, more=more))
         if rest:
             process.channel.feed(rest)
         return process
@@ -100,11 +97,11 @@ class SpawnLauncher:
             control.kill()
         for control in list(self._running):
             await control.gone
-            control.release()
+            control.close()
 
     def _python_agent(self, image: FunctionImage, instance_id: str) -> tuple[Program, Mapping[str, Any]]:
         executable = executable_for(image.runtime, self._settings.interpreters)
-        command = bootstrap_command(executable, "standalone", hook=self._settings.redirect_hook)
+        command = bootstrap_command(executable, "agent", hook=self._settings.redirect_hook)
         return Program(command=tuple(command), folder=Path(), environment=interpreter_environment()), {}
 
     async def _listen(self) -> int:
@@ -113,6 +110,47 @@ class SpawnLauncher:
             self._server = await loop.create_server(lambda: _Greeting(self._expected), "127.0.0.1", 0)
         port: int = self._server.sockets[0].getsockname()[1]
         return port
+
+
+class ProgramSpawner:
+    """A `Forker` that does not fork; programs it starts get no channel."""
+
+    def __init__(self) -> None:
+        self._running: set[SpawnedProgram] = set()
+
+    async def isolated(self, runtime: str) -> bool:
+        """Whether instances have namespaces: no."""
+        return False
+
+    async def execute(
+        self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
+    ) -> tuple[ProcessControl, LogSource]:
+        """Start *program*; see `Forker`."""
+        del image, instance_id
+        assert not keep_channel
+        spawned = SpawnedProgram(process, self._running.discard)
+        try:
+            await asyncio.get_running_loop().subprocess_exec(
+                lambda: spawned,
+                *program.command,
+                cwd=program.folder,
+                env=dict(program.environment),
+                stdin=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            process.abandon()
+            raise InstanceStartFailed(f"Failed to start function instance. Error: {error}") from error
+        self._running.add(spawned)
+        return spawned, spawned
+
+    async def close(self) -> None:
+        """Kill every program and wait until all have ended."""
+        for spawned in list(self._running):
+            spawned.kill()
+        for spawned in list(self._running):
+            await spawned.gone
 
 
 class _Greeting(asyncio.Protocol):
@@ -140,56 +178,37 @@ class _Greeting(asyncio.Protocol):
             connected.set_result((self._transport, self._received[_SECRET_DIGITS:]))
 
 
-class SpawnedControl(asyncio.SubprocessProtocol):
-    """Reaches one spawned process and reads its output. ``gone`` is resolved when it has ended."""
+class _Spawned(asyncio.SubprocessProtocol):
+    """Reaches one spawned process. ``gone`` is resolved when it has ended."""
 
-    def __init__(
-        self,
-        process: PythonProcess,
-        connected: "asyncio.Future[tuple[asyncio.Transport, bytes]]",
-        on_release: Callable[["SpawnedControl"], None],
-    ) -> None:
-        self._process = process
-        self.log = MarkedLog(process, self.release)
-        self._connected = connected
-        self._on_release = on_release
+    def __init__(self, on_close: Callable[[Any], None]) -> None:
+        self._on_close = on_close
         self._transport: asyncio.SubprocessTransport | None = None
+        self._reaped = False
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        assert self._transport is not None
+        return self._transport.get_pid()
+
+    @property
+    def namespaces(self) -> int:
+        """There are none."""
+        return 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Pass output on."""
-        self.log.feed(data)
-
-    def process_exited(self) -> None:
-        """Report the end."""
-        if not self._connected.done():
-            self._connected.set_exception(InstanceStartFailed("the interpreter ended before it connected"))
-        if not self.gone.done():
-            self.gone.set_result(None)
-        self._process.exited(0)
-
-    def release(self) -> None:
-        """Close the pipes of a process that has ended, which what it left behind may hold open."""
-        if self._transport is not None:
-            self._transport.close()
-        self._on_release(self)
-
-    def instruct(self, order: dict[str, object]) -> None:
-        """Write the one line that the process waits for."""
-        assert self._transport is not None
-        pipe = self._transport.get_pipe_transport(0)
-        assert isinstance(pipe, asyncio.WriteTransport)
-        pipe.write(json.dumps(order).encode("utf-8") + b"\n")
-        pipe.close()
-
     def terminate(self) -> None:
         """Ask the process to end; on Windows that ends it."""
-        self._send(signal.SIGTERM, os.kill)
+        if os.name == "posix":
+            self._send(signal.SIGTERM, os.kill)
+        else:
+            self.kill()
 
     def kill(self) -> None:
         """End the process and its session."""
@@ -199,17 +218,86 @@ class SpawnedControl(asyncio.SubprocessProtocol):
         elif self._transport is not None and self._transport.get_returncode() is None:
             self._transport.kill()
 
+    def watch(self, on: bool) -> None:
+        """Do nothing: nothing looks at spawned processes."""
+
+    def close(self) -> None:
+        """Close the pipes, which what the process left behind may hold open."""
+        if self._transport is not None:
+            self._transport.close()
+        self._on_close(self)
+
     def _send(self, number: int, send: Callable[[int, int], None]) -> None:
         # Not the transport's own methods: on Unix they may reap the process behind the back of asyncio's watcher.
-        if self._transport is None or self.gone.done():
+        if self._transport is None or self._reaped:
             return
         try:
             send(self._transport.get_pid(), number)
         except ProcessLookupError:
             _log.debug("process %s is gone or has no session", self._transport.get_pid())
 
-    def watch(self, on: bool) -> None:
-        """Do nothing: nobody looks at spawned processes."""
+
+class SpawnedAgent(_Spawned):
+    """Reaches the process of an agent, and reads its output."""
+
+    def __init__(
+        self,
+        process: AgentProcess,
+        connected: "asyncio.Future[tuple[asyncio.Transport, bytes]]",
+        on_close: Callable[["SpawnedAgent"], None],
+    ) -> None:
+        super().__init__(on_close)
+        self._process = process
+        self.log = MarkedLog(process, self.close)
+        self._connected = connected
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Pass output on."""
+        self.log.feed(data)
+
+    def process_exited(self) -> None:
+        """Report the end."""
+        if not self._connected.done():
+            self._connected.set_exception(InstanceStartFailed("the interpreter ended before it connected"))
+        self._reaped = True
+        self.gone.set_result(None)
+        self._process.exited(0)
+
+    def instruct(self, order: dict[str, object]) -> None:
+        """Write the one line that the process waits for."""
+        assert self._transport is not None
+        pipe = self._transport.get_pipe_transport(0)
+        assert isinstance(pipe, asyncio.WriteTransport)
+        pipe.write(json.dumps(order).encode("utf-8") + b"\n")
+        pipe.close()
+
+
+class SpawnedProgram(_Spawned):
+    """Reaches one program, and reads its output; it is its own `LogSource`."""
+
+    def __init__(self, process: InstanceProcess, on_close: Callable[["SpawnedProgram"], None]) -> None:
+        super().__init__(on_close)
+        self._process = process
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Pass output on."""
+        self._process.output(data)
+
+    def process_exited(self) -> None:
+        """End what is left of the session; report the end when the last output has been read."""
+        if os.name == "posix":
+            self._send(signal.SIGKILL, os.killpg)
+        self._reaped = True
+        asyncio.get_running_loop().call_later(_SETTLE_S, self._report)
+
+    def settle(self, sequence: str, then: Callable[[], None]) -> None:
+        """Call *then* when what has been written so far has been read."""
+        asyncio.get_running_loop().call_later(_SETTLE_S, then)
+
+    def _report(self) -> None:
+        self._process.exited(0)
+        self.close()
+        self.gone.set_result(None)
 
 
 class MarkedLog:
@@ -218,7 +306,7 @@ class MarkedLog:
     A mark is NUL, the call's sequence, newline. Any other NUL is output.
     """
 
-    def __init__(self, process: PythonProcess, release: Callable[[], None]) -> None:
+    def __init__(self, process: AgentProcess, release: Callable[[], None]) -> None:
         self._process = process
         self._release = release
         self._held = bytearray()
@@ -226,7 +314,7 @@ class MarkedLog:
         self._waiting: dict[str, Callable[[], None]] = {}
 
     def feed(self, data: bytes) -> None:
-        """Take in output, pass it on up to the first mark, and go on with whoever waits for that."""
+        """Take in output, pass it on up to the first mark, and go on with what waits for that."""
         self._held += data
         while self._held:
             at = self._held.find(0)

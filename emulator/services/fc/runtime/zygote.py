@@ -7,6 +7,7 @@ a socket pair and of a log pipe, so nothing is shared with the zygote afterwards
 import asyncio
 import logging
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -14,19 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from emulator.kernel.ids import Ids
-from emulator.services.fc.runtime.bootstrap.python import orders
-from emulator.services.fc.runtime.framing import Header, encode
-from emulator.services.fc.runtime.instance import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.launcher import InstanceProcess, Listener
+from emulator.services.fc.runtime.agent import AgentProcess, bootstrap_command, executable_for, interpreter_environment
+from emulator.services.fc.runtime.bootstrap.python import frames
+from emulator.services.fc.runtime.bootstrap.python.frames import Header, encode
+from emulator.services.fc.runtime.launcher import Program
 from emulator.services.fc.runtime.logs import PipeLog
-from emulator.services.fc.runtime.program import Forked, Program, ProgramControl
-from emulator.services.fc.runtime.python import (
-    LogSource,
-    PythonProcess,
-    bootstrap_command,
-    executable_for,
-    interpreter_environment,
-)
+from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.process import InstanceProcess, Listener, LogSource, ProcessControl
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)
@@ -36,7 +31,7 @@ _UNLIMITED_MB = 2**31
 
 
 class _ZygoteLost(InstanceStartFailed):
-    """The zygote died just now, through no fault of the function that was to start; another one can be asked."""
+    """The zygote died just now, through no fault of the function that was to start; another one can fork it."""
 
 
 class ZygoteLauncher:
@@ -57,24 +52,29 @@ class ZygoteLauncher:
         self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
     ) -> InstanceProcess:
         """Fork an instance; see `Launcher`."""
-        try:
-            return await self._launch(image, instance_id, listener)
-        except _ZygoteLost:
-            return await self._launch(image, instance_id, listener)
+        process = AgentProcess(listener, self._settings, self._ids)
+        executable = executable_for(image.runtime, self._settings.interpreters)
+        control, source = await self._fork(
+            executable,
+            image,
+            instance_id,
+            process,
+            lambda isolated: process.boot_frame(image, instance_id, isolated=isolated, mark=False),
+        )
+        process.attach(control, source)
+        return process
+
+    async def isolated(self, runtime: str) -> bool:
+        """Whether instances have namespaces; see `Forker`."""
+        return (await self._ready(runtime, executable_for("python3", {}))).isolated
 
     async def execute(
-        self, program: Program, image: FunctionImage, instance_id: str, process: Forked, *, keep_channel: bool
-    ) -> tuple[ProgramControl, LogSource]:
+        self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
+    ) -> tuple[ProcessControl, LogSource]:
         """Fork and let the new process become *program*; see `Forker`."""
-        zygote = await self._ready(image.runtime, executable_for("python3", {}))
-        return await self._fork(zygote, image, instance_id, process, program.order(keep_channel=keep_channel))
-
-    async def _launch(self, image: FunctionImage, instance_id: str, listener: Listener) -> InstanceProcess:
-        zygote = await self._ready(image.runtime, executable_for(image.runtime, self._settings.interpreters))
-        process = PythonProcess(listener, self._settings, self._ids)
-        boot = process.boot(image, instance_id, mark=False)
-        await self._fork(zygote, image, instance_id, process, boot, process.take)
-        return process
+        executable = executable_for("python3", {})
+        frame = program.exec_frame(keep_channel=keep_channel)
+        return await self._fork(executable, image, instance_id, process, lambda _: frame)
 
     async def _ready(self, runtime: str, executable: str) -> "Zygote":
         try:
@@ -85,6 +85,7 @@ class ZygoteLauncher:
             async with asyncio.timeout(self._settings.start_timeout_s):
                 ready = await asyncio.shield(zygote.ready)
         except TimeoutError as error:
+            zygote.give_up()  # the next call tries another one
             raise InstanceStartFailed(f"{executable} was not ready in time") from error
         if not ready:
             raise RuntimeUnavailable(runtime, f"{executable} ended before it was ready")
@@ -100,29 +101,48 @@ class ZygoteLauncher:
 
     async def _fork(
         self,
-        zygote: "Zygote",
+        executable: str,
         image: FunctionImage,
         instance_id: str,
-        process: Forked,
-        first: Header,
-        take: "Callable[[ZygoteControl, LogSource], None]" = lambda control, source: None,
+        process: InstanceProcess,
+        first: Callable[[bool], Header],
     ) -> "tuple[ZygoteControl, LogSource]":
-        """Order a fork, which finds *first* in its channel as soon as it looks; *take* gets it before it is there."""
+        """Have an instance forked that finds the frame *first* in its channel, by a second zygote if the first is lost.
+
+        *first* is called with whether the instance has namespaces.
+        """
+        try:
+            return await self._fork_once(executable, image, instance_id, process, first)
+        except _ZygoteLost:
+            return await self._fork_once(executable, image, instance_id, process, first)
+
+    async def _fork_once(
+        self,
+        executable: str,
+        image: FunctionImage,
+        instance_id: str,
+        process: InstanceProcess,
+        first: Callable[[bool], Header],
+    ) -> "tuple[ZygoteControl, LogSource]":
+        zygote = await self._ready(image.runtime, executable)
+        frame = first(zygote.isolated)
+        if zygote.isolated and image.container is None:
+            frame |= mounts_of(image, self._settings, instance_id, frame)
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
         source = _SettledPipe(PipeLog(loop, reading, process.output))
         try:
             control = zygote.fork(image, instance_id, theirs, writing, self._settings.max_processes, process)
-            take(control, source)
-            unsent = _send(ours, encode(first))
+            unsent = _send(ours, encode(frame))
+            await control.started
             await loop.create_connection(lambda: process.channel, sock=ours)
             process.channel.write(unsent)
-            await control.started
-        except BaseException:
-            process.abandon()
+        except BaseException as error:
             source.close()
             ours.close()
+            if not isinstance(error, _ZygoteLost):
+                process.abandon()
             raise
         finally:
             theirs.close()
@@ -132,7 +152,7 @@ class ZygoteLauncher:
     def _zygote(self, executable: str) -> "Zygote":
         zygote = self._zygotes.get(executable)
         if zygote is None:
-            zygote = self._zygotes[executable] = Zygote(executable, self._settings.redirect_hook, self._on_end)
+            zygote = self._zygotes[executable] = Zygote(executable, self._settings, self._on_end)
         return zygote
 
     def _on_end(self, zygote: "Zygote") -> None:
@@ -161,36 +181,53 @@ def _send(to: socket.socket, data: bytes) -> bytes:
 class ZygoteControl:
     """Reaches one forked process: through its zygote, or directly when that has died."""
 
-    def __init__(self, zygote: "Zygote", number: int, process: Forked) -> None:
+    def __init__(self, zygote: "Zygote", number: int, process: InstanceProcess) -> None:
         self._zygote = zygote
         self._number = number
         self._process = process
         self._pid = 0
+        self._killed = False
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
     def pid(self) -> int:
-        """The process's id."""
-        return self._pid
+        """The process's id; 0 when it has ended."""
+        if not self._zygote.isolated:
+            return self._pid
+        try:
+            children = Path(f"/proc/{self._pid}/task/{self._pid}/children").read_text(encoding="ascii").split()
+        except OSError:
+            return 0
+        return int(children[0]) if children else 0
+
+    @property
+    def namespaces(self) -> int:
+        """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
+        return self.pid if self._zygote.isolated else 0
 
     def terminate(self) -> None:
         """Send SIGTERM to the process."""
         if self._zygote.alive:
-            self._zygote.order(orders.TERMINATE, self._number)
+            self._zygote.command(frames.TERMINATE, self._number)
         else:
             self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """Send SIGKILL to its session."""
         if self._zygote.alive:
-            self._zygote.order(orders.KILL, self._number)
+            self._zygote.command(frames.KILL, self._number)
         else:
-            self._signal(signal.SIGKILL)
-            asyncio.get_running_loop().call_soon(self._process.exited, 0)
+            self.end()
+        self._killed = True
+
+    def end(self) -> None:
+        """Send SIGKILL to its session without the zygote."""
+        self._signal(signal.SIGKILL)
+        asyncio.get_running_loop().call_soon(self._process.exited, 0)
 
     def watch(self, on: bool) -> None:
         """Have the zygote look at it."""
-        self._zygote.order(orders.WATCH if on else orders.UNWATCH, self._number)
+        self._zygote.command(frames.WATCH if on else frames.UNWATCH, self._number)
 
     def on_started(self, pid: int) -> None:
         """Take note of the process id."""
@@ -209,15 +246,22 @@ class ZygoteControl:
         self._process.exited(memory_kb)
 
     def on_zygote_lost(self) -> None:
-        """Take note that nobody reaps the process any more; one that runs goes on."""
+        """Take note that no zygote reaps the process any more; one that runs goes on."""
         if not self.started.done():
             self.started.set_exception(_ZygoteLost("the zygote ended"))
+        elif self._killed:
+            self.end()
 
     def _signal(self, number: int) -> None:
         if self._pid <= 0:  # never started; as a group, 0 would be the emulator itself
             return
         try:
-            os.killpg(self._pid, number)
+            if not self._zygote.isolated:
+                os.killpg(self._pid, number)
+            elif number == signal.SIGKILL:
+                os.kill(self._pid, number)  # the first process of a namespace: all others end with it
+            elif self.pid:
+                os.kill(self.pid, number)
         except ProcessLookupError:
             _log.debug("process %s is gone already", self._pid)
 
@@ -228,20 +272,26 @@ class Zygote:
     Raises: OSError when the interpreter cannot be started.
     """
 
-    def __init__(self, executable: str, hook: Path | None, on_end: Callable[["Zygote"], None]) -> None:
+    def __init__(self, executable: str, settings: RuntimeSettings, on_end: Callable[["Zygote"], None]) -> None:
         self.executable = executable
         self.alive = True
+        self.isolated = False
+        self._silence_s = settings.zygote_silence_s
+        self._silence: asyncio.TimerHandle | None = None
+        self._awaited: set[int] = set()
+        self._heard_at = 0.0
+        self._root = _root_folder(settings)
         self._loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[bool] = self._loop.create_future()
         self._on_end = on_end
         self._last_number = 0
         self._instances: dict[int, ZygoteControl] = {}
         self._unsent: list[bytes] = []
-        self._news = b""
+        self._events = b""
         self._control, theirs = socket.socketpair()
         try:
             self._process = subprocess.Popen(  # noqa: S603 - an argument list of our own
-                bootstrap_command(executable, "zygote", str(theirs.fileno()), hook=hook),
+                bootstrap_command(executable, "zygote", str(theirs.fileno()), self._root, hook=settings.redirect_hook),
                 env=interpreter_environment(),
                 cwd="/",
                 stdin=subprocess.DEVNULL,
@@ -264,9 +314,9 @@ class Zygote:
         channel: socket.socket,
         log: int,
         max_processes: int,
-        process: Forked,
+        process: InstanceProcess,
     ) -> ZygoteControl:
-        """Order an instance; `ZygoteControl.started` tells the outcome.
+        """Have an instance forked; `ZygoteControl.started` has the outcome.
 
         Raises: InstanceStartFailed.
         """
@@ -274,7 +324,7 @@ class Zygote:
         number = self._last_number
         name = instance_id.encode("ascii")
         memory_mb = _UNLIMITED_MB if image.debug else image.memory_mb
-        order = orders.ORDER.pack(orders.LAUNCH, number, memory_mb, max_processes, name)
+        order = frames.COMMAND.pack(frames.LAUNCH, number, memory_mb, max_processes, name)
         try:
             socket.send_fds(self._control, [order], [channel.fileno(), log])
         except BlockingIOError as error:
@@ -283,13 +333,16 @@ class Zygote:
             self._end()
             raise _ZygoteLost(f"the zygote takes no orders: {error}") from error
         control = self._instances[number] = ZygoteControl(self, number, process)
+        self._expect_event(number)
         return control
 
-    def order(self, order: int, number: int) -> None:
-        """Send an order about a running instance."""
+    def command(self, command: int, number: int) -> None:
+        """Send a command about a running instance."""
         if self.alive and number in self._instances:
-            self._unsent.append(orders.ORDER.pack(order, number, 0, 0, b""))
+            self._unsent.append(frames.COMMAND.pack(command, number, 0, 0, b""))
             self._flush()
+            if command == frames.KILL:
+                self._expect_event(number)
 
     async def close(self) -> None:
         """Close the control socket, upon which the zygote ends its instances and itself."""
@@ -298,7 +351,38 @@ class Zygote:
         while self._process.poll() is None:
             if self._loop.time() > deadline:
                 self._process.kill()
+                for control in self._instances.values():  # it has not ended them
+                    control.end()
             await asyncio.sleep(0.005)
+
+    def _expect_event(self, number: int) -> None:
+        """Take note that an event about an instance has to come soon."""
+        if not self.alive:
+            return
+        if not self._awaited:
+            self._heard_at = self._loop.time()
+        self._awaited.add(number)
+        if self._silence is None:
+            self._silence = self._loop.call_later(self._silence_s, self._look_for_events)
+
+    def _look_for_events(self) -> None:
+        """Replace the zygote when nothing came for too long: a function has stopped it, for instance."""
+        self._silence = None
+        if self.alive:
+            self._readable()  # this loop may have been the slow one
+        if not self.alive or not self._awaited:
+            return
+        left_s = self._heard_at + self._silence_s - self._loop.time()
+        if left_s > 0:
+            self._silence = self._loop.call_later(left_s, self._look_for_events)
+            return
+        _log.warning("the zygote of %s does nothing for %g s and is killed", self.executable, self._silence_s)
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Kill the zygote; the instances it has forked go on, and the next call starts another one."""
+        self._process.kill()
+        self._end()
 
     def _readable(self) -> None:
         try:
@@ -310,20 +394,26 @@ class Zygote:
         if not data:
             self._end()
             return
-        self._news += data
-        size = orders.NEWS.size
-        whole = len(self._news) // size * size
-        news, self._news = self._news[:whole], self._news[whole:]
-        for kind, number, value, memory_kb, reason in orders.NEWS.iter_unpack(news):
-            self._take(kind, number, value, memory_kb, orders.REASONS[reason])
+        self._heard_at = self._loop.time()
+        self._events += data
+        size = frames.EVENT.size
+        whole = len(self._events) // size * size
+        events, self._events = self._events[:whole], self._events[whole:]
+        for kind, number, value, memory_kb, reason in frames.EVENT.iter_unpack(events):
+            self._take(kind, number, value, memory_kb, frames.REASONS[reason])
 
     def _take(self, kind: int, number: int, value: int, memory_kb: int, reason: str) -> None:
-        if kind == orders.READY:
+        if kind == frames.READY:
+            self.isolated = bool(value)
+            if not self.isolated and self._root:
+                _log.warning("instances share /tmp and see all processes of this machine: %s", _reason(self._root))
             if not self.ready.done():
                 self.ready.set_result(True)
-        elif kind == orders.STARTED:
+        elif kind == frames.STARTED:
+            self._awaited.discard(number)
             self._instances[number].on_started(value)
         else:
+            self._awaited.discard(number)
             self._instances.pop(number).on_ended(value, memory_kb, reason)
 
     def _flush(self) -> None:
@@ -333,7 +423,7 @@ class Zygote:
             except BlockingIOError:
                 self._loop.add_writer(self._control, self._flush)
                 return
-            except OSError:  # it has died, and reading the socket tells so
+            except OSError:  # it has died, which reading the socket shows
                 self._unsent.clear()
                 return
             del self._unsent[0]
@@ -343,6 +433,8 @@ class Zygote:
         if not self.alive:
             return
         self.alive = False
+        if self._silence is not None:
+            self._silence.cancel()
         self._loop.remove_reader(self._control)
         self._loop.remove_writer(self._control)
         self._control.close()
@@ -351,6 +443,65 @@ class Zygote:
         for control in self._instances.values():
             control.on_zygote_lost()
         self._on_end(self)
+
+
+COVERED = ("/tmp", "/var/tmp")  # noqa: S108 - instances have their own
+"""Folders of the machine that an instance with namespaces does not see."""
+
+
+def mounts_of(image: FunctionImage, settings: RuntimeSettings, instance_id: str, frame: Header) -> Header:
+    """Return the fields of an instance's first *frame* for ``sandbox.mount_folders``.
+
+    What lies in a covered folder and belongs to the function or is named by the emulator is mounted there again.
+    """
+    assert settings.scratch is not None
+    scratch = str(settings.scratch / instance_id)
+    code = os.path.realpath(image.code_dir)
+    mounts: list[tuple[str, str, bool]] = [(scratch, place, True) for place in COVERED if Path(place).is_dir()]
+    if Path(code).is_dir():  # otherwise the agent reports it
+        mounts.append((code, "/code", True))
+        mounts += ((code, place, True) for place in _covered_names(str(image.code_dir)))
+    own = image.environment.items()
+    texts = [text for pair in frame["environment"].items() if pair not in own for text in pair]
+    named = [name for text in texts for name in _COVERED_NAME.findall(text)]
+    for name in dict.fromkeys([*map(str, image.layers), *map(_installed_at, frame.get("command", ())), *named]):
+        if not Path(name).is_relative_to(image.code_dir):
+            mounts += ((os.path.realpath(name), place, False) for place in _covered_names(name) if Path(name).exists())
+    hidden = str(settings.scratch)
+    layers = [os.path.realpath(layer) for layer in image.layers]
+    return {"mounts": mounts, "opt": layers, "hidden": "" if _covered_names(hidden) else hidden}
+
+
+_COVERED_NAME = re.compile(rf"(?:(?<=[\"'])(?:{'|'.join(COVERED)})/[^\"']+)|(?:{'|'.join(COVERED)})/[^\s:;,\"'=]+")
+"""A path in a covered folder, with spaces only between quotation marks."""
+
+
+def _covered_names(name: str) -> list[str]:
+    """Return those of the names of a file, with links and without, that lie below a covered folder."""
+    names = dict.fromkeys((name, os.path.realpath(name)))
+    return [each for each in names if each.startswith(tuple(f"{place}/" for place in COVERED))]
+
+
+def _installed_at(word: str) -> str:
+    """Return the folder a program is installed in, for one in a ``bin``; else the word itself."""
+    folder = Path(word).parent
+    return str(folder.parent) if folder.name == "bin" and folder.is_absolute() else word
+
+
+def _root_folder(settings: RuntimeSettings) -> str:
+    """Return an empty folder for ``sandbox.enter``, empty when there are to be no namespaces."""
+    if settings.isolation == "none" or settings.scratch is None:
+        return ""
+    folder = settings.scratch / "root"
+    folder.mkdir(exist_ok=True)
+    return str(folder)
+
+
+def _reason(root: str) -> str:
+    try:
+        return Path(root + ".reason").read_text(encoding="utf-8")
+    except OSError:
+        return "the reason is not known"
 
 
 class _SettledPipe:

@@ -1,56 +1,64 @@
-"""What happens next: pure, total, without clock, randomness or store.
+"""What happens next, as far as all languages agree: pure, total, without clock, randomness or store.
 
 `decide` looks at the state and answers with the next events, or with `Park`: the strand has nothing to do until
-something arrives, and these commands see to it that it does. `react` (in `engine.react`) answers with the events that
-follow from an arrival. Neither changes the state: the driver applies each event and asks again.
+something arrives, and these commands see to it that it does. What a strand does is decided by the program's language.
+`react` answers with the events that follow from an arrival: a timer, a reply, a report, a stop; one that is late (the
+attempt is over, the step exited, the execution ended) yields nothing. Neither changes the state: the driver applies
+each event and asks again.
 
 Failures of the flow are events too. Data over the limit and too many events end the execution, whatever the flow says
-about errors; what cannot be evaluated fails the step with ``FnF.RuntimeError``, and only a task can catch that.
+about errors.
+
+Source: error handling, Serverless Workflow guide and best practices, for retry and catch (10 s, 20 s, 40 s for interval
+10, multiplier 2). That all retries of a step share one counter is assumed.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
-from emulator.services.workflow.definition.nodes import (
-    ChoiceStep,
-    FailStep,
-    ForeachStep,
-    ParallelStep,
-    PassStep,
-    SucceedStep,
-    TaskStep,
-    WaitStep,
-)
+from emulator.kernel.clock import SECOND, Millis
 from emulator.services.workflow.engine import events
-from emulator.services.workflow.engine.commands import CallService, Command, Park, WakeAt
-from emulator.services.workflow.engine.events import Event, canonical, joined, member_bytes, member_texts
-from emulator.services.workflow.engine.facts import Data, Facts
-from emulator.services.workflow.engine.frames import ROOT, Entry, Phase, Scope, Strand
-from emulator.services.workflow.engine.retry import catch_for, retry_at
-from emulator.services.workflow.engine.state import ExecutionState, own_members, step_input
-from emulator.services.workflow.engine.steps import (
-    RUNTIME_ERROR,
-    SURELY_FITS,
+from emulator.services.workflow.engine.events import FINAL, Event, NotAnObject, canonical, parse_object
+from emulator.services.workflow.engine.language import (
+    Arrival,
+    CallService,
+    Command,
+    DeadlinePassed,
     Events,
-    TooMuchData,
-    bounded,
-    check_bytes,
-    check_size,
-    chosen_goto,
-    data_limit_exceeded,
-    exited,
-    failed,
-    final_event,
-    next_attempt,
-    reply_is_result,
-    scheduled,
-    succeeded,
-    time_out_at,
+    Facts,
+    Park,
+    Replied,
+    Reported,
+    Result,
+    StopAsked,
+    Submitted,
+    TimerFired,
+    WakeAt,
 )
-from emulator.services.workflow.engine.waits import member, wake_instant
-from emulator.services.workflow.expression.errors import EvaluationError
-from emulator.services.workflow.expression.mappings import apply as apply_mappings
-from emulator.services.workflow.limits import ITERATIONS_AT_ONCE
+from emulator.services.workflow.engine.model import ROOT, CatchPolicy, Entry, Phase, RetryPolicy, Strand, Task
+from emulator.services.workflow.engine.state import ExecutionState
+from emulator.services.workflow.limits import STEP_DATA_BYTES
+from emulator.services.workflow.ports import FunctionResource
+
+RUNTIME_ERROR: Final = "FnF.RuntimeError"
+DATA_LIMIT: Final = "FnF.DataLimitExceeded"
+EVENTS_LIMIT: Final = "FnF.EventsLimitExceeded"
+TASK_TIMEOUT: Final = "FnF.TaskTimeout"
+TIMEOUT: Final = "FnF.Timeout"
+INVALID_LOCAL: Final = "FnF.InvalidLocal"
+
+ANY_ERROR: Final = "FnF.ALL"
+"""In a list of errors: matches every error."""
+
+SURELY_FITS: Final = STEP_DATA_BYTES // 4
+"""So many characters are within the limit whatever they are; most steps need no closer look."""
+
+
+class TooMuchData(Exception):
+    """A step holds more than its limit; ends the execution, caught or not."""
+
+
+# --- decisions ------------------------------------------------------------------------------------------------------
 
 
 def decide(facts: Facts, state: ExecutionState) -> Events | Park | None:
@@ -64,24 +72,15 @@ def decide(facts: Facts, state: ExecutionState) -> Events | Park | None:
     if strand is None:
         return _without_strand(facts, state)
     scope = strand.scopes[-1]
-    entry = scope.entry
+    if facts.halted and scope.entry is None and not scope.is_over():
+        return bounded(facts, state, (final_event(state, events.EXECUTION_STOPPED, "", "The flow has been deleted."),))
     try:
-        if entry is not None:
-            decided = _BY_PHASE[entry.phase](facts, state, strand, scope, entry)
-        elif scope.position < len(scope.steps.steps):
-            decided = _enter(facts, state, strand, scope)
-        else:
-            decided = _end_of_strand(facts, state, strand, scope)
+        decided = facts.program.decide(facts, state, strand)
     except TooMuchData:
         decided = (data_limit_exceeded(facts, state),)
-    except (EvaluationError, ValueError, RecursionError) as fault:
-        decided = _fault(facts, state, strand, str(fault))
-    if isinstance(decided, Park):
+    if isinstance(decided, Park) or decided[-1].id < facts.bounds.events:
         return decided
     return bounded(facts, state, decided)
-
-
-# --- the ends of strands and executions -----------------------------------------------------------------------------
 
 
 def _without_strand(facts: Facts, state: ExecutionState) -> Events | None:
@@ -94,277 +93,262 @@ def _without_strand(facts: Facts, state: ExecutionState) -> Events | None:
     return None
 
 
-def _end_of_strand(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
-    if strand.id != ROOT:
-        owner = state.strands[strand.parent].scopes[-1].entry
-        in_branch = owner is not None and isinstance(owner.step, ParallelStep)
-        kind = events.BRANCH_EXITED if in_branch else events.ITERATION_EXITED
-        detail = f'{{"index":{strand.index},"local":{scope.local_text}}}'
-        value = (scope.local, scope.local_text)
-        name = owner.step.name if owner is not None else ""
-        return (Event(state.last + 1, kind, strand.id, strand.last, name, detail, None, value),)
-    output, text = scope.local, scope.local_text
-    if facts.flow.output_mappings is not None:
-        output = apply_mappings(facts.flow.output_mappings, Data(facts, state, "", 0, 0, scope.input, scope.local))
-        text = canonical(output)
-        check_size(facts, text)
-    detail = f'{{"output":{text}}}'
-    kind = events.EXECUTION_SUCCEEDED
-    return (Event(state.last + 1, kind, ROOT, strand.last, "", detail, None, (output, text)),)
+# --- arrivals -------------------------------------------------------------------------------------------------------
 
 
-# --- entering -------------------------------------------------------------------------------------------------------
+StepArrival = TimerFired | Submitted | Replied | Reported
 
 
-def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
-    if facts.halted:
-        return (final_event(state, events.EXECUTION_STOPPED, "", "The flow has been deleted."),)
-    step = scope.steps.steps[scope.position]
-    entry_id = state.last + 1
-    if step.input_mappings is None:
-        value = step_input(scope)
-    else:
-        value = apply_mappings(
-            step.input_mappings, Data(facts, state, step.name, entry_id, 0, scope.input, scope.local)
-        )
-    text = canonical(value)
-    if len(text) + len(scope.local_text) > SURELY_FITS:
-        check_size(facts, text)
-        check_size(facts, scope.local_text)
-    if isinstance(step, TaskStep):
-        detail = events.task_entered(text, scope.local_text, step.resource_arn)
-    else:
-        detail = f'{{"input":{text},"local":{scope.local_text}}}'
-    entered = Event(entry_id, events.STEP_ENTERED, strand.id, strand.last, step.name, detail, None, (value, text))
-    if type(step) is PassStep or type(step) is SucceedStep:
-        return _at_once(facts, state, strand, scope, entered)
-    return (entered,)
-
-
-def _at_once(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entered: Event) -> Events:
-    """Return all four events of a step that does nothing but map: the common case, worth a way of its own."""
-    step = scope.steps.steps[scope.position]
-    entry_id = entered.id
-    value, text = entered.value
-    if step.output_mappings is None:
-        output: dict[str, Any] = {}
-        output_text = "{}"
-    else:
-        output = apply_mappings(step.output_mappings, Data(facts, state, step.name, entry_id, 0, value, {}))
-        output_text = canonical(output)
-    if len(text) + len(output_text) > SURELY_FITS:
-        check_size(facts, text, output_text)
-    sid, name = strand.id, step.name
-    done = f'{{"output":{output_text}}}'
-    return (
-        entered,
-        Event(entry_id + 1, events.STEP_STARTED, sid, entry_id, name, f'{{"input":{text}}}', None, None),
-        Event(entry_id + 2, events.STEP_SUCCEEDED, sid, entry_id + 1, name, done, None, (output, output_text)),
-        exited(facts, entry_id + 3, entry_id + 2, strand, scope, step, output, None),
-    )
-
-
-# --- one function per phase -----------------------------------------------------------------------------------------
-
-
-def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
-    del facts, scope
-    step = entry.step
-    mark: int | None = None
-    extra = ""
-    if isinstance(step, TaskStep):
-        return scheduled(state, strand, entry, step, (entry.input, entry.input_text), 0)
-    if isinstance(step, FailStep):
-        return (failed(state, strand, entry, step.error, step.cause),)
-    if isinstance(step, ChoiceStep):
-        mark = _choose(step, entry.input)
-    elif isinstance(step, WaitStep):
-        wake_instant(step, entry.input, state.at)
-        extra = "," + member(step, entry.input)
-    elif isinstance(step, ForeachStep) and not isinstance(step.collection.find_in(entry.input), list):
-        raise EvaluationError(f"the collection {step.collection} of the input is not an array")
-    detail = f'{{"input":{entry.input_text}{extra}}}'
-    return (Event(state.last + 1, events.STEP_STARTED, strand.id, strand.last, step.name, detail, mark, None),)
-
-
-def _choose(step: ChoiceStep, given: dict[str, Any]) -> int | None:
-    for index, option in enumerate(step.options):
-        if option.condition is None or option.condition.holds(given):
-            return index
-    return len(step.options) if step.default is not None else None
-
-
-def _after_started(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events | Park:
-    step = entry.step
-    if isinstance(step, WaitStep):
-        instant = wake_instant(step, entry.input, entry.at)
-        if instant > entry.at:
-            return Park((WakeAt(entry.id, "wait", instant),))
-    if entry.fork is not None:
-        if entry.fork.total:
-            return _open_strands(facts, state, strand, entry)
-        return succeeded(facts, state, strand, scope, entry, [], {})
-    return succeeded(facts, state, strand, scope, entry, {}, {})
-
-
-def _open_strands(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
-    fork = entry.fork
-    step = entry.step
-    assert fork is not None
-    room = min(fork.total - fork.opened, ITERATIONS_AT_ONCE - fork.running)
-    opened = []
-    for offset in range(room):
-        index = fork.opened + offset
-        if isinstance(step, ForeachStep) and fork.items is not None:
-            kind, mark = events.ITERATION_ENTERED, entry.id
-            members = member_texts(own_members(step, fork, index))
-            text = joined(members)
-            check_bytes(facts, 1 + sum({**fork.sizes, **member_bytes(members)}.values()))
-        else:
-            kind, mark = events.BRANCH_ENTERED, None
-            text = entry.input_text
-        detail = f'{{"index":{index},"input":{text}}}'
-        event_id = state.last + 1 + offset
-        opened.append(Event(event_id, kind, strand.id, fork.freed, step.name, detail, mark, None))
-    return tuple(opened) if opened else Park()
-
-
-def _after_joined(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
-    default = entry.local if isinstance(entry.step, ChoiceStep) else {}
-    return succeeded(facts, state, strand, scope, entry, entry.local, default)
-
-
-def _after_succeeded(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
-    return (exited(facts, state.last + 1, strand.last, strand, scope, entry.step, entry.output, chosen_goto(entry)),)
-
-
-def _after_scheduled(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
-    del facts, scope
-    return (Event(state.last + 1, events.TASK_STARTED, strand.id, strand.last, entry.step.name, "{}", None, None),)
-
-
-def _while_calling(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Park:
-    del facts, state, strand, scope
-    step = entry.step
-    assert isinstance(step, TaskStep)
-    return Park((_call(step, entry), *_time_out(step, entry)))
-
-
-def _while_submitted(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Park:
-    del facts, state, strand, scope
-    step = entry.step
-    assert isinstance(step, TaskStep)
-    if not reply_is_result(step):
-        return Park(_time_out(step, entry))
-    # still being made; or made again after a restart, under the same key, which finds the run that is under way
-    return Park((_call(step, entry), *_time_out(step, entry)))
-
-
-def _call(step: TaskStep, entry: Entry) -> Command:
-    return CallService(entry.id, entry.retries, step, entry.input, entry.input_text)
-
-
-def _time_out(step: TaskStep, entry: Entry) -> tuple[Command, ...]:
-    if step.timeout_s is None:
+def react(facts: Facts, state: ExecutionState, arrival: Arrival) -> Events:
+    """Return the events that *arrival* causes now; apply them all, then go on with `decide`."""
+    if state.outcome is not None:
         return ()
-    return (WakeAt(entry.id, "timeout", time_out_at(step.timeout_s, entry)),)
+    if isinstance(arrival, StopAsked):
+        return (final_event(state, events.EXECUTION_STOPPED, arrival.error, arrival.cause),)
+    if isinstance(arrival, DeadlinePassed):
+        return (final_event(state, events.EXECUTION_TIMED_OUT, TIMEOUT, arrival.cause),)
+    live = state.find(arrival.entry)
+    if live is None:
+        return ()
+    strand, entry = live
+    try:
+        reaction = _at_step(facts, state, strand, entry, arrival)
+    except TooMuchData:
+        reaction = (data_limit_exceeded(facts, state),)
+    return bounded(facts, state, reaction)
 
 
-def _after_done(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
-    step = entry.step
-    assert isinstance(step, TaskStep)
-    output = entry.local
-    if step.output_mappings is not None:
-        data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, entry.local)
-        output = apply_mappings(step.output_mappings, data)
-    output_text = canonical(output)
-    check_size(facts, entry.input_text, canonical(entry.local), output_text)
-    plain = exited(facts, state.last + 1, strand.last, strand, scope, step, output, None)
-    detail = events.task_exited(entry.input_text, plain.value[1], output_text, step.resource_arn)
-    return (plain._replace(detail=detail),)
+def _at_step(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, arrival: StepArrival) -> Events:
+    if isinstance(arrival, TimerFired):
+        return _timer(facts, state, strand, entry, arrival)
+    if arrival.attempt != entry.retries or not isinstance(entry.step, Task):
+        return ()
+    if isinstance(arrival, Submitted):
+        return (_submitted(facts, state, strand, entry, arrival.result),) if entry.phase is Phase.CALLING else ()
+    if isinstance(arrival, Reported):
+        return _reported(facts, state, strand, entry, entry.step, arrival.result)
+    return _replied(facts, state, strand, entry, entry.step, arrival.result)
 
 
-def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events | Park:
-    step = entry.step
-    assert isinstance(step, TaskStep)
-    instant = retry_at(step.retry, entry.error, entry.retries, entry.at)
-    if instant is None:
-        return (_caught(facts, state, strand, scope, entry) or failed(state, strand, entry, entry.error, entry.cause),)
-    if instant > entry.at:
-        return Park((WakeAt(entry.id, "retry", instant),))
-    return next_attempt(facts, state, strand, entry)
+def _timer(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired) -> Events:
+    task = entry.step
+    if fired.kind != "timeout":
+        return facts.program.resume(facts, state, strand, entry, fired)
+    if not isinstance(task, Task) or task.timeout_s is None or entry.phase not in {Phase.CALLING, Phase.SUBMITTED}:
+        return ()
+    if time_out_at(task.timeout_s, entry) > fired.now:
+        return ()  # the timer of an earlier attempt
+    cause = f"The task has not ended within {task.timeout_s} seconds."
+    return (_event(state, strand, entry, events.TASK_TIMED_OUT, TASK_TIMEOUT, cause),)
 
 
-def _caught(
-    facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry, fault: str | None = None
-) -> Event | None:
-    step = entry.step
-    assert isinstance(step, TaskStep)
-    error, cause = (entry.error, entry.cause) if fault is None else (RUNTIME_ERROR, fault)
-    policy = catch_for(step.catch, error)
-    if policy is None:
-        return None
-    output: dict[str, Any] = {}
-    if step.error_mappings is not None:
-        local = {"error": error, "cause": cause}
-        data = Data(facts, state, step.name, entry.id, entry.retries, entry.input, local)
-        output = apply_mappings(step.error_mappings, data)
-        check_size(facts, entry.input_text, canonical(output))
-    plain = exited(facts, state.last + 1, strand.last, strand, scope, step, output, policy.goto)
-    detail = events.task_exited_with_error(
-        entry.input_text, plain.value[1], step.resource_arn, cause, error, entry.retries, policy.goto
-    )
-    return plain._replace(detail=detail)
+def _replied(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step: Task, result: Result) -> Events:
+    if entry.phase is Phase.SUBMITTED and reply_is_result(step):
+        return (_result(facts, state, strand, entry, result, state.last),)
+    if entry.phase is not Phase.CALLING:
+        return ()
+    if step.pattern == "requestResponse":
+        return (_result(facts, state, strand, entry, result, state.last),)
+    if reply_is_result(step) and not result.refused:  # a synchronous call: submission and result in one
+        submitted = _submitted(facts, state, strand, entry, Result())
+        return (submitted, _result(facts, state, strand, entry, result, submitted.id, cause_id=submitted.id))
+    if result.error is not None:
+        return (_event(state, strand, entry, events.TASK_SUBMIT_FAILED, result.error, result.cause),)
+    return (_submitted(facts, state, strand, entry, result),)
 
 
-def _after_failing(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
-    del facts, scope
-    return (failed(state, strand, entry, entry.error, entry.cause),)
+def _reported(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step: Task, result: Result) -> Events:
+    if step.pattern == "requestResponse":
+        return ()
+    if entry.phase is Phase.SUBMITTED:
+        return (_result(facts, state, strand, entry, result, state.last),)
+    if entry.phase is Phase.CALLING:
+        # a fast worker reports before the submission's own reply is in: that reply is no longer waited for
+        submitted = Event(state.last + 1, events.TASK_SUBMITTED, strand.id, strand.last, step.name, "{}", None, None)
+        return (submitted, _result(facts, state, strand, entry, result, submitted.id, cause_id=submitted.id))
+    return ()
 
 
-def _after_failed(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope, entry: Entry) -> Events:
-    del facts
-    step = entry.step
-    if isinstance(step, TaskStep):
-        detail = events.task_exited_with_error(
-            entry.input_text, scope.local_text, step.resource_arn, entry.cause, entry.error, entry.retries, None
-        )
-    else:
-        detail = events.exited_with_error(scope.local_text, entry.cause, entry.error)
-    value = (scope.local, scope.local_text, None)
-    return (Event(state.last + 1, events.STEP_EXITED, strand.id, strand.last, step.name, detail, None, value),)
+def _submitted(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, result: Result) -> Event:
+    """Record the reply of the submission: shown, but no part of the data, so any JSON will do."""
+    try:
+        text = canonical(parse_object(result.output or "{}"))
+    except NotAnObject:
+        text = events.quote(result.output)
+    check_size(facts, text)
+    detail = f'{{"output":{text}}}'
+    name = entry.step.name
+    return Event(state.last + 1, events.TASK_SUBMITTED, strand.id, strand.last, name, detail, None, None)
 
 
-def _fault(facts: Facts, state: ExecutionState, strand: Strand, cause: str) -> Events:
-    """Answer something that cannot be evaluated: a task may catch it, any other step fails.
-
-    Outside a step (its input, the output of the flow) there is nothing to fail but the execution.
-    """
-    scope = strand.scopes[-1]
-    entry = scope.entry
-    if entry is None or entry.phase in {Phase.FAILED, Phase.SUCCEEDED}:
-        return (final_event(state, events.EXECUTION_FAILED, RUNTIME_ERROR, cause),)
-    if isinstance(entry.step, TaskStep):
+def _result(
+    facts: Facts,
+    state: ExecutionState,
+    strand: Strand,
+    entry: Entry,
+    result: Result,
+    last: int,
+    cause_id: int | None = None,
+) -> Event:
+    name = entry.step.name
+    cause_of_event = strand.last if cause_id is None else cause_id
+    error, cause = result.error, result.cause
+    if error is None:
         try:
-            caught = _caught(facts, state, strand, scope, entry, fault=cause)
-        except (EvaluationError, ValueError, RecursionError, TooMuchData):
-            caught = None
-        if caught is not None:
-            return (caught,)
-    return (failed(state, strand, entry, RUNTIME_ERROR, cause),)
+            value = parse_object(result.output or "{}")
+            text = canonical(value)
+            check_size(facts, text)
+            detail = f'{{"output":{text}}}'
+            return Event(last + 1, events.TASK_SUCCEEDED, strand.id, cause_of_event, name, detail, None, (value, text))
+        except NotAnObject as problem:
+            error, cause = INVALID_LOCAL, f"The result of the task is not a JSON object: {problem}"
+    detail = events.failure(error, cause)
+    return Event(last + 1, events.TASK_FAILED, strand.id, cause_of_event, name, detail, None, (error, cause))
 
 
-_BY_PHASE: tuple[Callable[[Facts, ExecutionState, Strand, Scope, Entry], Events | Park], ...] = (
-    _after_entered,
-    _after_started,
-    _after_joined,
-    _after_succeeded,
-    _after_scheduled,
-    _while_calling,
-    _while_submitted,
-    _after_done,
-    _after_trouble,
-    _after_failing,
-    _after_failed,
-)
-"""In the order of `Phase`; a tuple, because hashing a member of an Enum costs more than most of these."""
+def _event(state: ExecutionState, strand: Strand, entry: Entry, kind: str, error: str, cause: str) -> Event:
+    detail = events.failure(error, cause)
+    return Event(state.last + 1, kind, strand.id, strand.last, entry.step.name, detail, None, (error, cause))
+
+
+# --- events and rules that languages share ----------------------------------------------------------------------------
+
+
+def bounded(facts: Facts, state: ExecutionState, decided: Events) -> Events:
+    """Let the execution fail when *decided* would outgrow the history; its last event is always a final one."""
+    limit = facts.bounds.events
+    if decided and decided[-1].id >= limit:
+        for index, event in enumerate(decided):
+            if event.id >= limit and event.type not in FINAL:
+                cause = f"The execution has more than {limit} events."
+                last = decided[index - 1].id if index else state.last
+                detail = events.failure(EVENTS_LIMIT, cause)
+                value = (EVENTS_LIMIT, cause)
+                return (*decided[:index], Event(event.id, events.EXECUTION_FAILED, ROOT, last, "", detail, None, value))
+    return decided
+
+
+def final_event(state: ExecutionState, kind: str, error: str, cause: str) -> Event:
+    """Make the event that ends an execution other than well."""
+    return Event(state.last + 1, kind, ROOT, trigger(state), "", events.failure(error, cause), None, (error, cause))
+
+
+def data_limit_exceeded(facts: Facts, state: ExecutionState) -> Event:
+    """Make the event for data over the limit."""
+    cause = f"The input, local and output of a step hold more than {facts.bounds.step_data_bytes} bytes."
+    return final_event(state, events.EXECUTION_FAILED, DATA_LIMIT, cause)
+
+
+def check_size(facts: Facts, *texts: str) -> None:
+    """Refuse *texts* that are together longer than a step's data may be.
+
+    Raises: TooMuchData.
+    """
+    check_bytes(facts, sum(len(text.encode()) for text in texts))
+
+
+def check_bytes(facts: Facts, count: int) -> None:
+    """Refuse *count* bytes of data when a step may not have that many.
+
+    Raises: TooMuchData.
+    """
+    if count > facts.bounds.step_data_bytes:
+        raise TooMuchData
+
+
+def scheduled(state: ExecutionState, strand: Strand, entry: Entry, step: Task, value: Any, retries: int) -> Events:
+    """Return the two events that open an attempt of a task; *value* is (input, text)."""
+    first = state.last + 1
+    detail = events.task_scheduled(value[1], step.resource_arn, step.pattern, step.timeout_s, retries)
+    return (
+        Event(first, events.TASK_SCHEDULED, strand.id, strand.last, step.name, detail, None, value),
+        Event(first + 1, events.TASK_STARTED, strand.id, first, step.name, "{}", None, None),
+    )
+
+
+def failed(state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str) -> Event:
+    """Return the event of a step that has failed for good."""
+    detail = events.failure(error, cause)
+    kind = events.STEP_FAILED
+    return Event(state.last + 1, kind, strand.id, strand.last, entry.step.name, detail, None, (error, cause))
+
+
+def trigger(state: ExecutionState) -> int:
+    """Return the cause of an event that ends the execution from outside: the flow's own latest event."""
+    root = state.strands.get(ROOT)
+    return root.last if root is not None else state.last
+
+
+def reply_is_result(step: Task) -> bool:
+    """Whether the reply of a sync task's call is its result: a function's run is waited for, not reported."""
+    return step.pattern == "sync" and isinstance(step.resource, FunctionResource)
+
+
+def time_out_at(timeout_s: int, entry: Entry) -> Millis:
+    """Return when the attempt that *entry* is in has run for its *timeout_s* seconds."""
+    return Millis(entry.scheduled_at + timeout_s * SECOND)
+
+
+def strand_exited(state: ExecutionState, strand: Strand, kind: str, value: Any, text: str) -> Event:
+    """Return the event, of type *kind*, that ends a branch or iteration with the local *value*."""
+    owner = state.strands[strand.parent].scopes[-1].entry
+    detail = f'{{"index":{strand.index},"local":{text}}}'
+    name = owner.step.name if owner is not None else ""
+    return Event(state.last + 1, kind, strand.id, strand.last, name, detail, None, (value, text))
+
+
+def waits_for_call(entry: Entry, task: Task) -> Park:
+    """Park with the call of the attempt that *entry* is in, and its time-out."""
+    if entry.phase is Phase.SUBMITTED and not reply_is_result(task):
+        return Park(_time_out(task, entry))
+    # after a submission: still being made; or made again after a restart, under the same key, which finds what runs
+    return Park((call_of(entry, task), *_time_out(task, entry)))
+
+
+def call_of(entry: Entry, task: Task) -> CallService:
+    """Return the call of the attempt that *entry* is in."""
+    return CallService(entry.id, entry.retries, task, entry.input, entry.input_text)
+
+
+def _time_out(task: Task, entry: Entry) -> tuple[Command, ...]:
+    if task.timeout_s is None:
+        return ()
+    return (WakeAt(entry.id, "timeout", time_out_at(task.timeout_s, entry)),)
+
+
+# --- retry and catch ------------------------------------------------------------------------------------------------
+
+
+def matches(errors: Sequence[str], error: str) -> bool:
+    """Whether a policy that lists *errors* is for *error*.
+
+    Names are compared exactly, but for the prefix of child flows' errors, which the vendor writes as ``FnF.`` and
+    ``fnf.``.
+    """
+    if ANY_ERROR in errors or error in errors:
+        return True
+    if error[:4].lower() != "fnf.":
+        return False
+    rest = error[4:]
+    return any(name[:4].lower() == "fnf." and name[4:] == rest for name in errors)
+
+
+def retry_at(policies: Sequence[RetryPolicy], error: str, retries: int, failed_at: Millis) -> Millis | None:
+    """Return the time of the next attempt, or None when no retry is left.
+
+    *retries* counts those the step entry has had. Only the first policy that matches counts; the wait before retry
+    *k* is interval x multiplier^(k-1), at most the policy's maximum.
+    """
+    policy = next((policy for policy in policies if matches(policy.errors, error)), None)
+    if policy is None or retries >= policy.max_attempts:
+        return None
+    try:
+        wait_s = min(policy.interval_s * policy.multiplier**retries, policy.max_interval_s)
+    except OverflowError:
+        wait_s = policy.max_interval_s
+    return Millis(failed_at + round(wait_s * 1000))
+
+
+def catch_for(policies: Sequence[CatchPolicy], error: str) -> CatchPolicy | None:
+    """Return the first policy that matches *error*."""
+    return next((policy for policy in policies if matches(policy.errors, error)), None)

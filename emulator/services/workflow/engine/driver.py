@@ -1,7 +1,7 @@
 """Makes executions go: asks for decisions, appends the events, commits, then acts. The only place with effects.
 
 Executions that have something to do wait in a queue. The loop gives the driver a slice of a few milliseconds at a
-time; what all executions of a slice have changed is written in one transaction, and calls are made, and waiters told,
+time; what all executions of a slice have changed is written in one transaction, and calls are made, and waiters woken,
 only after its commit. A parked execution is rows in the store: no task, no timer of its own. One kernel timer stands
 at the earliest wake-up.
 """
@@ -16,25 +16,23 @@ from typing import Protocol
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import nobody
-from emulator.services.workflow.engine.calls import Calls
-from emulator.services.workflow.engine.commands import (
+from emulator.services.workflow.engine.language import (
     Arrival,
     CallService,
+    Events,
     Result,
     Resumed,
     TimerFired,
 )
-from emulator.services.workflow.engine.definitions import Definitions
-from emulator.services.workflow.engine.recovery import claimable
-from emulator.services.workflow.engine.run import Run, load_run
-from emulator.services.workflow.engine.slice import Slice
+from emulator.services.workflow.engine.model import Phase
+from emulator.services.workflow.engine.run import Calls, Run, Slice, load_run
 from emulator.services.workflow.engine.state import ExecutionState
-from emulator.services.workflow.engine.steps import Events
+from emulator.services.workflow.engine.store import EngineStore, Wakeup
+from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.engine.turns import Turns, give_up
+from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import ExecutionId, LiveExecution
-from emulator.services.workflow.store import EngineStore, Wakeup
-from emulator.services.workflow.tokens import Mint
 from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
@@ -53,7 +51,7 @@ _WAKE = ("workflow", "wake")
 _RECOVER = ("workflow", "recover")
 
 
-class Surroundings(Protocol):
+class Outside(Protocol):
     """What the driver reaches beyond its store; all of it after the commit."""
 
     async def perform(self, run: Run, call: CallService) -> Result:
@@ -61,11 +59,11 @@ class Surroundings(Protocol):
         ...
 
     def execution_ended(self, execution: ExecutionId) -> None:
-        """Take note that an execution has ended."""
+        """Act on the end of an execution."""
         ...
 
     def task_abandoned(self, run: Run, call: CallService) -> None:
-        """Take note that a task of pattern ``sync`` was given up while what it started may still run."""
+        """Stop what a task of pattern ``sync`` has started and given up."""
         ...
 
 
@@ -80,8 +78,8 @@ class Driver:
         clock: Clock,
         timers: Timers,
         mint: Mint,
-        definitions: Definitions,
-        surroundings: Surroundings,
+        programs: Programs,
+        outside: Outside,
         bounds: Bounds = DOCUMENTED,
     ) -> None:
         self._database = database
@@ -89,10 +87,10 @@ class Driver:
         self._clock = clock
         self._timers = timers
         self._mint = mint
-        self._definitions = definitions
-        self._surroundings = surroundings
+        self._programs = programs
+        self._outside = outside
         self._bounds = bounds
-        self._calls = Calls(surroundings.perform, self.post)
+        self._calls = Calls(outside.perform, self.post)
         self._turns = Turns(self._calls)
         self._queue: OrderedDict[ExecutionId, list[Arrival | Resumed]] = OrderedDict()
         self._hot: OrderedDict[ExecutionId, Run] = OrderedDict()
@@ -119,11 +117,15 @@ class Driver:
     # --- what others ask -----------------------------------------------------------------------------------------
 
     def recover(self) -> None:
-        """SignedRequest everything that was under way; harmless when done twice."""
-        for execution, resumed in claimable(self._store):
-            arrivals = self._queue.setdefault(execution, [])
-            if resumed is not None:
-                arrivals.append(resumed)
+        """Queue everything that was under way, at start or after a lost transaction; harmless when done twice.
+
+        Nothing is folded or run here. Executions with something to do are queued, calls without a recorded result are
+        asked for again by their entry, wake-ups stand in the store with their absolute times.
+        """
+        for execution in self._store.ready():
+            self._queue.setdefault(execution, [])
+        for execution, entry in self._store.pending_calls():
+            self._queue.setdefault(execution, []).append(Resumed(entry))
         self._wakeups_due = True
         self._kick()
 
@@ -137,10 +139,10 @@ class Driver:
         self._queue.setdefault(execution, []).append(arrival)
         self._kick()
 
-    def deliver(self, execution: ExecutionId, arrival: Arrival, told: ExecutionId | None = None) -> Events:
+    def deliver(self, execution: ExecutionId, arrival: Arrival, reported: ExecutionId | None = None) -> Events:
         """Record at once, in this tick's transaction, what *arrival* causes, and return the events.
 
-        The execution goes on from there in a later tick. *told* is an ended execution whose callback this is.
+        The execution goes on from there in a later tick. *reported* is an ended execution whose callback this is.
         """
         part = Slice()
         recorded: Events = ()
@@ -150,23 +152,38 @@ class Driver:
             recorded = self._turns.receive(run, arrival, now, part)
             if recorded:
                 self._settle(run, parked=False, part=part)
-        if told is not None:
-            part.told.append(told)
+        if reported is not None:
+            part.reported.append(reported)
         self._write(part)
         if self._queue:
             self._kick()
         return recorded
 
-    def told(self, execution: ExecutionId) -> None:
-        """Note that the callback of an ended execution needs no telling any more."""
+    def callback_done(self, execution: ExecutionId) -> None:
+        """Note that the end of an execution need not be reported any more."""
         part = Slice()
-        part.told.append(execution)
+        part.reported.append(execution)
         self._write(part)
 
     def look(self, execution: ExecutionId) -> ExecutionState | None:
-        """Return the present state of an open execution, for looking only; None when it has ended."""
+        """Return the present state of an open execution, not to be changed; None when it has ended."""
         run = self._run_now(execution)
         return None if run is None else run.state
+
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, str, Millis]]:
+        """Return the next *limit* timers due after *now*: flow, execution, kind, time."""
+        return self._store.upcoming(now, limit)
+
+    def waiting_for_reports(self, limit: int) -> list[tuple[str, str, str]]:
+        """Return the steps of up to *limit* open executions that wait for a task token: flow, execution, step."""
+        rows = []
+        for execution, flow, name in self._store.parked(limit):
+            state = self.look(execution)
+            for strand in state.strands.values() if state is not None else ():
+                entry = strand.scopes[-1].entry
+                if entry is not None and entry.phase is Phase.SUBMITTED:
+                    rows.append((flow, name, entry.step.name))
+        return rows
 
     def halt(self, executions: Iterable[ExecutionId]) -> None:
         """Let executions, marked so in the store, enter no further step."""
@@ -181,7 +198,7 @@ class Driver:
         self._hot.clear()
         self._queue.clear()
         self._loading.clear()
-        self._definitions.clear()
+        self._programs.clear()
         self._calls.cancel_all()
         self._timers.cancel(_WAKE)
         self._armed_for = None
@@ -192,7 +209,7 @@ class Driver:
         self._timers.cancel(_WAKE)
         self._timers.cancel(_RECOVER)
         await self._calls.close()
-        self._definitions.close()
+        self._programs.close()
 
     # --- slices --------------------------------------------------------------------------------------------------
 
@@ -252,11 +269,11 @@ class Driver:
         for execution, entry in part.cancelled:
             self._calls.cancel(execution, entry)
         for run, call in part.orphans:
-            self._surroundings.task_abandoned(run, call)
+            self._outside.task_abandoned(run, call)
         for ending in part.endings:
             self.ended[ending.status] = self.ended.get(ending.status, 0) + 1
             self._calls.cancel_execution(ending.execution)
-            self._surroundings.execution_ended(ending.execution)
+            self._outside.execution_ended(ending.execution)
         for run, call in part.dispatches:
             self._calls.make(run, call)
 
@@ -267,10 +284,10 @@ class Driver:
 
     # --- wake-ups ------------------------------------------------------------------------------------------------
 
-    def _arm(self, instant: Millis | None) -> None:
-        if instant is not None and (self._armed_for is None or instant < self._armed_for):
-            self._armed_for = instant
-            self._timers.call_at(instant, _WAKE, self._wake)
+    def _arm(self, at: Millis | None) -> None:
+        if at is not None and (self._armed_for is None or at < self._armed_for):
+            self._armed_for = at
+            self._timers.call_at(at, _WAKE, self._wake)
 
     def _wake(self) -> None:
         self._armed_for = None
@@ -333,12 +350,12 @@ class Driver:
         live = self._store.live(execution)
         if live is None:
             return None
-        flow = self._definitions.find(live.definition_id)
-        if flow is None:
+        program = self._programs.find(live.definition_id)
+        if program is None:
             self._loading[execution] = arrivals
             self._calls.tasks.spawn(self._load(live), f"definition of {execution}")
             return None
-        return load_run(self._store, live, flow, self._mint, self._bounds)
+        return load_run(self._store, live, program, self._mint, self._bounds)
 
     def _run_now(self, execution: ExecutionId) -> Run | None:
         run = self._hot.get(execution)
@@ -346,14 +363,14 @@ class Driver:
             live = self._store.live(execution)
             if live is None:
                 return None
-            run = load_run(self._store, live, self._definitions.find_now(live.definition_id), self._mint, self._bounds)
+            run = load_run(self._store, live, self._programs.find_now(live.definition_id), self._mint, self._bounds)
             self._hot[execution] = run
         return run
 
     async def _load(self, live: LiveExecution) -> None:
         """Parse a long definition beside the loop, then queue the execution again."""
         try:
-            await self._definitions.load(live.definition_id)
+            await self._programs.load(live.definition_id)
         finally:
             arrivals = self._loading.pop(live.id, [])
             self._queue.setdefault(live.id, []).extend(arrivals)

@@ -5,8 +5,8 @@ needs, already decoded (`decode` gets it back from the text). One number that th
 event as ``mark``: the option a choice took; for an iteration the id of the foreach's StepEntered, because the detail
 leaves out the input they share, which would make a history grow with the square of the items (`whole_iteration`).
 
-The order in which each kind of step records its events is told by the one table `SEQUENCES`; the members of each
-detail, in the order they are written, by the functions below. Values inside are compact JSON with sorted keys, text is
+The order in which each kind of step records its events stands in the one table `SEQUENCES`; the members of each
+detail, in the order they are written, in the functions below. Values inside are compact JSON with sorted keys, text is
 not escaped beyond what JSON demands.
 
 Source: viewing the execution history, Serverless Workflow guide (the events of two passes, the detail of a caught
@@ -262,8 +262,8 @@ def whole_iteration(detail: str, shared: dict[str, str]) -> str:
     the foreach's own input, as `member_texts` writes them.
     """
     members = json.loads(detail)
-    given = joined({**shared, **member_texts(members["input"])})
-    return f'{{"index":{members["index"]},"input":{given}}}'
+    whole = joined({**shared, **member_texts(members["input"])})
+    return f'{{"index":{members["index"]},"input":{whole}}}'
 
 
 # --- reading them back ----------------------------------------------------------------------------------------------

@@ -10,10 +10,9 @@ import json
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.services.workflow.definition.nodes import Flow, ForeachStep, Step, StepList
-from emulator.services.workflow.engine.events import canonical, member_bytes, member_texts
-from emulator.services.workflow.engine.frames import ROOT, Entry, Fork, Phase, Scope, Strand
-from emulator.services.workflow.engine.state import ExecutionState, step_input, steps_of_strand, strand_input
+from emulator.services.workflow.engine.events import canonical
+from emulator.services.workflow.engine.model import ROOT, Definition, Entry, Phase, Scope, Step, StepList, Strand
+from emulator.services.workflow.engine.state import ExecutionState
 
 FORMAT = 2
 
@@ -43,13 +42,13 @@ def _scopes_out(strand: Strand) -> list[list[Any]]:
             scope.position,
             scope.input if strand.id == ROOT and scope is strand.scopes[0] else None,
             scope.local,
-            _entry_out(scope.entry) if scope.entry else None,
+            _entry_out(scope.entry, scope) if scope.entry else None,
         ]
         for scope in strand.scopes
     ]
 
 
-def load(flow: Flow, text: str) -> ExecutionState | None:
+def load(definition: Definition, text: str) -> ExecutionState | None:
     """Read what `dump` wrote; None when it is of another format."""
     version, *rest = json.loads(text)
     if version != FORMAT:
@@ -61,7 +60,7 @@ def load(flow: Flow, text: str) -> ExecutionState | None:
     state.started_at = Millis(started_at)
     state.error, state.cause = error, cause
     for fields in sorted(strands, key=_strand_id):  # a parent's id is smaller than its children's
-        strand = _strand_in(flow, state, fields)
+        strand = _strand_in(definition, state, fields)
         state.strands[strand.id] = strand
         if not strand.parked:
             state.ready.append(strand.id)
@@ -72,13 +71,13 @@ def _strand_id(fields: list[Any]) -> int:
     return int(fields[0])
 
 
-def _entry_out(entry: Entry) -> list[Any]:
+def _entry_out(entry: Entry, scope: Scope) -> list[Any]:
     fork = entry.fork
     return [
         entry.id,
         int(entry.phase),
         entry.at,
-        None if entry.step.input_mappings is None else entry.input,
+        None if entry.step.derived_input(scope) is not None else entry.input,
         entry.local,
         entry.output,
         entry.error,
@@ -90,21 +89,21 @@ def _entry_out(entry: Entry) -> list[Any]:
     ]
 
 
-def _strand_in(flow: Flow, state: ExecutionState, fields: list[Any]) -> Strand:
+def _strand_in(definition: Definition, state: ExecutionState, fields: list[Any]) -> Strand:
     strand_id, parent, index, last, parked, scopes = fields
-    steps, known = (flow.steps, {}) if strand_id == ROOT else _branch(state, parent, index)
+    steps, known = (definition.steps, {}) if strand_id == ROOT else _branch(state, parent, index)
     strand: Strand | None = None
-    for position, given, local, entry in scopes:
-        scope = Scope(steps, known if given is None else given)
+    for position, value, local, entry in scopes:
+        scope = Scope(steps, known if value is None else value)
         scope.position = position
         scope.local = local
         scope.local_text = canonical(local)
         if entry is not None:
             scope.entry = _entry_in(steps.steps[position], entry, scope)
             known = scope.entry.input
-            option = scope.entry.option()
-            if option is not None and option.steps is not None:
-                steps = option.steps
+            nested = None if scope.entry.mark is None else scope.entry.step.nested(scope.entry.mark)
+            if nested is not None:
+                steps = nested
         if strand is None:
             strand = Strand(strand_id, parent, index, scope)
         else:
@@ -116,17 +115,18 @@ def _strand_in(flow: Flow, state: ExecutionState, fields: list[Any]) -> Strand:
     return strand
 
 
-def _branch(state: ExecutionState, parent: int, index: int) -> tuple[StepList, dict[str, Any]]:
+def _branch(state: ExecutionState, parent: int, index: int) -> tuple[StepList, Any]:
     owner = state.strands[parent].scopes[-1].entry
     if owner is None:
         raise LookupError("a snapshot has a branch of no step")
-    return steps_of_strand(owner.step, index), strand_input(owner, index)
+    return owner.step.branch(owner, index)
 
 
 def _entry_in(step: Step, fields: list[Any], scope: Scope) -> Entry:
     entry_id, phase, at, own, local, output, error, cause, mark, retries, scheduled_at, fork = fields
-    given = step_input(scope) if step.input_mappings is None else own
-    entry = Entry(step, entry_id, Millis(at), given, canonical(given))
+    derived = step.derived_input(scope)
+    value = own if derived is None else derived
+    entry = Entry(step, entry_id, Millis(at), value, canonical(value))
     entry.phase = Phase(phase)
     entry.local = local
     entry.output = output
@@ -137,10 +137,9 @@ def _entry_in(step: Step, fields: list[Any], scope: Scope) -> Entry:
     entry.scheduled_at = Millis(scheduled_at)
     if fork:
         total, opened, running, results, freed = fork
-        if isinstance(step, ForeachStep):
-            entry.fork = Fork(total, freed, step.collection.find_in(given), member_bytes(member_texts(given)))
-        else:
-            entry.fork = Fork(total, freed)
+        entry.fork = step.fork(value, freed)
+        if entry.fork is None or entry.fork.total != total:
+            raise LookupError("a snapshot has a fork that its step does not open")
         entry.fork.opened, entry.fork.running = opened, running
         entry.fork.results = dict(results)
     return entry

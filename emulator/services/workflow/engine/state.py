@@ -2,33 +2,22 @@
 
 `apply` moves the state on by one event; nothing else changes it, but for `ExecutionState.park`, which only notes that
 a strand has nothing to do until something arrives. `fold` rebuilds the state from a whole history. What the state is
-made of stands in `engine.frames`.
+made of stands in `engine.model`; what differs from one type of step to another, the steps answer themselves.
 """
 
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
-from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.services.workflow.definition.nodes import (
-    ChoiceStep,
-    Flow,
-    ForeachStep,
-    ParallelStep,
-    Step,
-    StepList,
-    SucceedStep,
-)
-from emulator.services.workflow.engine.events import Event, member_bytes, member_texts
-from emulator.services.workflow.engine.frames import ROOT, Entry, Fork, Phase, Scope, Strand
-from emulator.services.workflow.expression.mappings import apply as apply_mappings
+from emulator.services.workflow.engine.events import Event
+from emulator.services.workflow.engine.model import ROOT, Definition, Entry, Phase, Scope, Strand
 
 
 class ExecutionState:
     """Everything decisions are made from.
 
-    ``last`` and ``at`` are the id and the instant of the latest event; ``outcome`` is the type of the final one, None
-    before; ``output_text``, ``error`` and ``cause`` then tell how it ended. ``abandoned`` collects the entries that
+    ``last`` and ``at`` are the id and the time of the latest event; ``outcome`` is the type of the final one, None
+    before; ``output_text``, ``error`` and ``cause`` then say how it ended. ``abandoned`` collects the entries that
     were under way when a sibling failed or the execution ended; whoever holds timers and calls of them takes it and
     empties it.
     """
@@ -78,22 +67,24 @@ class ExecutionState:
         return None
 
 
-def fold(flow: Flow, history: Iterable[tuple[Event, Millis]], state: ExecutionState | None = None) -> ExecutionState:
+def fold(
+    definition: Definition, history: Iterable[tuple[Event, Millis]], state: ExecutionState | None = None
+) -> ExecutionState:
     """Return the state after *history*, or after *history* on top of *state*."""
     state = state if state is not None else ExecutionState()
     for event, at in history:
-        apply(flow, state, event, at)
+        apply(definition, state, event, at)
     return state
 
 
-def apply(flow: Flow, state: ExecutionState, event: Event, at: Millis) -> None:
+def apply(definition: Definition, state: ExecutionState, event: Event, at: Millis) -> None:
     """Move *state* on by *event*, recorded at *at*."""
     state.last = event.id
     state.at = at
     kind = event.type
     handler = _ON_ENTRY.get(kind)
     if handler is None:
-        _ON_EXECUTION[kind](flow, state, event, at)
+        _ON_EXECUTION[kind](definition, state, event, at)
         return
     strand = state.strands[event.strand]
     strand.last = event.id
@@ -105,26 +96,23 @@ def apply(flow: Flow, state: ExecutionState, event: Event, at: Millis) -> None:
 # --- the execution --------------------------------------------------------------------------------------------------
 
 
-def _execution_started(flow: Flow, state: ExecutionState, event: Event, at: Millis) -> None:
-    value = event.value[0]
-    if flow.input_mappings is not None:
-        value = apply_mappings(flow.input_mappings, {"input": value, "local": {}, "context": {}})
+def _execution_started(definition: Definition, state: ExecutionState, event: Event, at: Millis) -> None:
     state.started_at = at
-    strand = Strand(ROOT, ROOT, 0, Scope(flow.steps, value))
+    strand = Strand(ROOT, ROOT, 0, Scope(definition.steps, definition.begin(event.value[0])))
     strand.last = event.id
     state.strands[ROOT] = strand
     state.ready.append(ROOT)
 
 
-def _execution_succeeded(flow: Flow, state: ExecutionState, event: Event, at: Millis) -> None:
-    del flow, at
+def _execution_succeeded(definition: Definition, state: ExecutionState, event: Event, at: Millis) -> None:
+    del definition, at
     state.outcome = event.type
     state.output_text = event.value[1]
     _drop_all(state)
 
 
-def _execution_ended(flow: Flow, state: ExecutionState, event: Event, at: Millis) -> None:
-    del flow, at
+def _execution_ended(definition: Definition, state: ExecutionState, event: Event, at: Millis) -> None:
+    del definition, at
     state.outcome = event.type
     state.error, state.cause = event.value
     _drop_all(state)
@@ -159,17 +147,12 @@ def _step_started(state: ExecutionState, strand: Strand, event: Event, at: Milli
     entry = _entry(strand)
     entry.phase = Phase.STARTED
     entry.at = at
-    step = entry.step
-    if isinstance(step, ChoiceStep):
+    if event.mark is not None:
         entry.mark = event.mark
-        option = entry.option()
-        if option is not None and option.steps is not None and option.steps.steps:
-            strand.scopes.append(Scope(option.steps, entry.input))
-    elif isinstance(step, ParallelStep):
-        entry.fork = Fork(len(step.branches), event.id)
-    elif isinstance(step, ForeachStep):
-        items = step.collection.find_in(entry.input)
-        entry.fork = Fork(len(items), event.id, items, member_bytes(member_texts(entry.input)))
+        nested = entry.step.nested(event.mark)
+        if nested is not None and nested.steps:
+            strand.scopes.append(Scope(nested, entry.input))
+    entry.fork = entry.step.fork(entry.input, event.id)
 
 
 def _step_succeeded(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
@@ -197,21 +180,19 @@ def _step_exited(state: ExecutionState, strand: Strand, event: Event, at: Millis
         return
     if goto is not None:
         scope.position = scope.steps.index[goto]
-    elif entry.step.end or isinstance(entry.step, SucceedStep):
-        scope.position = len(scope.steps.steps)
     else:
-        scope.position += 1
+        scope.position = entry.step.next_position(scope.steps, scope.position)
     if len(strand.scopes) > 1:
-        _leave_finished_options(strand)
+        _leave_nested_steps(strand)
 
 
-def _leave_finished_options(strand: Strand) -> None:
+def _leave_nested_steps(strand: Strand) -> None:
     scope = strand.scopes[-1]
     if scope.is_over():
         strand.scopes.pop()
-        choice = _entry(strand)
-        choice.phase = Phase.JOINED
-        choice.local = scope.local
+        owner = _entry(strand)
+        owner.phase = Phase.JOINED
+        owner.local = scope.local
 
 
 def _scope_failed(state: ExecutionState, strand: Strand, event_id: int, error: str, cause: str) -> None:
@@ -251,39 +232,6 @@ def _abandon(state: ExecutionState, strand: Strand) -> None:
         state.abandoned.append(strand.scopes[-1].entry)
 
 
-def steps_of_strand(step: Step, index: int) -> StepList:
-    """Return what the strand *index* of a parallel or foreach runs.
-
-    Raises: LookupError for any other step.
-    """
-    if isinstance(step, ParallelStep):
-        return step.branches[index]
-    if isinstance(step, ForeachStep):
-        return step.steps
-    raise LookupError(f"the step {step.name} opens no branches")
-
-
-def step_input(scope: Scope) -> dict[str, Any]:
-    """Return the input of a step without inputMappings that is entered in *scope*."""
-    return {**scope.input, **scope.local} if scope.local else scope.input
-
-
-def own_members(step: ForeachStep, fork: Fork, index: int) -> dict[str, Any]:
-    """Return what the input of iteration *index* has beside the foreach's own input."""
-    own = {step.item: fork.items[index]} if fork.items is not None else {}
-    if step.index_name is not None:
-        own[step.index_name] = index
-    return own
-
-
-def strand_input(entry: Entry, index: int) -> dict[str, Any]:
-    """Return the input of the branch or iteration *index* that *entry*, a parallel or foreach, has opened."""
-    if isinstance(entry.step, ForeachStep) and entry.fork is not None:
-        return {**entry.input, **own_members(entry.step, entry.fork, index)}
-    given: dict[str, Any] = entry.input
-    return given
-
-
 # --- branches and iterations ----------------------------------------------------------------------------------------
 
 
@@ -293,8 +241,8 @@ def _strand_entered(state: ExecutionState, strand: Strand, event: Event, at: Mil
     fork = entry.fork
     if fork is None:
         raise LookupError("the history opens a branch of a step that has none")
-    steps = steps_of_strand(entry.step, fork.opened)
-    opened = Strand(event.id, strand.id, fork.opened, Scope(steps, strand_input(entry, fork.opened)))
+    steps, value = entry.step.branch(entry, fork.opened)
+    opened = Strand(event.id, strand.id, fork.opened, Scope(steps, value))
     fork.opened += 1
     fork.running += 1
     state.strands[event.id] = opened
@@ -358,7 +306,7 @@ def _task_failed(state: ExecutionState, strand: Strand, event: Event, at: Millis
     entry.error, entry.cause = event.value
 
 
-_ON_EXECUTION: dict[str, Callable[[Flow, ExecutionState, Event, Millis], None]] = {
+_ON_EXECUTION: dict[str, Callable[[Definition, ExecutionState, Event, Millis], None]] = {
     "ExecutionStarted": _execution_started,
     "ExecutionSucceeded": _execution_succeeded,
     "ExecutionFailed": _execution_ended,

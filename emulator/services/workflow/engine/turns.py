@@ -6,13 +6,13 @@ Everything a turn changes is collected in a `Slice`; nothing is written or done 
 import logging
 
 from emulator.kernel.clock import Millis
-from emulator.services.workflow.definition.nodes import TaskStep
 from emulator.services.workflow.engine import events
-from emulator.services.workflow.engine.calls import Calls
-from emulator.services.workflow.engine.commands import (
+from emulator.services.workflow.engine.decide import RUNTIME_ERROR, call_of, decide, final_event, react
+from emulator.services.workflow.engine.language import (
     Arrival,
     CallService,
     DeadlinePassed,
+    Events,
     Park,
     Replied,
     Reported,
@@ -21,16 +21,12 @@ from emulator.services.workflow.engine.commands import (
     Submitted,
     TimerFired,
 )
-from emulator.services.workflow.engine.decide import decide
-from emulator.services.workflow.engine.frames import Entry, Strand
-from emulator.services.workflow.engine.react import react
-from emulator.services.workflow.engine.run import Run
-from emulator.services.workflow.engine.slice import Slice
+from emulator.services.workflow.engine.model import Strand, Task
+from emulator.services.workflow.engine.run import Calls, Run, Slice
 from emulator.services.workflow.engine.snapshot import dump
 from emulator.services.workflow.engine.state import ExecutionState, apply
-from emulator.services.workflow.engine.steps import RUNTIME_ERROR, Events, final_event
+from emulator.services.workflow.engine.store import Ending, Progress
 from emulator.services.workflow.model import STATUS_OF, LiveExecution
-from emulator.services.workflow.store import Ending, Progress
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +51,7 @@ _ENDS_ATTEMPT = _ENDS_CALL - {events.TASK_SUBMITTED}
 
 
 class Turns:
-    """Takes executions through their turns. *calls* tells which calls are being made already."""
+    """Takes executions through their turns. *calls* knows which calls are being made already."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -72,9 +68,9 @@ class Turns:
         """Record what *arrival* causes by itself, and return it."""
         state = run.state
         if isinstance(arrival, Resumed):
-            found = state.find(arrival.entry)
-            if found is not None:
-                state.unpark(found[0])
+            live = state.find(arrival.entry)
+            if live is not None:
+                state.unpark(live[0])
             else:
                 part.calls[run.id, arrival.entry] = None
             return ()
@@ -115,11 +111,11 @@ class Turns:
 
     def _record(self, run: Run, recorded: Events, now: Millis, part: Slice) -> None:
         head = (run.id, run.world_id, now)
-        flow, state = run.facts.flow, run.state
+        program, state = run.facts.program, run.state
         for event in recorded:
             part.events.append(head + event[:7])
             run.chars_since += len(event.detail)
-            apply(flow, state, event, now)
+            apply(program, state, event, now)
         if state.abandoned:
             self._abandon(run, part)
 
@@ -141,8 +137,8 @@ class Turns:
             part.cancelled.append((run.id, entry.id))
             for kind in ("wait", "retry", "timeout"):
                 part.wakeups[run.id, entry.id, kind] = None
-            if isinstance(entry.step, TaskStep) and entry.step.pattern == "sync":
-                part.orphans.append((run, _call_of(entry, entry.step)))
+            if isinstance(entry.step, Task) and entry.step.pattern == "sync":
+                part.orphans.append((run, call_of(entry, entry.step)))
         run.state.abandoned.clear()
 
     def settle(self, run: Run, *, parked: bool, part: Slice) -> None:
@@ -187,7 +183,3 @@ def give_up(live: LiveExecution, run: Run | None, now: Millis, part: Slice) -> N
     part.events.append((live.id, live.world_id, now, *event[:7]))
     part.endings.append(Ending("Failed", now, event.id, "", RUNTIME_ERROR, cause, live.id))
     part.cleared.append(live.id)
-
-
-def _call_of(entry: Entry, step: TaskStep) -> CallService:
-    return CallService(entry.id, entry.retries, step, entry.input, entry.input_text)

@@ -18,8 +18,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from emulator.kernel.frozen import frozen
-from emulator.services.workflow.expression.errors import ExpressionError
-from emulator.services.workflow.expression.paths import MAPPING_ROOTS, MISSING, STEP_ROOTS, Path
+from emulator.services.workflow.expression.paths import MAPPING_ROOTS, MISSING, STEP_ROOTS, ExpressionError, Path
 
 ERROR_KEYS: Final = ("error", "cause")
 """What ``$local`` holds while errorMappings are applied."""

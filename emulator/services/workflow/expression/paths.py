@@ -17,7 +17,26 @@ from enum import Enum
 from typing import Any, Final, Literal
 
 from emulator.kernel.frozen import frozen
-from emulator.services.workflow.expression.errors import ExpressionError
+
+
+class ExpressionError(Exception):
+    """A path or condition that does not parse.
+
+    ``position`` is the offset in the text, in characters from 0, where the trouble starts.
+    """
+
+    def __init__(self, message: str, position: int = 0) -> None:
+        self.message = message
+        self.position = position
+        super().__init__(f"{message} (at character {position + 1})")
+
+
+class EvaluationError(Exception):
+    """An expression that cannot be evaluated on the data of this run; the engine reports ``FnF.RuntimeError``."""
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+        super().__init__(message)
 
 
 class Missing(Enum):
@@ -78,7 +97,7 @@ class Path:
 
     @property
     def collects(self) -> bool:
-        """Tell whether the path has a wildcard and so always yields an array."""
+        """Whether the path has a wildcard and so always yields an array."""
         return EVERY in self.segments
 
     def find(self, scope: AbcMapping[str, Any]) -> Any:

@@ -7,7 +7,7 @@ import pytest
 
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import Status
-from emulator.services.fc.runtime.instance import InstancesExhausted, RuntimeUnavailable
+from emulator.services.fc.runtime.model import InstancesExhausted, RuntimeUnavailable
 
 FAILED = b'{"errorMessage":"boom","errorType":"ValueError"}'
 CALL = "/services/shop/functions/order/invocations"

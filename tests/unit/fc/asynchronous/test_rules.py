@@ -15,14 +15,7 @@ from emulator.services.fc.asynchronous.rules import (
     platform_delay_ms,
     refused,
 )
-from emulator.services.fc.errors import (
-    AliasNotFound,
-    CAExited,
-    FunctionNotFound,
-    InternalServerError,
-    ResourceExhausted,
-    ResourceThrottled,
-)
+from emulator.services.fc.errors import FcError, function_not_found
 
 START = Millis(1_700_000_000_000)
 POLICY = Policy(max_age_ms=24 * HOUR, max_retries=3, retry_delay_ms=1000)
@@ -64,14 +57,14 @@ def test_pauses_after_failures_of_the_platform_double_from_half_a_second_and_tak
         (a_call(1), FAILURE, Status.RETRYING, 1000),
         (a_call(3), FAILURE, Status.RETRYING, 4000),
         (a_call(4), FAILURE, Status.FAILED, None),
-        (a_call(0, 1), refused(ResourceExhausted()), Status.RETRYING, 500),
-        (a_call(0, 4), refused(ResourceThrottled()), Status.RETRYING, 4000),
-        (a_call(3, 2), refused(InternalServerError()), Status.RETRYING, 1000),
-        (a_call(0, 17), refused(InternalServerError()), Status.FAILED, None),
-        (a_call(1), refused(CAExited(detail="x")), Status.RETRYING, 1000),
-        (a_call(4), refused(CAExited(detail="x")), Status.FAILED, None),
-        (a_call(), refused(FunctionNotFound(function="f")), Status.INVALID, None),
-        (a_call(), refused(AliasNotFound(alias="a", owner="f")), Status.INVALID, None),
+        (a_call(0, 1), refused(FcError("ResourceExhausted")), Status.RETRYING, 500),
+        (a_call(0, 4), refused(FcError("ResourceThrottled")), Status.RETRYING, 4000),
+        (a_call(3, 2), refused(FcError("InternalServerError")), Status.RETRYING, 1000),
+        (a_call(0, 17), refused(FcError("InternalServerError")), Status.FAILED, None),
+        (a_call(1), refused(FcError("CAExited", detail="x")), Status.RETRYING, 1000),
+        (a_call(4), refused(FcError("CAExited", detail="x")), Status.FAILED, None),
+        (a_call(), refused(function_not_found("f")), Status.INVALID, None),
+        (a_call(), refused(FcError("AliasNotFound", alias="a", owner="f")), Status.INVALID, None),
     ],
     ids=lambda value: value.error or "success" if isinstance(value, Attempt) else "",
 )

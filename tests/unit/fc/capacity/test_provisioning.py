@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from emulator.services.fc.runtime.instance import RuntimeUnavailable
+from emulator.services.fc.runtime.model import RuntimeUnavailable
 from emulator.storage.database import Database
 
 PROVISION = "/services/shop.{}/functions/order/provision-config"

@@ -11,7 +11,7 @@ import pytest
 
 from emulator.kernel.clock import Clock, SystemClock
 from emulator.kernel.ids import RandomIds
-from emulator.services.fc.runtime.instance import FunctionImage, Invocation, InvocationResult
+from emulator.services.fc.runtime.model import FunctionImage, Invocation, InvocationResult
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 

@@ -7,9 +7,8 @@ import sys
 
 import pytest
 
-from emulator.services.fc.runtime.environment import instance_environment
-from emulator.services.fc.runtime.instance import Credentials
-from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.model import Credentials
+from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment
 
 KEYS = Credentials(access_key_id="STS.id", access_key_secret="secret", security_token="token")
 
@@ -171,7 +170,7 @@ def test_environment_holds_the_platforms_variables_and_none_of_the_developers(fu
 
 def test_function_without_a_service_has_no_service_variable(functions):
     """FC_SERVICE_NAME exists in 2.0 only."""
-    environment = instance_environment(functions.image("", service=None), "c-1", RuntimeSettings())
+    environment = instance_environment(functions.image("", service=None), "c-1", RuntimeSettings(), isolated=True)
 
     assert "FC_SERVICE_NAME" not in environment
 

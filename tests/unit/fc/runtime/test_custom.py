@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.services.fc.runtime.instance import (
+from emulator.services.fc.runtime.model import (
     Credentials,
     HealthCheck,
     HttpAnswer,
@@ -19,7 +19,7 @@ from emulator.services.fc.runtime.instance import (
     ResponseTooLarge,
     RuntimeUnavailable,
 )
-from emulator.services.fc.runtime.listening import free_port
+from emulator.services.fc.runtime.program import free_port
 
 PROGRAM = Path(__file__).with_name("listening_program.py")
 METHODS = pytest.mark.parametrize("method", ["fork", "exec"])
@@ -353,7 +353,7 @@ def test_functions_that_insist_on_one_port_take_turns(functions):
         )
         return [first, second, *both]
 
-    results = functions.run(scenario)
+    results = functions.run(scenario, isolation="none")
 
     assert [result.error_type for result in results] == [None] * 4
     pids = [json.loads(result.body)["pid"] for result in results]

@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from emulator.redirect.environment import with_hooks
-from emulator.services.fc.runtime.instance import (
+from emulator.services.fc.runtime.model import (
     Credentials,
     HttpAnswer,
     HttpCall,

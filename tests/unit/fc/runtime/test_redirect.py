@@ -4,7 +4,7 @@ import asyncio
 import json
 
 import emulator.redirect
-from emulator.services.fc.runtime.instance import Credentials
+from emulator.services.fc.runtime.model import Credentials
 
 
 async def record(requests):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from emulator.http.client_errors import ClientError
-from emulator.services.fc.runtime.instance import HttpCall
-from emulator.services.fc.runtime.listening import free_port
+from emulator.services.fc.runtime.model import HttpCall
+from emulator.services.fc.runtime.program import free_port
 
 PROGRAM = Path(__file__).with_name("listening_program.py")
 

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from emulator.services.fc.runtime.instance import HttpAnswer, HttpCall
+from emulator.services.fc.runtime.model import HttpAnswer, HttpCall
 
 SHOW = """
     import json

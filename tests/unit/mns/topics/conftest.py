@@ -12,12 +12,10 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
-from emulator.services.mns.api import MnsFront
-from emulator.services.mns.open_api import MnsOpenFront
+from emulator.services.mns.front import ManagementFront, MnsFront
+from emulator.services.mns.ports import FunctionRefused
 from emulator.services.mns.service import SCHEMA, MessageService
-from emulator.services.mns.topic_model import ContentFormat, SubscriptionSettings
-from emulator.services.mns.topic_ports import FunctionRefused
-from emulator.services.mns.topic_service import TopicService
+from emulator.services.mns.topics.model import ContentFormat, SubscriptionSettings
 from emulator.storage.database import Database
 from emulator.storage.migrations import migrate
 from emulator.wire.request import OperationRequest
@@ -126,30 +124,26 @@ class Site:
         migrate(self.database, [SCHEMA])
         self.functions = RecordingFunctions()
         self.signer = options.pop("signer", None) or PlainSigner()
-        self.queues = MessageService(self.database, self.clock, self.ids, self.timers)
         options.setdefault("functions", self.functions)
-        self.service = TopicService(
+        self.queues = self.service = MessageService(
             self.database,
             self.clock,
             self.ids,
             self.timers,
-            queues=self.queues,
             signer=self.signer,
             endpoint=lambda: ADDRESS,
             **options,
         )
-        self.front = MnsFront(self.queues, self.ids, self.service)
-        self.open_front = MnsOpenFront(self.queues, self.service, self.ids)
+        self.front = MnsFront(self.service, self.ids)
+        self.open_front = ManagementFront(self.service, self.ids)
         self._receivers = []
 
     async def __aenter__(self):
-        self.queues.start()
         self.service.start()
         return self
 
     async def __aexit__(self, *error):
-        await self.service.close()
-        self.queues.close()
+        await self.service.aclose()
         for receiver in self._receivers:
             await receiver.close()
         self.database.close()

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from emulator.services.mns import push as push_module
-from emulator.services.mns import topic_limits
-from emulator.services.mns.topic_model import ContentFormat, NotifyStrategy, SubscriptionDeadLetters
+from emulator.services.mns import limits as topic_limits
+from emulator.services.mns.topics import push as push_module
+from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, SubscriptionDeadLetters
 
 
 def gaps(pushes):
@@ -209,7 +209,7 @@ def test_pushes_that_wait_for_room_go_on_after_the_clock_was_set_back(run):
 
 def test_every_subscriber_may_always_have_one_push(run, monkeypatch):
     """Also when others have used up what all share."""
-    monkeypatch.setattr("emulator.services.mns.deliveries.PUSHES", 4)
+    monkeypatch.setattr("emulator.services.mns.topics.deliveries.PUSHES", 4)
 
     async def scenario(site):
         hanging, live = await site.receiver(None), await site.receiver(204)
@@ -308,7 +308,7 @@ def test_a_subscriber_that_leaves_gets_nothing_more(run):
 
 def test_a_large_backlog_of_a_subscriber_that_left_goes_bit_by_bit(run, monkeypatch):
     """Other requests never wait long behind it."""
-    monkeypatch.setattr("emulator.services.mns.remains.PURGE_ROWS", 10)
+    monkeypatch.setattr("emulator.services.mns.topics.deliveries.PURGE_ROWS", 10)
 
     async def scenario(site):
         site.topic()
@@ -317,19 +317,19 @@ def test_a_large_backlog_of_a_subscriber_that_left_goes_bit_by_bit(run, monkeypa
             site.publish(f"m{number}")
         await site.settle()
         site.service.topics.delete(site.tenant, "t")
-        left = site.service.store.publication_count(1)
+        left = site.service.topic_store.publication_count(1)
         await site.advance(1)
 
         assert left == 25
-        assert site.service.store.publication_count(1) == 0
-        assert site.service.store.deleted_subscriptions() == []
+        assert site.service.topic_store.publication_count(1) == 0
+        assert site.service.topic_store.deleted_subscriptions() == []
 
     run(scenario)
 
 
 def test_what_a_stop_left_of_a_deleted_subscription_goes_at_the_next_start(new_site, tmp_path, monkeypatch):
     """Deleting survives a crash."""
-    monkeypatch.setattr("emulator.services.mns.remains.PURGE_ROWS", 10)
+    monkeypatch.setattr("emulator.services.mns.topics.deliveries.PURGE_ROWS", 10)
 
     async def main():
         async with new_site(tmp_path / "state.db") as site:
@@ -340,11 +340,11 @@ def test_what_a_stop_left_of_a_deleted_subscription_goes_at_the_next_start(new_s
             await site.settle()
             site.service.topics.delete(site.tenant, "t")
         async with new_site(tmp_path / "state.db") as site:
-            left = site.service.store.publication_count(1)
+            left = site.service.topic_store.publication_count(1)
             await site.advance(1)
 
             assert left == 5
-            assert site.service.store.publication_count(1) == 0
+            assert site.service.topic_store.publication_count(1) == 0
 
     asyncio.run(main())
 
@@ -482,7 +482,7 @@ def test_a_lost_transaction_is_looked_at_again(run):
         site.topic()
         site.subscribe(receiver.url)
         site.publish()
-        store, settle = site.service.store, type(site.service.store).settle
+        store, settle = site.service.topic_store, type(site.service.topic_store).settle
         broken = [True]
 
         def settle_once_broken(delivery_id, publication_id):
@@ -543,7 +543,7 @@ def test_a_result_whose_commit_fails_did_not_happen(run):
         site.subscribe(receiver.url)
         await site.settle()
         site.publish()
-        store, settle = site.service.store, site.service.store.settle
+        store, settle = site.service.topic_store, site.service.topic_store.settle
         broken = [True]
 
         def settle_once_lost(delivery_id, publication_id):
@@ -566,7 +566,7 @@ def test_a_result_whose_commit_fails_did_not_happen(run):
 
 def test_those_who_wait_for_a_connection_come_first(run, monkeypatch):
     """A subscriber with a long backlog does not keep what all share to itself."""
-    monkeypatch.setattr("emulator.services.mns.deliveries.PUSHES", 2)
+    monkeypatch.setattr("emulator.services.mns.topics.deliveries.PUSHES", 2)
     monkeypatch.setattr(push_module, "PUSH_TIMEOUT_S", 0.02)
 
     async def scenario(site):
@@ -593,12 +593,12 @@ def test_reset_forgets_everything(run):
         site.subscribe("mail:directmail:a@example.com", name="mail")
         site.publish()
         await site.settle()
-        await site.service.reset()
+        site.service.reset()
         await site.advance(100)
         site.topic()
 
         assert site.service.subscriptions.all(site.tenant, "t") == []
         assert site.service.outbox(site.tenant) == []
-        assert site.service.store.subscriptions_with_deliveries() == []
+        assert site.service.topic_store.subscriptions_with_deliveries() == []
 
     run(scenario)

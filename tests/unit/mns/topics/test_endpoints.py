@@ -2,15 +2,15 @@
 
 import pytest
 
-from emulator.services.mns.endpoints import (
+from emulator.services.mns.errors import MnsError
+from emulator.services.mns.topics.endpoints import (
     FunctionEndpoint,
     HttpEndpoint,
     OutboxEndpoint,
     QueueEndpoint,
     read_endpoint,
 )
-from emulator.services.mns.push_policy import PushPolicy
-from emulator.services.mns.topic_errors import EndpointInvalid
+from emulator.services.mns.topics.push import PushPolicy
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_every_form_is_read(text, expected):
 )  # fmt: skip
 def test_anything_else_is_refused(text):
     """EndpointInvalid."""
-    with pytest.raises(EndpointInvalid):
+    with pytest.raises(MnsError, match=r"^EndpointInvalid:"):
         read_endpoint(text)
 
 

@@ -9,9 +9,8 @@ import pytest
 from emulator.auth.push import string_to_sign
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
-from emulator.services.mns.model import Property
-from emulator.services.mns.notifications import function_event, notification, push_headers
-from emulator.services.mns.topic_model import (
+from emulator.services.mns.queues.model import Property
+from emulator.services.mns.topics.model import (
     ContentFormat,
     Publication,
     Subscription,
@@ -19,6 +18,7 @@ from emulator.services.mns.topic_model import (
     SubscriptionSettings,
     TopicId,
 )
+from emulator.services.mns.topics.notifications import function_event, notification, push_headers
 
 NOW = Millis(1_449_556_920_975)
 

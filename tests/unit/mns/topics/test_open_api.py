@@ -6,8 +6,8 @@ import pytest
 
 from emulator.http.message import Headers, Request
 from emulator.kernel.identity import Principal
-from emulator.services.mns.model import RateLimit
-from emulator.services.mns.topic_model import SubscriptionDeadLetters
+from emulator.services.mns.queues.model import RateLimit
+from emulator.services.mns.topics.model import SubscriptionDeadLetters
 from emulator.wire.request import OperationRequest
 
 SUB = {"TopicName": "t", "SubscriptionName": "s"}

@@ -5,8 +5,8 @@ from hashlib import md5
 
 import pytest
 
-from emulator.services.mns.errors import InvalidArgument
-from emulator.services.mns.topic_model import ContentFormat
+from emulator.services.mns.errors import MnsError
+from emulator.services.mns.topics.model import ContentFormat
 
 
 def message_xml(body="hello", inner=""):
@@ -174,7 +174,7 @@ def test_mails_and_short_messages_are_in_the_outbox(run):
 
 def test_the_outbox_keeps_the_newest(run, monkeypatch):
     """It does not grow for ever."""
-    monkeypatch.setattr("emulator.services.mns.outbox.OUTBOX", 3)
+    monkeypatch.setattr("emulator.services.mns.topics.carrier.OUTBOX", 3)
 
     async def scenario(site):
         site.topic()
@@ -215,7 +215,7 @@ def test_attributes_that_are_no_object_are_refused(run, attributes):
 
     async def scenario(site):
         site.topic()
-        with pytest.raises(InvalidArgument):
+        with pytest.raises(MnsError, match=r"^InvalidArgument:"):
             site.publish(attributes=attributes)
 
     run(scenario)

@@ -9,11 +9,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 
 from emulator.auth.push import PushSigner, SigningFailed
-from emulator.gateway.admin import CERTIFICATE_PAGE as SERVED
 from emulator.http.certificates import CertificateAuthority
 from emulator.kernel.clock import SystemClock
-from emulator.services.mns.topic_model import ContentFormat
-from emulator.services.mns.topic_service import CERTIFICATE_PAGE
+from emulator.services.mns import admin
+from emulator.services.mns.service import CERTIFICATE_PAGE
+from emulator.services.mns.topics.model import ContentFormat
+from emulator.wire.operation import operations_of
 
 
 def signed_text(push):
@@ -51,7 +52,7 @@ def test_every_format_verifies_with_the_real_key(run, tmp_path):
 
 def test_the_certificate_is_served_where_pushes_say(run):
     """Gateway and service name the same page."""
-    assert SERVED == CERTIFICATE_PAGE
+    assert f"GET /{CERTIFICATE_PAGE}" in {each.route for each in operations_of(admin)}
 
 
 def test_twenty_subscribers_all_get_the_message_signed(run, tmp_path):
@@ -127,7 +128,7 @@ def test_tls_receivers_with_the_emulator_s_own_certificates_are_trusted(run, tmp
 
         authority = CertificateAuthority(tmp_path, accepts=lambda name: True, clock=SystemClock())
         await authority.ensure_ca()
-        context = await authority.context_for("localhost")
+        context = await authority.context("localhost")
         server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
         site.topic()
         site.subscribe(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
@@ -147,7 +148,7 @@ def test_tls_receivers_nobody_vouches_for_are_not(run, tmp_path):
 
     async def scenario(site):
         authority = CertificateAuthority(tmp_path, accepts=lambda name: True, clock=SystemClock())
-        context: ssl.SSLContext = await authority.context_for("localhost")
+        context: ssl.SSLContext = await authority.context("localhost")
         server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0, ssl=context)
         site.topic()
         site.subscribe(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/")

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from emulator.kernel.clock import Millis
-from emulator.services.workflow.definition.parse import parse_flow
-from emulator.services.workflow.engine.commands import (
+from emulator.services.workflow.engine.decide import decide, react
+from emulator.services.workflow.engine.events import Event, decode, member_texts, parse_object, whole_iteration
+from emulator.services.workflow.engine.language import (
     Arrival,
     CallService,
+    Events,
+    Facts,
     Park,
     Replied,
     Reported,
@@ -19,12 +22,9 @@ from emulator.services.workflow.engine.commands import (
     TimerFired,
     WakeAt,
 )
-from emulator.services.workflow.engine.decide import Events, decide
-from emulator.services.workflow.engine.events import Event, decode, member_texts, parse_object, whole_iteration
-from emulator.services.workflow.engine.facts import Facts
-from emulator.services.workflow.engine.react import react
 from emulator.services.workflow.engine.snapshot import dump, load
 from emulator.services.workflow.engine.state import ExecutionState, apply, fold
+from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 START = 1_700_000_000_000
 HOUR_MS = 3_600_000
@@ -54,9 +54,9 @@ class Play:
     check: Callable[[Facts, ExecutionState], None] | None = None
 
     def __post_init__(self) -> None:
-        self.flow = parse_flow(self.definition)
+        self.program = parse_flow(self.definition)
         self.facts = Facts(
-            flow=self.flow, flow_name="f", execution_name="e", input=parse_object(self.given), token=token
+            program=self.program, flow_name="f", execution_name="e", input=parse_object(self.given), token=token
         )
         self.state = ExecutionState()
         self.history: list[tuple[Event, Millis]] = []
@@ -129,7 +129,7 @@ class Play:
             assert event.id == self.state.last + 1
             assert event.cause < event.id
             assert event.value == decode(event.type, event.detail) or event.type in {"StepExited"}
-            apply(self.flow, self.state, event, Millis(self.now))
+            apply(self.program, self.state, event, Millis(self.now))
             self.state.abandoned.clear()
             self.history.append((event, Millis(self.now)))
             if self.check is not None:
@@ -141,7 +141,7 @@ class Play:
     def _crash(self) -> None:
         """Lose the state, the timers and the calls; what was wished for will be wished for again."""
         if self.crash_with_snapshot:
-            restored = load(self.flow, dump(self.state))
+            restored = load(self.program, dump(self.state))
             assert restored is not None
             for strand in restored.strands.values():
                 restored.unpark(strand)
@@ -181,7 +181,7 @@ class Play:
 def replayed(play: Play) -> ExecutionState:
     """Fold the history as it would be read from the store: the values decoded from the details."""
     stored = [(event._replace(value=decode(event.type, event.detail)), at) for event, at in play.history]
-    return fold(play.flow, stored)
+    return fold(play.program, stored)
 
 
 @pytest.fixture(scope="session")  # not per test: hypothesis runs many examples with one

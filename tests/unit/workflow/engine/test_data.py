@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from emulator.services.workflow.engine.commands import Result
+from emulator.services.workflow.engine.language import Result
 
 
 def flow(steps: str, tail: str = "") -> str:

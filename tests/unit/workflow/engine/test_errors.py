@@ -5,9 +5,9 @@ import json
 import pytest
 
 from emulator.services.workflow import limits
-from emulator.services.workflow.definition.nodes import CatchPolicy, RetryPolicy
-from emulator.services.workflow.engine.commands import DeadlinePassed, Replied, Reported, Result, StopAsked, TimerFired
-from emulator.services.workflow.engine.retry import catch_for, matches, retry_at
+from emulator.services.workflow.engine.decide import catch_for, matches, retry_at
+from emulator.services.workflow.engine.language import DeadlinePassed, Replied, Reported, Result, StopAsked, TimerFired
+from emulator.services.workflow.engine.model import CatchPolicy, RetryPolicy
 
 ARN = "acs:fc:::services/s/functions/f"
 

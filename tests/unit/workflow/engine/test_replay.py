@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.services.workflow import limits
-from emulator.services.workflow.definition.parse import parse_flow
-from emulator.services.workflow.engine.commands import Park, Result
 from emulator.services.workflow.engine.decide import decide
 from emulator.services.workflow.engine.events import Event, decode, member_texts, whole_iteration
-from emulator.services.workflow.engine.facts import Facts
+from emulator.services.workflow.engine.language import Facts, Park, Result
 from emulator.services.workflow.engine.snapshot import dump, load
 from emulator.services.workflow.engine.state import ExecutionState, fold
+from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 ARN = "acs:fc:::services/s/functions/f"
 HISTORIES = Path(__file__).parents[3] / "recovery" / "histories"
@@ -109,7 +108,7 @@ def test_a_snapshot_equals_the_fold_at_every_event(play, replay):
 
     def check(facts, state) -> None:
         if state.outcome is None:
-            restored = load(facts.flow, dump(state))
+            restored = load(facts.program, dump(state))
             for strand in restored.strands.values():
                 strand.parked = False  # what is parked is not part of the history
             compared.append(dump(restored) == dump(replay(played)))
@@ -253,7 +252,7 @@ def test_recorded_histories_are_still_understood(path):
     recorded = json.loads(path.read_text(encoding="utf-8"))
     flow = parse_flow(recorded["definition"])
     facts = Facts(
-        flow=flow,
+        program=flow,
         flow_name="f",
         execution_name="e",
         input=json.loads(recorded["input"]),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from emulator.services.workflow.engine.commands import Result
 from emulator.services.workflow.engine.events import SEQUENCES
+from emulator.services.workflow.engine.language import Result
 
 ARN = "acs:fc:::services/s/functions/f"
 TASK = f"{{type: task, name: x, resourceArn: '{ARN}'"

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.services.workflow.expression.conditions import Condition
-from emulator.services.workflow.expression.errors import EvaluationError, ExpressionError
-from emulator.services.workflow.expression.paths import EVERY, Path
+from emulator.services.workflow.expression.paths import EVERY, EvaluationError, ExpressionError, Path
 from emulator.services.workflow.expression.terms import (
     And,
     Array,

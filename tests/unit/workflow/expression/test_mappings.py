@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.services.workflow.expression.errors import ExpressionError
 from emulator.services.workflow.expression.mappings import (
     Mapping,
     apply,
@@ -16,7 +15,7 @@ from emulator.services.workflow.expression.mappings import (
     parse_parameter,
     parse_source,
 )
-from emulator.services.workflow.expression.paths import Path
+from emulator.services.workflow.expression.paths import ExpressionError, Path
 
 SCOPE = {
     "input": {"n": 2, "both": "input", "obj": {"k": [1]}},

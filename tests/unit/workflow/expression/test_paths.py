@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.services.workflow.expression.errors import ExpressionError
-from emulator.services.workflow.expression.paths import EVERY, MAPPING_ROOTS, MISSING, STEP_ROOTS, Path
+from emulator.services.workflow.expression.paths import EVERY, MAPPING_ROOTS, MISSING, STEP_ROOTS, ExpressionError, Path
 
 DATA = {
     "events": [{"oss": {"object": {"key": "k"}}}, {"oss": None}],

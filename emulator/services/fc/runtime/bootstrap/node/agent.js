@@ -3,19 +3,18 @@
 /*
  * The loop of one instance: take a call, run the user's function, answer. Calls overlap when the server sends several.
  *
- * An error that nobody catches fails the calls that are running and ends the process, whose state is unknown then.
+ * An error that is not caught fails the calls that are running and ends the process, whose state is unknown then.
  */
 
+const fs = require('fs');
 const inspector = require('inspector');
 
 const { contextOf } = require('./context');
-const { Handled, LoadFailure, describe, describeUncaught } = require('./errors');
 const { FrameBuffer, encode } = require('./frames');
 const { Handlers } = require('./handlers');
 const { Answer, requestOf } = require('./http');
 const { Logs } = require('./logs');
-const memory = require('./memory');
-const { toBody } = require('./results');
+const { Handled, LoadFailure, describe, describeUncaught, toBody } = require('./results');
 
 const KEY_VARIABLES = [
   ['ALIBABA_CLOUD_ACCESS_KEY_ID', 'ALIBABA_CLOUD_ACCESS_KEY_SECRET', 'ALIBABA_CLOUD_SECURITY_TOKEN'],
@@ -34,7 +33,7 @@ class Agent {
     this.running = new Map();
     this.boot = null;
     channel.on('data', (data) => this.receive(data));
-    channel.on('error', () => exit(0)); // the server has gone, and with it everybody who waits for an answer
+    channel.on('error', () => exit(0)); // the server has gone, and with it every caller
     channel.on('close', () => exit(0));
     if (channel.setNoDelay) {
       channel.setNoDelay(true);
@@ -99,7 +98,7 @@ class Agent {
 
   async perform(call, payload) {
     if (call.do === 'load') {
-      await this.handlers.get(this.boot.handler).catch(() => {}); // the first call tells what is wrong with it
+      await this.handlers.get(this.boot.handler).catch(() => {}); // the first call reports what is wrong with it
       return { body: Buffer.alloc(0) };
     }
     const invoking = call.do === 'invoke';
@@ -118,8 +117,8 @@ class Agent {
 
   fail(call, failure, description, done) {
     const described = description(failure, this.modern);
-    const told = failure instanceof Handled ? failure.reason : failure instanceof LoadFailure ? failure.cause : failure;
-    this.logs.line(call.rid, 'error', (told && told.stack) || described.errorMessage);
+    const cause = failure instanceof Handled ? failure.reason : failure instanceof LoadFailure ? failure.cause : failure;
+    this.logs.line(call.rid, 'error', (cause && cause.stack) || described.errorMessage);
     const handled = failure instanceof Handled;
     this.answer(call, { ok: false, handled }, Buffer.from(JSON.stringify(described), 'utf8'), done);
   }
@@ -130,10 +129,10 @@ class Agent {
       return;
     }
     this.running.delete(call.seq);
-    const peak = memory.peakKb();
+    const peak = peakKb();
     const answer = Object.assign({ done: call.seq, ms: Number(now() - running.began) / 1e6, mem: peak }, header);
     if (peak > this.boot.memory * 1024 && !this.boot.debug) {
-      answer.over = memory.exceeds(peak, this.boot.memory);
+      answer.over = exceeds(peak, this.boot.memory);
     }
     let payload = body;
     if (body.length > this.boot.response_limit) {
@@ -205,6 +204,28 @@ function publishKeys(keys) {
         process.env[name] = keys[index];
       });
     }
+  }
+}
+
+/**
+ * Return the peak in kilobytes. The kernel's status page comes first: the peak of `getrusage` includes that of
+ * the process which started this one.
+ */
+function peakKb() {
+  return field('VmHWM') || process.resourceUsage().maxRSS;
+}
+
+/** Whether the process needed more than it may; pages of mapped files do not count, they can be dropped. */
+function exceeds(peak, limitMb) {
+  return peak - field('RssFile') > limitMb * 1024;
+}
+
+function field(name) {
+  try {
+    const found = new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(fs.readFileSync('/proc/self/status', 'latin1'));
+    return found ? Number(found[1]) : 0;
+  } catch (error) {
+    return 0; // no such file outside Linux
   }
 }
 

@@ -1,8 +1,8 @@
 'use strict';
 
 /*
- * The frames between server and instance: two lengths of four bytes, big-endian, a JSON header, raw payload bytes. What
- * the headers say is told in the Python agent's frames.py; a channel inherited from the server's side begins with one
+ * The frames between server and instance: two lengths of four bytes, big-endian, a JSON header, raw payload bytes. The
+ * headers are described in the Python agent's frames.py; a channel inherited from the server's side begins with one
  * more frame of the agent, `{"hello": 1}`.
  */
 

@@ -12,7 +12,7 @@ const fs = require('fs');
 const path = require('path');
 const { pathToFileURL } = require('url');
 
-const { LoadFailure } = require('./errors');
+const { LoadFailure } = require('./results');
 
 const SUFFIXES = ['.js', '.cjs', '.mjs'];
 

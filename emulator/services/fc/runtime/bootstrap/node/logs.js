@@ -33,7 +33,7 @@ class Logs {
   install() {
     for (const stream of [process.stdout, process.stderr]) {
       if (stream._handle && stream._handle.setBlocking) {
-        stream._handle.setBlocking(true); // whoever floods the log waits, and nothing is in a queue at an answer
+        stream._handle.setBlocking(true); // user code that floods the log waits, and nothing is in a queue at an answer
       }
     }
     for (const [method, level] of Object.entries(METHODS)) {

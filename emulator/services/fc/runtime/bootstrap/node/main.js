@@ -1,7 +1,7 @@
 'use strict';
 
 /*
- * Entry of the agent's process: `node main.js DESCRIPTOR` takes a channel it has inherited, `node main.js standalone`
+ * Entry of the agent's process: `node main.js DESCRIPTOR` takes a channel it has inherited, `node main.js connect`
  * reads the server's address and a secret as one JSON line on standard input and connects back.
  */
 
@@ -18,9 +18,9 @@ function connectBack() {
 }
 
 const [place] = process.argv.splice(2);
-const standalone = place === 'standalone';
-const channel = standalone ? connectBack() : new net.Socket({ fd: Number(place), readable: true, writable: true });
+const connecting = place === 'connect';
+const channel = connecting ? connectBack() : new net.Socket({ fd: Number(place), readable: true, writable: true });
 const agent = new Agent(channel);
-if (!standalone) {
+if (!connecting) {
   agent.greet();
 }

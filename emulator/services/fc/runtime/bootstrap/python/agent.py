@@ -6,6 +6,7 @@ one each call has a thread. A process that user code forked and that comes back 
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -17,10 +18,10 @@ import traceback
 from types import FrameType, ModuleType
 from typing import Any
 
-from . import debugger, logs, process, results, wsgi  # noqa: TID252 - the package has another name inside an instance
+from . import logs, process, wsgi  # noqa: TID252 - the package has another name inside an instance
 from .context import FCContext  # noqa: TID252
 from .frames import FrameBuffer, encode  # noqa: TID252
-from .handlers import Handlers, LoadFailure  # noqa: TID252
+from .handlers import Handlers, LoadFailure, describe, to_body, to_json  # noqa: TID252
 
 _CHUNK = 16 * 1024
 _TERMINATED = 143
@@ -58,13 +59,15 @@ class Agent:
         """Serve calls until the server closes the channel; ends the process."""
         self._boot = self._read()[0]
         try:
-            if self._boot["do"] == "become":
-                process.become(self._boot, self._channel)
+            if "mounts" in self._boot:
+                self._mount_folders()
+            if self._boot["do"] == "exec":
+                process.exec_program(self._boot, self._channel)
             self._handlers = Handlers(self._boot["code_dir"])
             self._meter = process.MemoryMeter(forked=self._forked)
             process.settle_in(self._boot, self._hook)
             if self._boot["debug"]:
-                self._send({"debugger": debugger.listen(self._boot["debug_folder"])})
+                self._send({"debugger": process.start_debugger(self._boot["debug_folder"])})
         except (OSError, ImportError, RuntimeError) as error:
             self._send({"fatal": str(error)})
             _exit(1)
@@ -80,6 +83,11 @@ class Agent:
             else:
                 self._answer(call, payload)
 
+    def _mount_folders(self) -> None:
+        from . import sandbox  # noqa: TID252 - only where the zygote has loaded it
+
+        sandbox.mount_folders(self._boot["mounts"], self._boot["opt"], self._boot["hidden"])
+
     def _answer(self, call: dict[str, Any], payload: bytes) -> None:
         if self._boot["mark"]:
             self._send({"began": call["seq"]})
@@ -87,7 +95,7 @@ class Agent:
         if self._boot["keys_in_environment"]:
             self._publish_keys(call["keys"])
         if self._boot["debug"] == "wait":
-            debugger.wait_for_client()
+            process.wait_for_debugger()
         began = _clock()
         http: dict[str, Any] | None = None
         if "http" in call:
@@ -130,19 +138,19 @@ class Agent:
             handler = self._handlers.get(self._boot["handler" if kind == "invoke" else kind])
         except LoadFailure as failure:
             logging.getLogger().error(failure.error)  # noqa: TRY400 - the log shows the error object only
-            return False, results.to_body(failure.error)
+            return False, to_body(failure.error)
         context = FCContext(self._boot, call, self._logger(call["rid"]))
         try:
             value = handler(self._event(payload), context) if kind == "invoke" else handler(context)
         except Exception as error:
             return self._failed(error, skip=1)
         try:
-            return True, results.to_body(value) if kind == "invoke" else b""
+            return True, to_body(value) if kind == "invoke" else b""
         except Exception as error:  # what the user returned decides what conversion raises
             return self._failed(error, skip=0)
 
     def _load(self) -> None:
-        """Import the handler's code ahead of the first call, which tells what is wrong with it."""
+        """Import the handler's code ahead of the first call, which reports what is wrong with it."""
         try:
             self._handlers.get(self._boot["handler"])
         except LoadFailure:
@@ -154,7 +162,7 @@ class Agent:
             handler = self._handlers.get(self._boot["handler"])
         except LoadFailure as failure:
             logging.getLogger().error(failure.error)  # noqa: TRY400 - as in `_perform`
-            return False, results.to_body(failure.error), None
+            return False, to_body(failure.error), None
         context = FCContext(self._boot, call, self._logger(call["rid"]))
         try:
             http, body = wsgi.serve(handler, wsgi.environ_of(call["http"], payload, context, self._boot["handler"]))
@@ -163,7 +171,7 @@ class Agent:
         return True, body, http
 
     def _failed(self, error: Exception, skip: int) -> tuple[bool, bytes]:
-        text = results.to_json(results.describe(error, error.__traceback__, skip=skip))
+        text = to_json(describe(error, error.__traceback__, skip=skip))
         logging.getLogger().error(text)
         return False, text.encode("ascii")
 
@@ -215,5 +223,25 @@ class Agent:
         with self._sending:
             try:
                 self._send_all(encode(header, payload))
-            except OSError:  # the server has gone, and with it everybody who waits for an answer
+            except OSError:  # the server has gone, and with it every caller
                 _exit(0)
+
+
+def start(arguments: list[str]) -> Agent:
+    """Connect to the server and return the agent: the way by exec, where there is no fork.
+
+    The server's address and a secret come as one JSON line on standard input; the agent connects back and shows the
+    secret.
+    """
+    order = json.loads(sys.stdin.readline())
+    channel = socket.create_connection((order["host"], order["port"]))
+    channel.settimeout(None)
+    channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    channel.sendall(order["secret"].encode("ascii"))
+    sys.stdin.close()
+    log = os.dup(1)
+    if os.name == "posix":
+        channel, log = process.protect_descriptors(channel, log)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # both are text streams over descriptors here
+    return Agent(channel, log, process.load_hook(arguments), forked=False)

@@ -1,4 +1,8 @@
-"""The instances of a zygote: who runs, who is watched, who has just ended."""
+"""The instances of a zygote: which run, what they use, which have just ended and what they left behind.
+
+What is in use is known on Linux only, through /proc; elsewhere every sum is zero and nothing is left to find. Anonymous
+and shared memory count; pages of mapped files do not, since the kernel can drop them.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,42 @@ import os
 import signal
 import sys
 
-from . import warden  # noqa: TID252 - the package has another name inside an instance
-from .orders import REASONS  # noqa: TID252
+from .frames import REASONS  # noqa: TID252 - the package has another name inside an instance
+from .process import descriptor_ceiling  # noqa: TID252
+
+_MOST_GENERATIONS = 100
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Child:
-    """One running instance. ``inode`` identifies its channel; ``reason`` indexes `REASONS`."""
+    """One running instance. ``inode`` identifies its channel; ``reason`` indexes `REASONS`.
 
-    def __init__(self, pid: int, number: int, instance_id: str, memory_mb: int, max_processes: int, inode: int) -> None:
+    With ``isolated`` the process ``pid`` is the first of a namespace, and the instance its child.
+    """
+
+    def __init__(
+        self, pid: int, number: int, instance_id: str, memory_mb: int, max_processes: int, inode: int, *, isolated: bool
+    ) -> None:
         self.pid = pid
         self.number = number
         self.instance_id = instance_id
         self.memory_mb = memory_mb
         self.max_processes = max_processes
         self.inode = inode
+        self.isolated = isolated
         self.watched = False
         self.reason = 0
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the instance."""
+        for pid in _children(self.pid)[:1] if self.isolated else [self.pid]:
+            os.kill(pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the instance, and with it what shares its session or namespace."""
+        # The instance first: it is reaped then, and how much memory it used is known.
+        for pid in (_children(self.pid)[:1] or [self.pid]) if self.isolated else [self.pid]:
+            end_group(pid, signal.SIGKILL)
 
 
 class Children:
@@ -40,16 +64,17 @@ class Children:
         return self._running.get(number)
 
     def need_care(self) -> bool:
-        """Tell whether somebody has to be looked after soon."""
+        """Whether an instance has to be looked at soon."""
         return bool(self._ended) or any(child.watched for child in self._running.values())
 
     def reap(self, pid: int) -> Child | None:
         """Take note that a process has ended and end the rest of its session; return the instance it was."""
         for child in self._running.values():
             if child.pid == pid:
-                warden.end_group(pid, signal.SIGKILL)
                 del self._running[child.number]
-                self._ended.append(child)
+                if not child.isolated:  # otherwise the kernel has ended what was in its namespace
+                    end_group(pid, signal.SIGKILL)
+                    self._ended.append(child)
                 return child
         return None
 
@@ -57,21 +82,29 @@ class Children:
         """End watched instances that use too much, and what ended ones have left behind."""
         for child in self._running.values():
             if child.watched:
-                reason = warden.overrun(child.pid, child.memory_mb, child.max_processes)
+                reason = overrun(child.pid, child.memory_mb, child.max_processes, isolated=child.isolated)
                 if reason:
                     child.reason = REASONS.index(reason)
-                    warden.end_group(child.pid, signal.SIGKILL)
+                    child.kill()
         if self._ended:
-            warden.end_strays({child.instance_id for child in self._ended}, {child.inode for child in self._ended})
+            end_strays({child.instance_id for child in self._ended}, {child.inode for child in self._ended})
             self._ended.clear()
 
     def end_all(self) -> None:
-        """End every instance and what it started."""
+        """End every instance, what it started, and what has become a child of this process since."""
         for child in self._running.values():
-            warden.end_group(child.pid, signal.SIGKILL)
-        self._ended += self._running.values()
+            end_group(child.pid, signal.SIGKILL)
+        self._ended += (child for child in self._running.values() if not child.isolated)
         self._running.clear()
         self.look_after()
+        for _ in range(_MOST_GENERATIONS):
+            adopted = _children(os.getpid())
+            if not adopted:
+                return
+            for pid in adopted:
+                end_group(pid, signal.SIGKILL)
+            for pid in adopted:
+                os.waitpid(pid, 0)  # only then are its own children this process's
 
 
 def next_ended() -> tuple[int, int, int] | None:
@@ -81,3 +114,96 @@ def next_ended() -> tuple[int, int, int] | None:
     except ChildProcessError:
         return None
     return (pid, status, usage.ru_maxrss // (1024 if sys.platform == "darwin" else 1)) if pid else None
+
+
+def overrun(pid: int, memory_mb: int, max_processes: int, *, isolated: bool = False) -> str:
+    """Return what the tree of processes below *pid* has too much of, ``memory`` or ``processes``, or nothing.
+
+    With *isolated* the process itself does not count.
+    """
+    limit = memory_mb * 1024 * 1024
+    used = 0
+    waiting = _children(pid) if isolated else [pid]
+    seen = set(waiting)
+    while waiting:
+        current = waiting.pop()
+        used += _anonymous_bytes(current)
+        if used > limit:
+            return "memory"
+        for child in _children(current):
+            if child not in seen:
+                seen.add(child)
+                waiting.append(child)
+        if len(seen) > max_processes:
+            return "processes"
+    return ""
+
+
+def end_group(pid: int, number: int) -> None:
+    """Signal the session of an instance; before it has a session, the process alone."""
+    assert pid > 1  # anything else would be a group of ours, or every process
+    for send in (os.killpg, os.kill):
+        try:
+            send(pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue  # none there, or on macOS only zombies
+
+
+def end_strays(instance_ids: set[str], channels: set[int]) -> int:
+    """Kill processes that left the session of their instance; return how many.
+
+    They are known by what they inherited: the instance's id in the environment after exec, its channel without.
+    """
+    links = {f"socket:[{inode}]" for inode in channels}
+    marks = [f"FC_INSTANCE_ID={instance_id}\0".encode() for instance_id in instance_ids]
+    ended = 0
+    for pid in _processes():
+        if _holds(pid, links) or _carries(pid, marks):
+            end_group(pid, signal.SIGKILL)
+            ended += 1
+    return ended
+
+
+def _anonymous_bytes(pid: int) -> int:
+    fields = _read(f"/proc/{pid}/statm").split()
+    return (int(fields[1]) - int(fields[2])) * _PAGE if len(fields) > 2 else 0
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - no pathlib in the zygote, for memory
+    except OSError:
+        return found
+    for thread in threads:
+        found += [int(child) for child in _read(f"/proc/{pid}/task/{thread}/children").split()]
+    return found
+
+
+def _processes() -> list[int]:
+    try:
+        entries = os.listdir("/proc")  # noqa: PTH208
+    except OSError:
+        return []
+    own = os.getpid()
+    return [int(entry) for entry in entries if entry.isdigit() and int(entry) != own]
+
+
+def _holds(pid: int, links: set[str]) -> bool:
+    try:
+        return os.readlink(f"/proc/{pid}/fd/{descriptor_ceiling()}") in links  # noqa: PTH115
+    except OSError:
+        return False
+
+
+def _carries(pid: int, marks: list[bytes]) -> bool:
+    environment = _read(f"/proc/{pid}/environ")
+    return any(mark in environment for mark in marks)
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - no pathlib in the zygote, for memory
+            return file.read()
+    except OSError:
+        return b""

@@ -1,10 +1,16 @@
-"""The frames between server and instance: two lengths, a small JSON header, raw payload bytes.
+"""What goes between server and instance, and between server and zygote.
 
-To the instance: ``{"do": "boot", ...}`` once (or ``{"do": "become", ...}``: be another program), then ``{"do":
+A frame on an instance's channel is two lengths, a small JSON header, raw payload bytes.
+
+To the instance: ``{"do": "boot", ...}`` once (or ``{"do": "exec", ...}``: become another program), both with ``mounts``
+where the instance has namespaces, then ``{"do":
 "invoke" | "initialize" | "pre_freeze" | "pre_stop", "seq": ..., ...}`` with the event as payload. From the instance:
 ``{"done": seq, ...}`` with the body as payload, ``{"log": request id}`` with output that belongs to one of several
-calls at once, ``{"began": seq}`` when it is asked to say so, ``{"fatal": text}`` when it cannot start. ``seq`` is
+calls at once, ``{"began": seq}`` when the boot frame wants it, ``{"fatal": text}`` when it cannot start. ``seq`` is
 unguessable and answered once, so a process forked by a handler cannot answer a second time.
+
+Server and zygote exchange records of fixed size on a control socket: a `COMMAND` in one direction, an `EVENT` in the
+other.
 """
 
 from __future__ import annotations
@@ -20,6 +26,23 @@ Header = dict[str, Any]
 
 _dumps = json.JSONEncoder(separators=(",", ":")).encode
 _loads = json.JSONDecoder().decode
+
+COMMAND = struct.Struct("!IIII48s")
+"""Command, number of the instance, memory in MB, most processes, id of the instance."""
+
+LAUNCH, TERMINATE, KILL, WATCH, UNWATCH = range(1, 6)
+"""``LAUNCH`` comes with two descriptors: the instance's channel and the writing end of its log pipe."""
+
+EVENT = struct.Struct("!IIiII")
+"""Event, number of the instance, value, peak memory in KB, index into `REASONS`.
+
+The value is the process id or the exit status; with `READY`, whether instances have namespaces.
+"""
+
+READY, STARTED, ENDED = range(1, 4)
+
+REASONS = ("", "memory", "processes", "fork")
+"""Why an instance ended, as far as the zygote had a part in it; ``fork``: it never began, the status is the errno."""
 
 
 class BrokenFrame(Exception):

@@ -22,7 +22,7 @@ _write = os.write
 
 
 class RequestIds:
-    """Tells which request the running code belongs to."""
+    """Knows which request the running code belongs to."""
 
     def __init__(self) -> None:
         self._latest = ""
@@ -115,7 +115,7 @@ class RequestStream(io.TextIOBase):
         return self._descriptor
 
     def writable(self) -> bool:
-        """Tell that text can be written."""
+        """Return True: text can be written."""
         return True
 
     def write(self, text: str) -> int:

@@ -1,13 +1,14 @@
-"""Turning a fresh process into a function instance: descriptors, limits, environment, import path.
+"""Turning a fresh process into a function instance: descriptors, limits, environment, import path, debugger.
 
 Memory has no limit here: RLIMIT_AS and RLIMIT_DATA count what is mapped, and thread stacks, allocator arenas and shared
-libraries map far more than they use, so they would fail functions that are well within their memory. The warden
-measures what is resident instead. RLIMIT_NPROC counts all processes of the user, not those of the instance; the warden
+libraries map far more than they use, so they would fail functions that are well within their memory. The zygote
+measures what is resident instead. RLIMIT_NPROC counts all processes of the user, not those of the instance; the zygote
 counts these as well.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import signal
@@ -40,10 +41,10 @@ def descriptor_ceiling() -> int:
     return top - PROTECTED
 
 
-def isolate(channel: socket.socket, log: int) -> tuple[socket.socket, int]:
+def protect_descriptors(channel: socket.socket, log: int) -> tuple[socket.socket, int]:
     """Connect the standard streams and move *channel* and *log* out of user code's reach.
 
-    Returns the moved socket and descriptor; the given ones are closed.
+    Returns the moved socket and descriptor; the old ones are closed.
     """
     null = os.open(os.devnull, os.O_RDWR)
     for source, target in ((null, 0), (log, 1), (log, 2)):
@@ -63,22 +64,22 @@ def isolate(channel: socket.socket, log: int) -> tuple[socket.socket, int]:
     return socket.socket(family, kind, 0, moved), moved_log
 
 
-def become(order: dict[str, Any], channel: socket.socket) -> NoReturn:
-    """Replace this process by the program that *order* names: ``command``, ``folder``, ``environment``.
+def exec_program(frame: dict[str, Any], channel: socket.socket) -> NoReturn:
+    """Replace this process by the program that *frame* names: ``command``, ``folder``, ``environment``.
 
     With ``keep_channel`` the program inherits the channel and finds its descriptor's number as its last argument.
 
     Raises: OSError when there is no such program or folder.
     """
-    os.chdir(order["folder"])
-    command = list(order["command"])
-    if order["keep_channel"]:
+    os.chdir(frame["folder"])
+    command = list(frame["command"])
+    if frame["keep_channel"]:
         channel.set_inheritable(True)
         command.append(str(channel.fileno()))
     for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and a program inherits what is ignored
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
-    os.execvpe(command[0], command, order["environment"])  # noqa: S606 - the program is the user's own
+    os.execvpe(command[0], command, frame["environment"])  # noqa: S606 - the program is the user's own
 
 
 def settle_in(boot: dict[str, Any], hook: ModuleType | None) -> None:
@@ -121,7 +122,7 @@ class MemoryMeter:
     """Measures the most memory this process has used.
 
     ``ru_maxrss`` is quick, and a forked process starts at its own size; but a process that was started by exec
-    inherits the peak of whoever started it. Then the kernel's status page is read instead.
+    inherits the peak of the process that started it. Then the kernel's status page is read instead.
     """
 
     def __init__(self, *, forked: bool) -> None:
@@ -129,11 +130,11 @@ class MemoryMeter:
         self._inherited = not forked and self._from_status(default=self._usage()) < self._usage()
 
     def peak_kb(self) -> int:
-        """Return the peak in kilobytes, 0 where the system does not tell."""
+        """Return the peak in kilobytes, 0 where the system does not say."""
         return self._from_status(default=self._usage()) if self._inherited else self._usage()
 
     def exceeds(self, peak_kb: int, limit_mb: int) -> bool:
-        """Tell whether the process needed more than it may; pages of mapped files do not count, they can be dropped."""
+        """Whether the process needed more than it may; pages of mapped files do not count, they can be dropped."""
         limit_kb = limit_mb * 1024
         return peak_kb > limit_kb and peak_kb - self._file_pages_kb() > limit_kb
 
@@ -158,3 +159,32 @@ class MemoryMeter:
                 return int(statm.read().split()[2]) * os.sysconf("SC_PAGE_SIZE") // 1024
         except OSError:
             return 0
+
+
+_debugger_waited: list[bool] = []
+
+
+def start_debugger(folder: str) -> int:
+    """Make debugpy, which lies in *folder*, listen on a free port of the loopback interface and return it.
+
+    debugpy belongs to the emulator's environment and is imported for an instance that is to be debugged only. An
+    interpreter mapped to another version gets it from there as well: its folder is on the import path meanwhile.
+
+    Raises: ImportError without debugpy; RuntimeError when it does not come up.
+    """
+    # The interpreter's own frozen modules need no breakpoints, and a warning about them would be in the function's log.
+    os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+    sys.path.insert(0, folder)
+    try:
+        debugpy = importlib.import_module("debugpy")
+    finally:
+        sys.path.remove(folder)
+    port: int = debugpy.listen(("127.0.0.1", 0))[1]
+    return port
+
+
+def wait_for_debugger() -> None:
+    """Wait until a debugger is attached and has set its breakpoints; does not wait a second time."""
+    if not _debugger_waited:
+        _debugger_waited.append(True)
+        importlib.import_module("debugpy").wait_for_client()

@@ -1,15 +1,19 @@
 """The warm process that forks instances: single-threaded, with the modules loaded that functions use most.
 
-Orders come over the control socket, news goes back (``orders.py``). The zygote reaps its children, so a signal it is
-asked to send never reaches a stranger that got the same process id. When the control socket closes, every instance
+Commands come over the control socket, events go back (``frames.py``). One process is always forked ahead and waits for
+the channel of its instance, so that a first call need not wait for the fork. The zygote reaps its children, so a signal
+it is to send never reaches a stranger that got the same process id. When the control socket closes, every instance
 ends.
 """
 
 from __future__ import annotations
 
+import array
 import errno
 import gc
 import importlib
+import io
+import logging
 import os
 import select
 import signal
@@ -17,12 +21,27 @@ import socket
 import sys
 import time
 from types import ModuleType
+from typing import Any
 
-from . import process, spare, warden  # noqa: TID252 - the package has another name inside an instance
+from . import logs, process, sandbox  # noqa: TID252 - the package has another name inside an instance
 from .agent import Agent  # noqa: TID252
 from .children import Child, Children, next_ended  # noqa: TID252
-from .orders import ENDED, KILL, LAUNCH, NEWS, ORDER, READY, REASONS, STARTED, TERMINATE, WATCH  # noqa: TID252
-from .rehearsal import rehearse  # noqa: TID252
+from .context import FCContext  # noqa: TID252
+from .frames import (  # noqa: TID252
+    COMMAND,
+    ENDED,
+    EVENT,
+    KILL,
+    LAUNCH,
+    READY,
+    REASONS,
+    STARTED,
+    TERMINATE,
+    WATCH,
+    FrameBuffer,
+    encode,
+)
+from .handlers import Handlers, to_body  # noqa: TID252
 
 PRELOADED = (
     "base64", "collections.abc", "contextlib", "copy", "dataclasses", "datetime", "decimal", "functools", "json",
@@ -30,9 +49,10 @@ PRELOADED = (
 )  # fmt: skip
 """What most functions import. Beyond what the agent needs itself this is 2 MB, shared by all instances, and saves a
 function that uses all of it 13 ms. ``ssl``, ``http.client`` and ``urllib.request`` would save 19 ms and cost 7 MB, too
-much for the many functions that call nobody.
+much for the many functions that call no server.
 """
 
+_SAMPLE = "warmup_sample"
 _LOOK_S = 0.1
 _SPARE_AFTER_S = 0.02
 """How long after a launch the next spare is forked: the instance just launched shall have the processor first."""
@@ -41,21 +61,22 @@ _SPARE_AFTER_S = 0.02
 class Zygote:
     """Forks on request until the control socket closes."""
 
-    def __init__(self, control: socket.socket, hook: ModuleType | None) -> None:
+    def __init__(self, control: socket.socket, hook: ModuleType | None, *, isolated: bool) -> None:
         self._control = control
         self._hook = hook
+        self._isolated = isolated
         self._children = Children()
-        self._spare: spare.Spare | None = None
-        self._orders = b""
+        self._spare: Spare | None = None
+        self._received = b""
         self._descriptors: list[int] = []
         self._look_at: float | None = None
         self._spare_at = 0.0
         self._woken, self._waker = socket.socketpair()
 
     def run(self) -> Agent:
-        """Serve orders; return in a forked process only."""
+        """Serve commands; return in a forked process only."""
         self._catch_signals()
-        self._tell(READY, 0, os.getpid(), 0, 0)
+        self._report(READY, 0, int(self._isolated), 0, 0)
         self._spare_at = time.monotonic() + _SPARE_AFTER_S
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
@@ -65,12 +86,12 @@ class Zygote:
             if self._woken.fileno() in ready:
                 self._woken.recv(4096)
                 self._reap()
-            agent = self._take_order() if self._control.fileno() in ready else self._do_what_is_due()
+            agent = self._take_command() if self._control.fileno() in ready else self._do_what_is_due()
             if agent is not None:
                 return agent
 
     def _patience_ms(self) -> int | None:
-        """Return how long to wait for orders; None when nothing else has to be done."""
+        """Return how long to wait for commands; None when nothing else has to be done."""
         now = time.monotonic()
         if not self._children.need_care():
             self._look_at = None
@@ -99,30 +120,30 @@ class Zygote:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_IGN)  # only the control socket ends a zygote, not a user's os.kill
 
-    def _take_order(self) -> Agent | None:
-        data, descriptors = spare.receive_descriptors(self._control, ORDER.size - len(self._orders))
+    def _take_command(self) -> Agent | None:
+        data, descriptors = receive_descriptors(self._control, COMMAND.size - len(self._received))
         if not data:
             self._leave()
         self._descriptors += descriptors
-        self._orders += data
-        if len(self._orders) < ORDER.size:
+        self._received += data
+        if len(self._received) < COMMAND.size:
             return None
-        order, number, memory_mb, max_processes, instance_id = ORDER.unpack(self._orders)
-        self._orders = b""
-        if order == LAUNCH:
+        command, number, memory_mb, max_processes, instance_id = COMMAND.unpack(self._received)
+        self._received = b""
+        if command == LAUNCH:
             return self._launch(number, memory_mb, max_processes, instance_id.rstrip(b"\0").decode("ascii"))
         child = self._children.get(number)
         if child is not None:
-            self._obey(order, child)
+            self._obey(command, child)
         return None
 
-    def _obey(self, order: int, child: Child) -> None:
-        if order == TERMINATE:
-            os.kill(child.pid, signal.SIGTERM)
-        elif order == KILL:
-            warden.end_group(child.pid, signal.SIGKILL)
+    def _obey(self, command: int, child: Child) -> None:
+        if command == TERMINATE:
+            child.terminate()
+        elif command == KILL:
+            child.kill()
         else:
-            child.watched = order == WATCH
+            child.watched = command == WATCH
 
     def _launch(self, number: int, memory_mb: int, max_processes: int, instance_id: str) -> Agent | None:
         channel, log = self._descriptors[:2]
@@ -137,11 +158,13 @@ class Zygote:
             if pid == 0:
                 raise OSError(errno.EAGAIN, "the forked process died at once")  # noqa: TRY301 - reported as any other
         except OSError as error:
-            self._tell(ENDED, number, error.errno or 0, 0, REASONS.index("fork"))
+            self._report(ENDED, number, error.errno or 0, 0, REASONS.index("fork"))
         else:
             inode = os.fstat(channel).st_ino
-            self._children.add(Child(pid, number, instance_id, memory_mb, max_processes, inode))
-            self._tell(STARTED, number, pid, 0, 0)
+            self._children.add(
+                Child(pid, number, instance_id, memory_mb, max_processes, inode, isolated=self._isolated)
+            )
+            self._report(STARTED, number, pid, 0, 0)
         os.close(channel)
         os.close(log)
         self._spare_at = time.monotonic() + _SPARE_AFTER_S
@@ -160,14 +183,14 @@ class Zygote:
 
     def _fork_spare(self, *not_inherited: int) -> Agent | None:
         ours, theirs = socket.socketpair()
-        pid = os.fork()
+        pid = sandbox.fork_inside() if self._isolated else os.fork()
         if pid == 0:
             ours.close()
             for descriptor in not_inherited:
                 os.close(descriptor)
             return self._become_instance(theirs)
         theirs.close()
-        self._spare = spare.Spare(pid, ours)
+        self._spare = Spare(pid, ours)
         return None
 
     def _become_instance(self, link: socket.socket) -> Agent:
@@ -178,9 +201,9 @@ class Zygote:
         for own in (self._control, self._woken, self._waker):
             own.close()
         os.setsid()
-        rehearse()
-        channel, log = spare.wait(link)
-        moved, moved_log = process.isolate(socket.socket(fileno=channel), log)
+        warm_up()
+        channel, log = wait_for_instance(link)
+        moved, moved_log = process.protect_descriptors(socket.socket(fileno=channel), log)
         gc.enable()
         return Agent(moved, moved_log, self._hook, forked=True)
 
@@ -189,14 +212,14 @@ class Zygote:
             pid, status, memory_kb = ended
             child = self._children.reap(pid)
             if child is not None:
-                self._tell(ENDED, child.number, status, memory_kb, child.reason)
+                self._report(ENDED, child.number, status, memory_kb, child.reason)
             elif self._spare is not None and self._spare.pid == pid:
                 self._spare.close()
                 self._spare = None
 
-    def _tell(self, news: int, number: int, value: int, memory_kb: int, reason: int) -> None:
+    def _report(self, event: int, number: int, value: int, memory_kb: int, reason: int) -> None:
         try:
-            self._control.sendall(NEWS.pack(news, number, value, memory_kb, reason))
+            self._control.sendall(EVENT.pack(event, number, value, memory_kb, reason))
         except OSError:
             self._leave()
 
@@ -205,14 +228,100 @@ class Zygote:
         os._exit(0)
 
 
+class Spare:
+    """A waiting process, as its zygote sees it."""
+
+    def __init__(self, pid: int, link: socket.socket) -> None:
+        self.pid = pid
+        self._link = link
+
+    def give(self, channel: int, log: int) -> None:
+        """Make it an instance with these descriptors, which stay open here.
+
+        Raises: OSError when it has died.
+        """
+        passed = array.array("i", (channel, log))
+        try:
+            self._link.sendmsg([b"!"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Let go of it; one that still waits ends."""
+        self._link.close()
+
+
+def wait_for_instance(link: socket.socket) -> tuple[int, int]:
+    """Wait, in the spare process, for the descriptors of channel and log; ends the process when none will come."""
+    passed = receive_descriptors(link, 1)[1]
+    link.close()
+    if len(passed) < 2:
+        os._exit(0)
+    return passed[0], passed[1]
+
+
+def receive_descriptors(link: socket.socket, size: int) -> tuple[bytes, list[int]]:
+    """Receive up to *size* bytes and the descriptors that came along; no bytes when the other end is gone."""
+    descriptors = array.array("i")
+    try:
+        data, ancillary, _, _ = link.recvmsg(size, socket.CMSG_SPACE(2 * descriptors.itemsize))
+    except ConnectionResetError:  # it was killed before it had read its last message
+        return b"", []
+    for level, kind, content in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            descriptors.frombytes(content)
+    return data, list(descriptors)
+
+
+def warm_up() -> None:
+    """Go once through what a first call does, without leaving a trace.
+
+    A forked process shares its memory with the zygote until it writes, and the first write to a page costs a page
+    fault. Most of a first call's time was spent on these; here they happen while no caller waits.
+    """
+    names = ("name", "handler", "memory", "timeout", "region", "account", "service", "version", "log_project")
+    boot: dict[str, Any] = dict.fromkeys((*names, "log_store"), "") | {"modern_context": False, "keys_in_calls": True}
+    frames = FrameBuffer()
+    frames.feed(encode({"do": "invoke", "rid": "", "qualifier": "", "retry": 0, "keys": None, "tracing": {}}, b"{}"))
+    frame = frames.next()
+    assert frame is not None
+    call, event = frame
+    request_ids = logs.RequestIds()
+    context = FCContext(boot, call, logging.getLogger())
+    handler = Handlers(os.path.dirname(__file__)).get(f"{_SAMPLE}.handler")  # noqa: PTH120 - no pathlib, for memory
+    body = to_body(handler(event, context))
+    sys.modules.pop(_SAMPLE)
+    sink = logs.FrameSink(lambda header, payload: None)
+    logs.LogHandler(sink, request_ids).emit(logging.LogRecord("", logging.INFO, "", 0, "%s", (body,), None))
+    print(body, file=io.StringIO())
+    os.environ.update(dict(os.environ))
+
+
+def _isolate(folder: str) -> bool:
+    """Give instances namespaces where the kernel lets them have some; a file beside *folder* says why it does not."""
+    reason = sandbox.probe(folder) if folder else "switched off"
+    if reason:
+        if folder:
+            with open(folder + ".reason", "w", encoding="utf-8") as file:  # noqa: PTH123 - no pathlib, for memory
+                file.write(reason)
+        sandbox.adopt_orphans()
+        return False
+    sandbox.enter(folder)
+    return True
+
+
 def start(arguments: list[str]) -> Agent:
-    """Warm up and serve orders on the descriptor of that number; returns in a forked process only."""
+    """Warm up and serve commands; returns in a forked process only.
+
+    *arguments* are the number of the control socket's descriptor, the folder for `sandbox.enter` (empty for none) and
+    perhaps the hook's file.
+    """
     for name in PRELOADED:
         importlib.import_module(name)
-    hook = process.load_hook(arguments[1:])
+    hook = process.load_hook(arguments[2:])
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # both are text streams over descriptors here
-    zygote = Zygote(socket.socket(fileno=int(arguments[0])), hook)
+    zygote = Zygote(socket.socket(fileno=int(arguments[0])), hook, isolated=_isolate(arguments[1]))
     gc.disable()
     gc.collect()
     gc.freeze()

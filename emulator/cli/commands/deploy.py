@@ -1,0 +1,355 @@
+"""``deploy``: make what a template or an ``s.yaml`` says, go on from the last deployment, or take it away."""
+
+import json
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from emulator.cli.client import Client, connect
+from emulator.cli.deploy_client import DeployClient
+from emulator.cli.failures import DONE, CommandFailed, WrongUsage
+from emulator.cli.messages import _
+from emulator.cli.output import note, progress, say, say_json, say_table, wants_json
+from emulator.config import Settings
+from emulator.deploy.errors import FileProblems, Problem, Refused, StepFailed
+from emulator.deploy.model import Blueprint, Entry, Record, Target, filled, has_token
+from emulator.deploy.planner import (
+    PROVIDERS,
+    Action,
+    Plan,
+    Step,
+    actions,
+    apply,
+    entry_under_way,
+    plan,
+    project_name,
+    read,
+    removal,
+)
+from emulator.deploy.s_yaml import ActionCommand
+from emulator.deploy.shapes import Findings, whole
+from emulator.deploy.value_functions import Misuse
+from emulator.kernel.clock import SystemClock
+
+USUAL_FILES = ("template.yml", "template.yaml", "s.yaml", "s.yml")
+"""What is deployed when no file is named, first match wins."""
+
+_SIGNS = {
+    Action.CREATE: "+",
+    Action.UPDATE: "~",
+    Action.REPLACE: "!",
+    Action.UNCHANGED: "=",
+    Action.DELETE: "-",
+    Action.LEAVE: " ",
+}
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    """Deploy a file, or with ``--remove`` take away what a deployment made."""
+    path = _file(arguments.file)
+    client = connect(settings)
+    client.health()
+    api = DeployClient(client)
+    return _remove(arguments, api, path) if arguments.remove else _deploy(arguments, client, api, path)
+
+
+# --- deploying -------------------------------------------------------------------------------------------------------
+
+
+def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path) -> int:
+    findings = Findings()
+    try:
+        root = whole(_text(path), findings)
+        name = _name(arguments, path, project_name(root, path.parent))
+        target = Target(
+            account=client.keys.account_id,
+            region=client.keys.region,
+            endpoint=client.endpoint.http,
+            name=name,
+            now=SystemClock().now(),
+            outputs_of=lambda other: record.outputs if (record := api.record(other)) is not None else None,
+        )
+        run = arguments.run_actions and not arguments.plan
+        if run:
+            _build(actions(root, target, path.parent), path)
+        blueprint = read(root, target, path.parent, _parameters(arguments.parameter), actions_run=run)
+    except FileProblems as error:
+        raise CommandFailed(_listed(path, error.problems)) from error
+    record = _checked(api.record(name) or Record(name=name), arguments, path)
+    try:
+        steps = plan(api, PROVIDERS, blueprint, record)
+    except Refused as error:
+        raise CommandFailed(_("the emulator's state cannot be read: {error}", error=error)) from error
+    if not wants_json(arguments):
+        _say_plan(steps, path, name, findings.notes)
+    if arguments.plan:
+        return _end(arguments, _result(record, steps, findings.notes, record.entries, record.outputs))
+    _confirm(arguments, steps)
+    entries = _apply(api, steps, record, path)
+    outputs = _outputs(blueprint, entries)
+    api.keep(Record(name=name, file=str(path), entries=entries, outputs=outputs))
+    if not wants_json(arguments):
+        _say_resources(entries, outputs)
+    return _end(arguments, _result(record, steps, findings.notes, entries, outputs))
+
+
+def _build(commands: Sequence[ActionCommand], path: Path) -> None:
+    """Show the commands that build the code, then run them.
+
+    Raises: CommandFailed when one fails.
+    """
+    for action in commands:
+        note(f"to run: {action}")
+    for action in commands:
+        folder = path.parent / action.folder
+        try:
+            # The file's own command, run because it was asked for; its output is not that of this command.
+            done = subprocess.run(action.command, shell=True, cwd=folder, stdout=sys.stderr, check=False)  # noqa: S602
+        except OSError as error:
+            raise CommandFailed(f"{path.name}:{action.mark.line}: {folder}: {error.strerror}") from error
+        if done.returncode:
+            code = done.returncode
+            raise CommandFailed(f"{path.name}:{action.mark.line}: {action.command} ended with exit code {code}")
+
+
+def _apply(api: DeployClient, steps: Plan, record: Record, path: Path) -> tuple[Entry, ...]:
+    """Do what the plan says, with a record of the steps under way, for the command that comes after an interruption.
+
+    Raises: CommandFailed.
+    """
+    if not steps.changes:
+        return apply(api, PROVIDERS, steps, lambda step: None)
+    under_way = [entry for step in steps.steps if (entry := entry_under_way(step)) is not None]
+    api.keep(Record(name=record.name, file=str(path), entries=tuple(under_way), outputs=record.outputs))
+    try:
+        return apply(api, PROVIDERS, steps, _print_step)
+    except StepFailed as error:
+        if error.left:
+            raise CommandFailed(
+                "\n".join([str(error), _("what was done before could not be undone:"), *map(_indented, error.left)])
+            ) from error
+        api.keep_or_forget(record)
+        raise CommandFailed(f"{error}\n" + _("what was there before is there again")) from error
+    except KeyboardInterrupt:
+        api.keep_or_forget(record)
+        raise
+
+
+def _outputs(blueprint: Blueprint, entries: Sequence[Entry]) -> dict[str, Any]:
+    known = {entry.logical: entry.attributes for entry in entries}
+    outputs: dict[str, Any] = {}
+    for name, value in blueprint.outputs.items():
+        try:
+            value = filled(value, lambda logical, attribute: known.get(logical, {}).get(attribute))
+        except Misuse:
+            value = None
+        outputs[name] = None if has_token(value) else value
+    return outputs
+
+
+def _checked(record: Record, arguments: Namespace, path: Path) -> Record:
+    """Return *record* unless it belongs to another project that happens to have the same name.
+
+    Raises: CommandFailed.
+    """
+    if record.file and record.file != str(path) and not arguments.name:
+        text = _(
+            "the deployment {name} was made from {file}; choose another name with --name, "
+            "or go on from it with --name {name}"
+        )
+        raise CommandFailed(text.format(name=record.name, file=record.file))
+    return record
+
+
+# --- removing --------------------------------------------------------------------------------------------------------
+
+
+def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
+    name = _name(arguments, path, _project_name(path))
+    found = api.record(name)
+    if found is None:
+        names = ", ".join(record.name for record in api.records()) or _("none")
+        raise CommandFailed(_("there is no deployment {name}; there are: {names}", name=name, names=names))
+    record = _checked(found, arguments, path)
+    steps = removal(record)
+    if not wants_json(arguments):
+        _say_steps(steps)
+    if arguments.plan:
+        return _end(arguments, _result(record, steps, [], record.entries, record.outputs))
+    _confirm(arguments, steps)
+    try:
+        apply(api, PROVIDERS, steps, _print_step)
+    except StepFailed as error:
+        left = (
+            [_("what was taken away before could not be put back:"), *map(_indented, error.left)] if error.left else []
+        )
+        raise CommandFailed("\n".join([str(error), *left])) from error
+    api.forget(name)
+    if not wants_json(arguments):
+        say(_("removed {name}: {amount}", name=name, amount=_amount(steps.count(Action.DELETE))))
+    return _end(arguments, _result(record, steps, [], (), {}))
+
+
+def _project_name(path: Path) -> str:
+    """Return the name in a file that may be gone or broken by now: removing needs no more of it."""
+    try:
+        return project_name(whole(path.read_text(encoding="utf-8"), Findings()), path.parent)
+    except (OSError, UnicodeDecodeError, FileProblems):
+        return ""
+
+
+def list_all(arguments: Namespace, settings: Settings) -> int:
+    """List the deployments of an emulator."""
+    client = connect(settings)
+    client.health()
+    records = DeployClient(client).records()
+    if wants_json(arguments):
+        say_json([{"name": each.name, "file": each.file, "resources": len(each.entries)} for each in records])
+    else:
+        say_table(("name", "resources", "file"), [(each.name, len(each.entries), each.file) for each in records])
+    return DONE
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+
+
+def _file(given: str | None) -> Path:
+    if given is not None:
+        path = Path(given)
+        if path.is_dir():
+            return _usual_file(path)
+        return path.absolute()
+    return _usual_file(Path.cwd())
+
+
+def _usual_file(folder: Path) -> Path:
+    for name in USUAL_FILES:
+        if (folder / name).is_file():
+            return (folder / name).absolute()
+    raise WrongUsage(_("there is none of {files} in {folder}", files=", ".join(USUAL_FILES), folder=folder))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise WrongUsage(_("{file} cannot be read: {reason}", file=path, reason=error.strerror)) from error
+    except UnicodeDecodeError as error:
+        raise WrongUsage(_("{file} is not UTF-8 text", file=path)) from error
+
+
+def _name(arguments: Namespace, path: Path, own: str) -> str:
+    """Return the name of the deployment: the one asked for, the file's own, else that of its folder."""
+    if arguments.name:
+        return str(arguments.name)
+    if own:
+        return own
+    folder = path.parent.name or "root"
+    return folder if path.name in USUAL_FILES else f"{folder}-{path.stem}"
+
+
+def _parameters(given: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise WrongUsage(_("--parameter takes NAME=VALUE, not {text!r}", text=text))
+        found[name] = value
+    return found
+
+
+def _confirm(arguments: Namespace, steps: Plan) -> None:
+    """Ask a person before something is taken away; programs are not asked.
+
+    Raises: CommandFailed when the answer is no.
+    """
+    gone = steps.count(Action.DELETE) + steps.count(Action.REPLACE)
+    if not gone or arguments.yes or wants_json(arguments) or not sys.stdin.isatty():
+        return
+    answer = input(_("{amount} will be taken away. Go on? [y/N]", amount=_amount(gone)) + " ")
+    if answer.strip().lower() not in {"y", "yes"}:
+        raise CommandFailed(_("nothing has been changed"))
+
+
+# --- what is printed -------------------------------------------------------------------------------------------------
+
+
+def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> None:
+    for each in notes:
+        say(_("note: {place}: {note}", place=f"{path.name}:{each.line}", note=each))
+    say(_("deployment {name}", name=name))
+    _say_steps(steps)
+
+
+def _say_steps(steps: Plan) -> None:
+    for step in steps.steps:
+        remark = "  " + _("(was there before, stays)") if step.action is Action.LEAVE else ""
+        say(f"  {_SIGNS[step.action]} {step.action.value:<9}  {step.type}  {step.logical}{remark}")
+    counts = [
+        f"{steps.count(action)} to {action.value}" for action in Action if _counts(action) and steps.count(action)
+    ]
+    say(_("plan: {counts}", counts=", ".join(counts) or _("nothing to do")))
+
+
+def _counts(action: Action) -> bool:
+    return action not in {Action.UNCHANGED, Action.LEAVE}
+
+
+def _print_step(step: Step) -> None:
+    progress(f"{_SIGNS[step.action]} {step.action.value} {step.type} {step.logical}")
+
+
+def _say_resources(entries: Sequence[Entry], outputs: Mapping[str, Any]) -> None:
+    say()
+    rows = [(each.logical, each.type, each.status, each.physical) for each in entries]
+    say_table(("logical name", "type", "status", "physical name"), rows)
+    if outputs:
+        say()
+        say_table(("output", "value"), [(name, _shown(value)) for name, value in outputs.items()])
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _result(
+    record: Record, steps: Plan, notes: Sequence[Problem], entries: Sequence[Entry], outputs: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "name": record.name,
+        "plan": [{"action": step.action.value, "logicalName": step.logical, "type": step.type} for step in steps.steps],
+        "resources": [
+            {
+                "logicalName": each.logical,
+                "type": each.type,
+                "status": each.status,
+                "physicalName": each.physical,
+                "attributes": dict(each.attributes),
+            }
+            for each in entries
+        ],
+        "outputs": dict(outputs),
+        "notes": [{"line": each.line, "column": each.column, "text": each.text} for each in notes],
+    }
+
+
+def _end(arguments: Namespace, result: Mapping[str, Any]) -> int:
+    if wants_json(arguments):
+        say_json(result)
+    return DONE
+
+
+def _listed(path: Path, problems: Sequence[Problem]) -> str:
+    """Return every problem on its own line."""
+    return "\n".join(f"{path.name}:{problem.line}: {problem}" for problem in problems)
+
+
+def _indented(text: str) -> str:
+    return f"  {text}"
+
+
+def _amount(number: int) -> str:
+    return _("1 resource") if number == 1 else _("{number} resources", number=number)

@@ -1,0 +1,222 @@
+"""``exec``: run a program written for the cloud, unchanged, with this emulator at the cloud's addresses."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from urllib.parse import urlsplit
+
+from emulator.cli import background
+from emulator.cli.background import handling
+from emulator.cli.client import Client, connect, until
+from emulator.cli.commands.info import variables
+from emulator.cli.commands.server import end
+from emulator.cli.failures import CommandFailed, NoEmulator, WrongUsage
+from emulator.cli.messages import _
+from emulator.cli.output import complain
+from emulator.config import Settings
+from emulator.redirect import hook_environment, node_hook
+from emulator.redirect.environment import VARIABLES as CA_VARIABLES
+from emulator.redirect.environment import (
+    identity,
+    with_hooks,
+    with_java,
+    without_proxies,
+    without_real_keys,
+    write_bundle,
+)
+
+NOT_EXECUTABLE = 126
+
+NOT_FOUND = 127
+"""What shells report for programs that cannot be run."""
+
+_PASSED_ON = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+_OF_THE_TERMINAL = ("SIGINT", "SIGQUIT")
+
+AUTHORITY_TIMEOUT_S = 10.0
+"""An emulator that has just started makes its certificate authority a moment after its first answers."""
+
+_REACHABLE = ("127.0.0.1", "localhost")
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    """Run the command; its exit code is ours.
+
+    Raises: WrongUsage, NoEmulator, CommandFailed.
+    """
+    words = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+    if not words:
+        raise WrongUsage(_("exec needs a command to run: localyun exec -- python worker.py"))
+    if not arguments.start:
+        return become(words, _environment(connect(settings), settings.config.state, arguments.keep_proxy))
+    with ended_by_signals(), _started(settings) as (client, state):
+        return run_child(words, _environment(client, state, arguments.keep_proxy))
+
+
+@contextmanager
+def _started(settings: Settings) -> Iterator[tuple[Client, Path]]:
+    """Run an emulator on free ports that keeps nothing; it ends with the block."""
+    with tempfile.TemporaryDirectory(prefix="localyun-exec-") as folder:
+        given = {"port": 0, "https_port": 0, "ephemeral": True, "state": Path(folder) / "state"}
+        origins = {**settings.origins, **{name: "--" + name.replace("_", "-") for name in given}}
+        config = replace(settings.config, **given)  # type: ignore[arg-type]  # by name
+        client = background.launch(Settings(config=config, origins=origins))
+        try:
+            yield client, config.state
+        finally:
+            with suppress(NoEmulator):  # the command may have stopped it
+                end(client)
+
+
+def _environment(client: Client, state: Path, keep_proxy: bool) -> Mapping[str, str]:
+    """Return the command's environment, and tell the user what of their own is not in it."""
+    health = client.health()
+    client.use_working_keys()
+    keys = client.keys
+    account, region = str(health.get("account", "")), str(health.get("region", ""))
+    environ, real = without_real_keys(os.environ)
+    for name in real:
+        complain(_("{name} looks like a real cloud access key and is not passed on to the command", name=name))
+    if not keep_proxy:
+        environ, proxies = without_proxies(environ)
+        if proxies:
+            names = ", ".join(proxies)
+            complain(_("the command runs without {names}, which would lead past the emulator", names=names))
+    environ.update(identity(keys.access_key_id, keys.access_key_secret, account, region))
+    environ.update(variables(client.endpoint.http, keys, account, region))
+    environ["LOCALYUN_STATE"] = str(state.absolute())
+    return with_java(with_hooks(environ, _address(client, state), node_hook()))
+
+
+def _address(client: Client, state: Path) -> dict[str, str]:
+    """Return the variables that lead hooks to the emulator.
+
+    Raises: CommandFailed when it is not where they lead: the loopback address.
+    """
+    http = urlsplit(client.endpoint.http)
+    if http.hostname not in _REACHABLE:
+        text = _("exec leads programs to 127.0.0.1 only, and the emulator is at {address}")
+        raise CommandFailed(text.format(address=client.endpoint.http))
+    https = client.endpoint.https or _https_of(client)
+    bundle = _bundle(state / "ca")
+    if https is None or bundle is None:
+        text = _("there is no certificate authority in {state}, so the command's https calls to the cloud will fail")
+        complain(text.format(state=state))
+    port = urlsplit(https).port if https is not None else None
+    return hook_environment(http.port or 80, port, bundle, client.proxy("forwarding"))
+
+
+def _https_of(client: Client) -> str | None:
+    """Return the emulator's other address when ``LOCALYUN_ENDPOINT`` names only the first."""
+    try:
+        return str(client.admin("GET", "status")["https"])
+    except (CommandFailed, KeyError):  # no token for it: the emulator is not the one of this state folder
+        return None
+
+
+def _bundle(folder: Path) -> Path | None:
+    """Return a file with the emulator's authority and those that are trusted here; None without an authority.
+
+    It lives as long as the state folder, because programs the command leaves behind go on reading it.
+    """
+    authority = folder / "ca.pem"
+    if not folder.is_dir() or not until(authority.is_file, AUTHORITY_TIMEOUT_S):
+        return None
+    trusted = "\0".join(f"{name}={os.environ.get(name, '')}" for name in CA_VARIABLES)
+    bundle = folder / f"bundle-{hashlib.sha256(trusted.encode()).hexdigest()[:12]}.pem"
+    try:
+        write_bundle(authority, bundle, os.environ)
+    except OSError as error:
+        raise CommandFailed(_("{file} cannot be written: {reason}", file=bundle, reason=error.strerror)) from error
+    return bundle.absolute()
+
+
+class CannotRun(CommandFailed):
+    """The program is missing or not executable; ``exit_code`` is what a shell would report."""
+
+    def __init__(self, program: str, error: OSError) -> None:
+        super().__init__(f"{program}: {error.strerror}")
+        self.exit_code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+
+
+def become(command: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Run *command* in place of this process, so that even SIGKILL reaches it; returns only on Windows.
+
+    Raises: CannotRun.
+    """
+    if os.name == "nt":  # exec starts another process there and ends this one at once
+        return run_child(command, environ)
+    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays so in the new program
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvpe(command[0], list(command), dict(environ))  # noqa: S606 - running it is what the user asked for
+    except OSError as error:
+        raise CannotRun(command[0], error) from error
+
+
+def run_child(command: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Run *command* and return its exit code, 128 and the signal's number when a signal ended it.
+
+    Raises: CannotRun.
+    """
+    with _passing_on() as receivers:
+        try:
+            process = subprocess.Popen(command, env=dict(environ))  # noqa: S603 - running it is what the user asked for
+        except OSError as error:
+            raise CannotRun(command[0], error) from error
+        receivers.append(process)
+        code = process.wait()
+    return code if code >= 0 else 128 - code
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Within the block SIGTERM and SIGHUP end this process by an exception, as Ctrl-C does, so that it can tidy up."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        del frame
+        raise SystemExit(128 + number)
+
+    with handling(("SIGTERM", "SIGHUP"), end):
+        yield
+
+
+@contextmanager
+def _passing_on() -> Iterator[list["subprocess.Popen[bytes]"]]:
+    """Give signals to the processes put into the list, but for those a terminal has given to them already."""
+    receivers: list[subprocess.Popen[bytes]] = []
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        del frame
+        if signal.Signals(number).name not in _OF_THE_TERMINAL or not _is_in_foreground():
+            for process in receivers:
+                process.send_signal(number)
+
+    with handling(_PASSED_ON, pass_on):
+        yield receivers
+
+
+def _is_in_foreground() -> bool:
+    """Whether a terminal sends its Ctrl-C to this process and to its children."""
+    try:
+        terminal = os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY)
+    except (AttributeError, OSError):  # Windows, where consoles always do; or no terminal
+        return os.name == "nt"
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

@@ -1,0 +1,265 @@
+"""``flow``: flows, their executions and what happens in them."""
+
+import json
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from emulator.cli.client import Client, connect, pause
+from emulator.cli.failures import CallRefused, CommandFailed, WrongUsage
+from emulator.cli.messages import _
+from emulator.cli.output import say, say_json, say_json_line, say_pairs, say_table, short, tell, wants_json
+from emulator.cli.render.execution_tree import Execution
+from emulator.cli.render.tree_view import HEADINGS, Event, Follower, Style, event_line, event_row, render
+from emulator.config import Settings
+
+EXPRESS_TIMEOUT_S = 330.0
+"""An express execution may take five minutes, and its end is the answer."""
+
+FINAL_STATES = frozenset({"Succeeded", "Failed", "Stopped", "TimedOut"})
+FOLLOW_INTERVAL_S = 0.2
+
+
+def start(arguments: Namespace, settings: Settings) -> int:
+    """Start an execution; with ``--follow`` the exit code says whether it succeeded."""
+    _check_json(arguments.input)
+    if arguments.events and not arguments.follow:
+        raise WrongUsage(_("--events goes with --follow"))
+    client = connect(settings)
+    started = start_execution(client, arguments.flow, arguments.input, arguments.name)
+    if arguments.follow:
+        return _follow(client, arguments, started["Name"])
+    return show_started(started, as_json=wants_json(arguments))
+
+
+def start_execution(client: Client, flow: str, input_json: str, name: str | None = None) -> dict[str, Any]:
+    """Start an execution and return the reply; that of an express flow comes at its end and has its output.
+
+    Raises: NoEmulator, CallRefused.
+    """
+    parameters = {"FlowName": flow, "Input": input_json, **({"ExecutionName": name} if name else {})}
+    try:
+        return client.workflow("StartExecution", **parameters)
+    except CallRefused as error:
+        if error.code != "ActionNotSupported":
+            raise
+    return client.workflow("StartSyncExecution", EXPRESS_TIMEOUT_S, **parameters)
+
+
+def show_started(reply: dict[str, Any], *, as_json: bool) -> int:
+    """Print what `start_execution` returned; the exit code says whether an express execution has failed."""
+    if as_json:
+        say_json(reply)
+    elif "ErrorCode" not in reply:
+        say(_("started {name}", name=reply["Name"]))
+    else:
+        why = " ".join(part for part in (reply["ErrorCode"], reply["ErrorMessage"]) if part)
+        say(_("execution {name}", name=reply["Name"]))
+        say(f"{reply['Status']}: {why or reply['Output'] or '{}'}")
+    return 0 if reply.get("Status") in {"", "Starting", "Running", "Succeeded"} else 1
+
+
+def read_history(client: Client, flow: str, execution: str) -> Iterator[Event]:
+    """Return every event recorded so far, oldest first.
+
+    Raises: NoEmulator, CallRefused.
+    """
+    names = {"FlowName": flow, "ExecutionName": execution}
+    return client.workflow_pages("GetExecutionHistory", "Events", Limit="500", **names)
+
+
+def _check_json(text: str) -> None:
+    try:
+        json.loads(text)
+    except ValueError as error:
+        raise WrongUsage(_("--input is not JSON: {error}", error=error)) from error
+
+
+def _follow(client: Client, arguments: Namespace, execution: str) -> int:
+    """Print what happens as it happens, then the result."""
+    printer = _Printer(arguments)
+    if not printer.as_json:
+        say(_("execution {name}", name=execution))
+    seen = 0
+    while True:
+        # Asked before the history, so that a final status means that the history is complete.
+        state = client.workflow("DescribeExecution", FlowName=arguments.flow, ExecutionName=execution)
+        new = [event for event in read_history(client, arguments.flow, execution) if event["EventId"] > seen]
+        if new:
+            seen = new[-1]["EventId"]
+            printer.show(new)
+        if state["Status"] in FINAL_STATES:
+            break
+        pause(FOLLOW_INTERVAL_S)
+    printer.finish(state)
+    return 0 if state["Status"] == "Succeeded" else 1
+
+
+class _Printer:
+    """Prints new events in the form that was asked for: as JSON, one line each, or one line per step."""
+
+    def __init__(self, arguments: Namespace) -> None:
+        self.as_json = wants_json(arguments)
+        self._each_event: bool = arguments.events
+        self._first: Event | None = None
+        self._follower = Follower(Style.of_terminal(full=arguments.full))
+
+    def show(self, new: list[Event]) -> None:
+        self._first = self._first or new[0]
+        if self.as_json:
+            for event in new:
+                say_json_line(event)
+        elif self._each_event:
+            for event in new:
+                say(event_line(event, self._first))
+        for line in self._follower.lines(new):
+            if not self.as_json and not self._each_event:
+                say(line)
+
+    def finish(self, state: dict[str, Any]) -> None:
+        if self.as_json:
+            say_json_line(state)
+            return
+        ended = self._follower.execution
+        succeeded = state["Status"] == "Succeeded"
+        what = state.get("Output") or "{}" if succeeded else f"{ended.error} {ended.cause}".strip()
+        say(f"{state['Status']}: {what}" if what else state["Status"])
+
+
+def history(arguments: Namespace, settings: Settings) -> int:
+    """Print an execution as the tree of its steps, or every event of it."""
+    client = connect(settings)
+    execution = arguments.execution or latest(client, arguments.flow)
+    found = list(read_history(client, arguments.flow, execution))
+    if wants_json(arguments):
+        say_json(found)
+    elif arguments.events:
+        say_table(HEADINGS, [event_row(event, found[0]) for event in found])
+    else:
+        run = Execution()
+        for event in found:
+            run.add(event)
+        style = Style.of_terminal(full=arguments.full)
+        for line in render(run, f"{arguments.flow} / {execution}", style):
+            say(line)
+    return 0
+
+
+def latest(client: Client, flow: str) -> str:
+    """Return the name of the execution of *flow* that was started last.
+
+    Raises: CommandFailed when there is none; NoEmulator, CallRefused.
+    """
+    newest = client.workflow("ListExecutions", FlowName=flow, Limit="1").get("Executions") or []
+    if not newest:
+        raise CommandFailed(_("flow {name} has not been executed yet", name=flow))
+    return str(newest[0]["Name"])
+
+
+def show_list(arguments: Namespace, settings: Settings) -> int:
+    """List the flows, or the executions of one flow, newest first."""
+    client = connect(settings)
+    if arguments.flow is None:
+        found = list(client.workflow_pages("ListFlows", "Flows"))
+        headings = ("name", "created", "description")
+        rows = [(flow["Name"], flow["CreatedTime"], short(flow.get("Description") or "", 60)) for flow in found]
+    else:
+        found = list(client.workflow_pages("ListExecutions", "Executions", FlowName=arguments.flow))
+        headings = ("execution", "status", "started")
+        rows = [(each["Name"], each["Status"], each["StartedTime"]) for each in found]
+    if wants_json(arguments):
+        say_json(found)
+    else:
+        say_table(headings, rows)
+    return 0
+
+
+def describe(arguments: Namespace, settings: Settings) -> int:
+    """Print a flow with its definition, or an execution with its input and output."""
+    client = connect(settings)
+    if arguments.execution:
+        found = client.workflow("DescribeExecution", FlowName=arguments.flow, ExecutionName=arguments.execution)
+        shown = ("FlowName", "Name", "Status", "StartedTime", "StoppedTime", "Input", "Output")
+    else:
+        found = client.workflow("DescribeFlow", Name=arguments.flow)
+        shown = ("Name", "Description", "Type", "RoleArn", "ExecutionMode", "CreatedTime", "LastModifiedTime")
+    if wants_json(arguments):
+        say_json(found)
+        return 0
+    say_pairs({name: found[name] for name in shown if found.get(name)})
+    if not arguments.execution:
+        say()
+        say(str(found["Definition"]).rstrip("\n"))
+    return 0
+
+
+def create(arguments: Namespace, settings: Settings) -> int:
+    """Create a flow from a file; with ``--update`` also replace one that exists."""
+    try:
+        definition = Path(arguments.file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandFailed(_("{file} cannot be read: {error}", file=arguments.file, error=error)) from error
+    client = connect(settings)
+    parameters = {
+        "Name": arguments.flow,
+        "Definition": definition.replace("{accountID}", client.keys.account_id),
+        "Description": arguments.description,
+        "Type": "FDL",
+    }
+    if arguments.role_arn:
+        parameters["RoleArn"] = arguments.role_arn
+    done = _("created {name}")
+    try:
+        flow = client.workflow("CreateFlow", **parameters)
+    except CallRefused as error:
+        if error.code != "FlowAlreadyExists" or not arguments.update:
+            raise
+        done = _("updated {name}")
+        flow = client.workflow("UpdateFlow", **parameters)
+    return tell(arguments, done.format(name=arguments.flow), flow)
+
+
+def delete(arguments: Namespace, settings: Settings) -> int:
+    """Delete a flow."""
+    connect(settings).workflow("DeleteFlow", Name=arguments.flow)
+    return tell(arguments, _("deleted {name}", name=arguments.flow), {"Name": arguments.flow})
+
+
+def stop(arguments: Namespace, settings: Settings) -> int:
+    """Stop a running execution."""
+    why = {"Error": arguments.error, "Cause": arguments.cause}
+    stopped = connect(settings).workflow(
+        "StopExecution",
+        FlowName=arguments.flow,
+        ExecutionName=arguments.execution,
+        **{name: text for name, text in why.items() if text},
+    )
+    return tell(arguments, _("stopped {name}", name=arguments.execution), stopped)
+
+
+def schedules(arguments: Namespace, settings: Settings) -> int:
+    """List the schedules of a flow."""
+    found = list(connect(settings).workflow_pages("ListSchedules", "Schedules", FlowName=arguments.flow))
+    if wants_json(arguments):
+        say_json(found)
+    else:
+        rows = [
+            (
+                each["ScheduleName"],
+                each["CronExpression"],
+                _("yes") if each["Enable"] else _("no"),
+                short(each["Payload"], 60),
+            )
+            for each in found
+        ]
+        say_table(("schedule", "expression", "enabled", "payload"), rows)
+    return 0
+
+
+def fire(arguments: Namespace, settings: Settings) -> int:
+    """Start what a schedule starts, now, whether it is enabled or not; its own next run stays where it is."""
+    client = connect(settings)
+    schedule = client.workflow("DescribeSchedule", FlowName=arguments.flow, ScheduleName=arguments.schedule)
+    started = start_execution(client, arguments.flow, schedule["Payload"] or "{}")
+    return show_started(started, as_json=wants_json(arguments))

@@ -1,0 +1,182 @@
+"""``flow graph``: a flow, or one of its executions, as a picture or as Mermaid text.
+
+A tutorial's client records its executions before it deletes their flow, in a file with one line of JSON per finished
+execution: the answer of DescribeExecution, with every event as ``Events``. The last of them is drawn.
+"""
+
+import json
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from emulator.cli.client import Client, connect
+from emulator.cli.commands.flow import latest, read_history
+from emulator.cli.failures import CommandFailed
+from emulator.cli.messages import _
+from emulator.cli.output import complain, say, tell
+from emulator.cli.render.execution_tree import Execution
+from emulator.cli.render.tree_view import Event, spoken
+from emulator.config import Settings
+
+STANDARD_OUTPUT = "-"
+_SUFFIXES = {"svg": "svg", "mermaid": "mmd"}
+Recorded = Mapping[str, Any]
+MERMAID_SUFFIX = ".mmd"
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    """Write the picture to a file and print the file's name, or write it to standard output."""
+    text = _drawn(connect(settings), arguments)
+    if arguments.output == STANDARD_OUTPUT:
+        say(text.rstrip("\n"))
+        return 0
+    path = Path(arguments.output or f"{arguments.flow}.{_SUFFIXES[arguments.format]}")
+    write(path, text)
+    if arguments.open:
+        open_picture(path)
+    return tell(arguments, _("wrote {file}", file=path), {"file": str(path), "format": arguments.format})
+
+
+def open_picture(path: Path) -> None:
+    """Show a picture in the user's browser, if there is one."""
+    import webbrowser  # for --open only
+
+    if not webbrowser.open(path.absolute().as_uri()):
+        complain(_("{file} cannot be opened: there is no browser", file=path))
+
+
+def write(path: Path, text: str) -> None:
+    """Write the text of a picture to a file.
+
+    Raises: CommandFailed when that is not possible.
+    """
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandFailed(_("{file} cannot be written: {reason}", file=path, reason=error.strerror)) from error
+
+
+def picture(definition: str, title: str, execution: Execution | None, form: str) -> str:
+    """Return the text of a picture of a flow in the form ``svg`` or ``mermaid``.
+
+    Raises: CommandFailed for a definition that is no flow.
+    """
+    # Imported here: reading definitions takes longer to load than most commands take to run.
+    from emulator.cli.render.graph import mermaid, svg
+    from emulator.cli.render.graph.layout import draw
+    from emulator.cli.render.graph.model import build, steps_of, with_badges
+    from emulator.cli.render.graph.states import badges, states, taken
+    from emulator.services.workflow.engine.language import DefinitionError
+    from emulator.services.workflow.languages.fdl.reader import parse_flow
+
+    try:
+        flow = parse_flow(definition)
+    except DefinitionError as error:
+        raise CommandFailed(_("the definition cannot be drawn: {error}", error=error)) from error
+    model = build(flow)
+    run = None
+    notes = {}
+    if execution is not None:
+        found = states(execution, [node.name for node in steps_of(model)])
+        run = svg.Run(states=found, taken=taken(execution))
+        notes = {name: state.note for name, state in found.items()}
+        model = with_badges(model, badges(found, steps_of(model)))
+    if form == "mermaid":
+        return mermaid.render(model, title, run.states if run is not None else None)
+    return svg.render(draw(model, notes), title, run)
+
+
+def picture_of_execution(described: Mapping[str, Any], history: Iterable[Event], form: str) -> str:
+    """Return the text of a picture of an execution, of the answer of DescribeExecution and every event.
+
+    Raises: CommandFailed as `picture` does.
+    """
+    execution = Execution()
+    for event in history:
+        execution.add(event)
+    title = f"{described['FlowName']} / {described['Name']}  {spoken(execution.status)}"
+    return picture(str(described["FlowDefinition"]), title, execution, form)
+
+
+def _drawn(client: Client, arguments: Namespace) -> str:
+    flow = arguments.flow
+    if arguments.execution is None:
+        return picture(str(client.workflow("DescribeFlow", Name=flow)["Definition"]), flow, None, arguments.format)
+    name = arguments.execution or latest(client, flow)
+    described = client.workflow("DescribeExecution", FlowName=flow, ExecutionName=name)
+    return picture_of_execution(described, read_history(client, flow, name), arguments.format)
+
+
+@contextmanager
+def record_file() -> Iterator[Path | None]:
+    """Offer the name of a file for a record, which goes with the context; None when there is no room for one."""
+    try:
+        folder = TemporaryDirectory(prefix="localyun-", ignore_cleanup_errors=True)
+    except OSError as error:
+        complain(_("no graph will be drawn: {reason}", reason=error.strerror))
+        yield None
+        return
+    with folder:
+        yield Path(folder.name) / "executions.jsonl"
+
+
+def read_record(path: Path | None) -> list[Recorded]:
+    """Return the executions of a record in their order; those that were cut off, or none at all, are left out."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines() if path is not None else []
+    except OSError:  # no execution came to its end
+        return []
+    found = []
+    for line in lines:
+        try:
+            found.append(json.loads(line))
+        except ValueError:  # the disk was full, and the client has said so
+            continue
+    return found
+
+
+def draw_last(recorded: Sequence[Recorded], path: Path) -> bool:
+    """Draw the last of some executions to *path*, as Mermaid text or SVG by its suffix. Returns whether that was done.
+
+    A picture that cannot be drawn is reported and is no failure: the tutorial has run.
+    """
+    if not recorded:
+        complain(_("no graph: no execution came to its end"))
+        return False
+    form = "mermaid" if path.suffix == MERMAID_SUFFIX else "svg"
+    try:
+        text = _picture(recorded[-1], form)
+        _make_folder(path.absolute().parent)
+        write(path, text)
+    except CommandFailed as error:
+        complain(_("no graph: {error}", error=error))
+        return False
+    return True
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those it is in; only the user may enter new ones, as one may be the state folder.
+
+    Raises: CommandFailed when that is not possible.
+    """
+    try:
+        for each in (*reversed(folder.parents), folder):
+            each.mkdir(exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise CommandFailed(_("{folder} cannot be made: {reason}", folder=folder, reason=error.strerror)) from error
+
+
+def with_mermaid(recorded: Recorded) -> Recorded:
+    """Return an execution with its picture as the member ``Mermaid``, null when it cannot be drawn."""
+    try:
+        text = _picture(recorded, "mermaid")
+    except CommandFailed:
+        text = None
+    return {**recorded, "Mermaid": text}
+
+
+def _picture(recorded: Recorded, form: str) -> str:
+    return picture_of_execution(recorded, recorded["Events"], form)

@@ -1,0 +1,170 @@
+"""``invoke``: call a function as an SDK would."""
+
+import json
+import sys
+from argparse import Namespace
+from base64 import b64encode
+from binascii import a2b_base64
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from emulator.cli.client import FC3_VERSION, FC_VERSION, connect
+from emulator.cli.failures import DONE, FAILED, CallRefused, CommandFailed, WrongUsage
+from emulator.cli.messages import _
+from emulator.cli.output import complain, note, say_json, wants_json
+from emulator.config import Settings
+
+
+class Called(NamedTuple):
+    """How a call of a function ended; ``error`` is the type of the function's failure, empty when there was none."""
+
+    request_id: str
+    error: str
+    body: bytes
+    log: str
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    """Call the function and print what it returns; the exit code is 1 when the function failed."""
+    event = _event(arguments)
+    called = call_debugged(arguments, settings, event) if arguments.debug else _call(arguments, settings, event)
+    if wants_json(arguments):
+        say_json(
+            {
+                "requestId": called.request_id,
+                "result": _content(called.body),
+                "error": called.error or None,
+                **({"log": called.log} if arguments.log else {}),
+            }
+        )
+        return FAILED if called.error else DONE
+    return show_called(called, with_log=arguments.log)
+
+
+def show_called(called: Called, *, with_log: bool) -> int:
+    """Print what a function returned, and on standard error its log; the exit code is 1 when the function failed."""
+    if with_log and called.log:
+        sys.stderr.write(called.log.rstrip("\n") + "\n")
+    sys.stdout.buffer.write(called.body)
+    if sys.stdout.isatty() and not called.body.endswith(b"\n"):
+        sys.stdout.buffer.write(b"\n")
+    sys.stdout.buffer.flush()
+    if called.error:
+        complain(_("the function failed ({error})", error=called.error))
+        return FAILED
+    return DONE
+
+
+def _call(arguments: Namespace, settings: Settings, event: bytes) -> Called:
+    headers = {"Content-Type": "application/octet-stream", "X-Fc-Log-Type": "Tail" if arguments.log else "None"}
+    reply = connect(settings).functions("POST", path_of(arguments.function), event, headers, timeout_s=None)
+    return Called(
+        request_id=reply.headers.get("x-fc-request-id", ""),
+        error=reply.headers.get("x-fc-error-type", ""),
+        body=reply.body,
+        log=a2b_base64(reply.headers.get("x-fc-log-result", "")).decode("utf-8", "replace"),
+    )
+
+
+def path_of(function: str) -> str:
+    """Return the path that invokes ``[SERVICE[.QUALIFIER]/]FUNCTION``.
+
+    Raises: WrongUsage.
+    """
+    service, slash, name = function.rpartition("/")
+    if not name or (slash and not service) or "/" in service:
+        raise WrongUsage(_("a function is written [SERVICE[.QUALIFIER]/]FUNCTION, not {name!r}", name=function))
+    if service:
+        return f"/{FC_VERSION}/services/{quote(service, safe='')}/functions/{quote(name, safe='')}/invocations"
+    return f"/{FC3_VERSION}/functions/{quote(name, safe='')}/invocations"
+
+
+def _event(arguments: Namespace) -> bytes:
+    if arguments.event is not None:
+        return str(arguments.event).encode("utf-8", "surrogateescape")
+    return b"" if arguments.event_file is None else read_event(arguments.event_file)
+
+
+def read_event(name: str) -> bytes:
+    """Return what the file *name* holds, or standard input for ``-``.
+
+    Raises: CommandFailed.
+    """
+    try:
+        return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise CommandFailed(_("{file} cannot be read: {reason}", file=name, reason=error.strerror)) from error
+
+
+def _content(body: bytes) -> Any:
+    """Return the body as JSON when it is JSON, else as text."""
+    text = body.decode("utf-8", "replace")
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def call_debugged(arguments: Namespace, settings: Settings, event: bytes) -> Called:
+    """Call the function with a debugger in it; print the launch configuration on standard error meanwhile.
+
+    Raises: NoEmulator, CallRefused, CommandFailed.
+    """
+    content = {
+        "function": arguments.function,
+        "event": b64encode(event).decode("ascii"),
+        "wait": arguments.wait,
+        "port": arguments.debug_port,
+    }
+    for step in connect(settings).admin_steps("debug", content):
+        if "debugger" in step:
+            _introduce(arguments.function, step["debugger"], waits=arguments.wait)
+        elif "Code" in step:
+            raise CallRefused(400, str(step["Code"]), str(step["Message"]))
+        else:
+            return Called(
+                request_id=str(step["requestId"]),
+                error=str(step["error"] or ""),
+                body=a2b_base64(step["body"]),
+                log=str(step["log"]),
+            )
+    raise CommandFailed(_("the emulator ended before the function did"))
+
+
+def _introduce(function: str, debugger: Mapping[str, Any], *, waits: bool) -> None:
+    port = debugger["port"]
+    note(_("A debugger can attach to 127.0.0.1:{port}; a launch configuration for VS Code:", port=port))
+    sys.stderr.write(json.dumps(launch_configuration(function, debugger), indent=2, ensure_ascii=False) + "\n")
+    if waits:
+        note(_("The function runs once a debugger has attached. Ctrl-C ends the call."))
+
+
+def launch_configuration(function: str, debugger: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entry of ``launch.json`` that attaches to *debugger*, a step of the admin page's answer.
+
+    Code that is used in place maps to itself. A package that was uploaded has been unpacked elsewhere: then the folder
+    opened in the editor is taken for its source.
+
+    Source: VS Code, Python debugging (attach by ``connect``) and Node.js debugging (``localRoot``, ``remoteRoot``).
+    """
+    folder = debugger["codeFolder"]
+    local = folder if debugger["inPlace"] else "${workspaceFolder}"
+    common = {"name": f"localyun {function}", "request": "attach"}
+    if str(debugger["runtime"]).startswith("nodejs"):
+        return {
+            **common,
+            "type": "node",
+            "address": debugger["host"],
+            "port": debugger["port"],
+            "localRoot": local,
+            "remoteRoot": folder,
+            "skipFiles": ["<node_internals>/**"],
+        }
+    return {
+        **common,
+        "type": "debugpy",
+        "connect": {"host": debugger["host"], "port": debugger["port"]},
+        "pathMappings": [{"localRoot": local, "remoteRoot": folder}],
+    }

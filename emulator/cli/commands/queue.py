@@ -1,0 +1,133 @@
+"""``queue``: queues and their messages, through the API the SDKs use."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+
+from emulator.cli.client import connect
+from emulator.cli.failures import DONE, FAILED, CallRefused
+from emulator.cli.messages import _
+from emulator.cli.mns import Mns, element, fields, path_of, read_body, shown_body
+from emulator.cli.output import Fields, complain, show, show_table, tell, wants_json
+from emulator.config import Settings
+from emulator.wire.xml import Element
+
+ATTRIBUTES = {
+    "delay_seconds": "DelaySeconds",
+    "maximum_message_size": "MaximumMessageSize",
+    "message_retention_period": "MessageRetentionPeriod",
+    "visibility_timeout": "VisibilityTimeout",
+    "polling_wait_seconds": "PollingWaitSeconds",
+    "logging_enabled": "LoggingEnabled",
+}
+"""Options of ``queue create`` and ``queue attributes`` and the API's names for them."""
+
+_COLUMNS = {
+    "queue": "QueueName",
+    "active": "ActiveMessages",
+    "inactive": "InactiveMessages",
+    "delayed": "DelayMessages",
+}
+
+NOTHING_THERE = "MessageNotExist"
+
+
+# --- queues ------------------------------------------------------------------------------------------------------
+
+
+def create(arguments: Namespace, settings: Settings) -> int:
+    """Create a queue; nothing changes when it exists with the same attributes."""
+    service = Mns(connect(settings))
+    service.call("PUT", path_of("queues", arguments.queue), element("Queue", _chosen(arguments)))
+    return tell(arguments, _("created {name}", name=arguments.queue), {"QueueName": arguments.queue})
+
+
+def delete(arguments: Namespace, settings: Settings) -> int:
+    """Delete a queue and its messages."""
+    Mns(connect(settings)).call("DELETE", path_of("queues", arguments.queue))
+    return tell(arguments, _("deleted {name}", name=arguments.queue), {"QueueName": arguments.queue})
+
+
+def show_list(arguments: Namespace, settings: Settings) -> int:
+    """List queues with the numbers of their messages."""
+    found = list(Mns(connect(settings)).listed("/queues", "Queue", arguments.prefix))
+    return show_table(arguments, _COLUMNS, found)
+
+
+def attributes(arguments: Namespace, settings: Settings) -> int:
+    """Print the attributes of a queue, after changing those that are given."""
+    service = Mns(connect(settings))
+    path = path_of("queues", arguments.queue)
+    chosen = _chosen(arguments)
+    if chosen:
+        service.call("PUT", path, element("Queue", chosen), query={"metaoverride": "true"})
+    root = service.call("GET", path)
+    return show(arguments, [{} if root is None else fields(root)], as_list=False)
+
+
+def purge(arguments: Namespace, settings: Settings) -> int:
+    """Delete every message of a queue: visible, hidden and delayed ones."""
+    done = connect(settings).admin("POST", "purge-queue", queue=arguments.queue)
+    return tell(arguments, _("purged {name}: {number} messages", name=arguments.queue, number=done["deleted"]), done)
+
+
+def _chosen(arguments: Namespace) -> Fields:
+    named = {name: getattr(arguments, option) for option, name in ATTRIBUTES.items()}
+    return {name: value for name, value in named.items() if value is not None}
+
+
+# --- messages ----------------------------------------------------------------------------------------------------
+
+
+def send(arguments: Namespace, settings: Settings) -> int:
+    """Send a message."""
+    message = {
+        "MessageBody": read_body(arguments.body, as_base64=arguments.base64),
+        "DelaySeconds": arguments.delay_seconds,
+        "Priority": arguments.priority,
+        "MessageGroupId": arguments.group,
+    }
+    service = Mns(connect(settings))
+    root = service.call("POST", path_of("queues", arguments.queue, "messages"), element("Message", message))
+    sent = {} if root is None else fields(root)
+    return tell(arguments, _("sent {id}", id=sent.get("MessageId")), sent)
+
+
+def receive(arguments: Namespace, settings: Settings) -> int:
+    """Receive messages; the exit code is 1 when there was none in time."""
+    service = Mns(connect(settings))
+    path = path_of("queues", arguments.queue, "messages")
+    query = {"numOfMessages": arguments.number}
+    query |= {} if arguments.wait is None else {"waitseconds": arguments.wait}
+    found = _messages(service, path, query)
+    code = _show(arguments, found)
+    if arguments.delete and found:
+        handles = [Element("ReceiptHandle", message["ReceiptHandle"]) for message in found]
+        service.call("DELETE", path, Element("ReceiptHandles", children=handles))
+    return code
+
+
+def peek(arguments: Namespace, settings: Settings) -> int:
+    """Print visible messages and leave them as they are; the exit code is 1 when there is none."""
+    query = {"peekonly": "true", "numOfMessages": arguments.number}
+    return _show(arguments, _messages(Mns(connect(settings)), path_of("queues", arguments.queue, "messages"), query))
+
+
+def _messages(service: Mns, path: str, query: dict[str, str | int]) -> list[Fields]:
+    try:
+        root = service.call("GET", path, query=query)
+    except CallRefused as refusal:
+        if refusal.code == NOTHING_THERE:  # how the service says that a queue has nothing to give
+            return []
+        raise
+    return [] if root is None else [fields(message) for message in root.all("Message")]
+
+
+def _show(arguments: Namespace, found: Sequence[Fields]) -> int:
+    shown = [
+        {**message, "MessageBody": shown_body(message["MessageBody"], from_base64=arguments.base64)}
+        for message in found
+    ]
+    if not shown and not wants_json(arguments):
+        complain(_("no message in {name}", name=arguments.queue))
+    show(arguments, shown)
+    return DONE if shown else FAILED

@@ -1,0 +1,173 @@
+"""``start``: an emulator in the foreground, with reasons instead of tracebacks when it cannot start."""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import signal
+import sqlite3
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from emulator import keyfile
+from emulator.app import Emulator
+from emulator.cli import endpoint
+from emulator.cli.messages import _
+from emulator.cli.output import complain, say, say_json_line, wants_json
+from emulator.cli.server_log import ServerLog, stream_for
+from emulator.cli.startup import lines, os_reason, state_unusable
+from emulator.config import Config, Settings
+from emulator.gateway.server import PortInUse
+from emulator.kernel.clock import Clock, SystemClock
+from emulator.kernel.garbage import collection_put_off, keep_for_good
+from emulator.keyfile import InstallationKeys, KeyFileDamaged
+from emulator.storage.database import StorageDamaged
+from emulator.storage.folder import FolderInUse
+from emulator.storage.migrations import StateTooNew
+
+_log = logging.getLogger(__name__)
+
+_NO_ROOM = "socket.accept() out of system resource"
+"""The start of asyncio's message that it cannot accept a connection; it comes once per free place of the backlog."""
+
+_TOO_LATE = "Exception in callback BaseSelectorEventLoop._start_serving"
+"""The start of its message that it wanted to go on accepting connections of a closed listener."""
+
+_QUIET_S = 10.0
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""Errors of a write, which do not name the file; other errors without a file are about addresses."""
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    """Run an emulator until it is stopped by a signal or by ``localyun stop``."""
+    if arguments.detach:
+        from emulator.cli import background  # pays for subprocess, which a foreground start does not need
+
+        return background.start(settings, as_json=wants_json(arguments))
+    config = endpoint.with_ports(settings.config)
+    try:
+        stream = stream_for(config.log_file)
+    except OSError as error:
+        complain(f"{config.log_file}: {error.strerror}")
+        return 1
+    log = ServerLog.open(config.log_format, config.log_level, stream)
+    try:
+        asyncio.run(_serve(config, as_json=wants_json(arguments)))
+    except Exception as error:
+        reason = explain(error, settings)
+        if reason is None:
+            raise
+        log.close()  # first what led to it, then the reason
+        complain(reason)
+        return 1
+    finally:
+        log.close()
+    return 0
+
+
+async def _serve(config: Config, *, as_json: bool) -> None:
+    emulator = Emulator(config)
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(LoopErrors(SystemClock()))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C interrupts asyncio.run instead
+            loop.add_signal_handler(number, emulator.stopped.set)
+    with collection_put_off():
+        await emulator.start()
+        keep_for_good()
+    try:
+        # In a thread, because it waits for the disk: calls that have waited for the services come first.
+        await asyncio.to_thread(_announce, config, emulator.keys, emulator.status(), as_json)
+        await emulator.stopped.wait()
+    finally:
+        endpoint.remove(config.state)
+        endpoint.unregister()
+        await emulator.stop()
+
+
+def _announce(config: Config, keys: InstallationKeys, status: Mapping[str, Any], as_json: bool) -> None:
+    """Record and print where the emulator is."""
+    kept = keyfile.load(replace(config, access_key_id=None, access_key_secret=None, account_id=None, region=None))
+    endpoint.write(config.state, status["http"], status["https"], None if keys == kept else keys)
+    endpoint.register(status, config.state)
+    if as_json:
+        say_json_line(status)
+    else:
+        say("\n".join(lines(config, status)))
+
+
+def explain(error: BaseException, settings: Settings) -> str | None:
+    """Return what is wrong and what to do about it; None for an error that is a bug of ours."""
+    state = settings.config.state
+    match error:
+        case PortInUse():
+            return _port_taken(error.port)
+        case FolderInUse():
+            return _folder_taken(error, settings)
+        case StorageDamaged():
+            text = _(
+                "{file} is damaged: {error}. Restore it from a copy, or move it away to start with nothing in it; "
+                "keys and code stay."
+            )
+            return text.format(file=state / "state.db", error=error)
+        case StateTooNew():
+            text = _("{file}: {error}. Update localyun, or use another folder with --state DIR.")
+            return text.format(file=state / "state.db", error=error)
+        case KeyFileDamaged():
+            return str(error)
+        case sqlite3.Error():
+            text = _("{file} cannot be used: {error}. Is the disk full, or the folder not writable?")
+            return text.format(file=state / "state.db", error=error)
+        case OSError() if error.filename is None and error.errno not in _FULL:
+            text = _(
+                "cannot listen on {hosts} with ports {port} and {https_port}: {reason}. "
+                "Check --host, --port and --https-port."
+            )
+            config = settings.config
+            hosts = ", ".join(config.host or ("127.0.0.1", "::1"))
+            return text.format(hosts=hosts, port=config.port, https_port=config.https_port, reason=os_reason(error))
+        case OSError():
+            return state_unusable(error, settings)
+    return None
+
+
+def _port_taken(port: int) -> str:
+    """Return who has the port, and how to start all the same."""
+    advice = _("Start on the next free ports with --port auto, or choose them with --port and --https-port.")
+    addresses = {f"http://127.0.0.1:{port}", f"https://127.0.0.1:{port}"}
+    owner = next((each for each in endpoint.running() if {each.http, each.https} & addresses), None)
+    if owner is None:
+        return _("port {port} is in use by another program.", port=port) + " " + advice
+    text = _("port {port} is in use by the emulator of {state} (process {pid}); localyun stop --state {state} ends it.")
+    return text.format(port=port, state=owner.state, pid=owner.pid) + " " + advice
+
+
+def _folder_taken(error: FolderInUse, settings: Settings) -> str:
+    text = _("{error}. Stop it with localyun stop, or use another folder with --state DIR.", error=error)
+    if (origin := settings.origins["state"]).startswith("LOCALYUN_"):
+        text += " " + _("{variable} of this shell names that folder.", variable=origin)
+    return text
+
+
+class LoopErrors:
+    """The exception handler of the loop: its complaints in our words, and not a hundred times a second."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._said_at: float | None = None
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log once in a while that connections have to wait; pass everything else on."""
+        message = str(context.get("message", ""))
+        if message.startswith(_TOO_LATE) and isinstance(context.get("exception"), ValueError):
+            return
+        if not message.startswith(_NO_ROOM):
+            loop.default_exception_handler(context)
+            return
+        now = self._clock.monotonic()
+        if self._said_at is None or now - self._said_at >= _QUIET_S:
+            self._said_at = now
+            _log.error("new connections have to wait: %s", context.get("exception"))

@@ -1,0 +1,210 @@
+"""``tutorial``: the sample applications, run against an emulator that is started when none answers."""
+
+import json
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TextIO
+
+from emulator.cli import background
+from emulator.cli.client import Client, connect
+from emulator.cli.commands import graph as recorded
+from emulator.cli.commands.graph import STANDARD_OUTPUT, open_picture
+from emulator.cli.endpoint import VARIABLE as ENDPOINT_VARIABLE
+from emulator.cli.endpoint import is_taken
+from emulator.cli.failures import CommandFailed, NoEmulator, WrongUsage
+from emulator.cli.messages import _
+from emulator.cli.output import note, say, say_json, say_table, wants_json
+from emulator.cli.render.tree_view import Follower, Style
+from emulator.cli.startup import command
+from emulator.cli.tutorials import TUTORIALS, Tutorial, locate, named
+from emulator.cli.upload import ensure_function
+from emulator.config import Settings
+from emulator.keyfile import FILE_NAME as KEY_FILE
+
+SDK_PACKAGES = {
+    "core": ("aliyunsdkcore", "aliyunsdkfnf"),
+    "tea": ("alibabacloud_fnf20190315", "alibabacloud_tea_openapi"),
+}
+"""What each generation of the workflow SDK installs; a tutorial may name more."""
+
+PICTURES = "graphs"
+"""The folder in the state folder that the pictures of executions go to."""
+
+_EVENT = '{"event": '
+"""How a line of the tutorial's program begins that holds an event."""
+
+PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+
+
+def show_list(arguments: Namespace, settings: Settings) -> int:
+    """List the tutorials."""
+    del settings
+    if wants_json(arguments):
+        say_json([{"name": each.name, "shortName": each.short_name, "title": each.title} for each in TUTORIALS])
+    else:
+        say_table(
+            ("name", "short name", "what it does"), [(each.name, each.short_name, _(each.title)) for each in TUTORIALS]
+        )
+    return 0
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    """Run one tutorial to its end; the exit code is 0 when it went as its README promises.
+
+    With ``--json`` progress goes to the error stream, and the executions are printed at the end.
+    """
+    tutorial = named(arguments.name)
+    chosen = arguments.input if arguments.input is not None else tutorial.default_input
+    _check_input(chosen)
+    picture = _place_of_picture(arguments.graph, settings, tutorial)
+    _check_sdk((*SDK_PACKAGES[arguments.sdk], *tutorial.packages))
+    tell = note if wants_json(arguments) else say
+    client = _emulator(settings, tell)
+    _bring_functions(tutorial, client, tell)
+    fields = {"name": tutorial.name, "sdk": arguments.sdk, "duration": _(tutorial.duration)}
+    tell(_("running {name} through the {sdk} SDK, {duration}", **fields))
+    tell("")
+    steps = sys.stdout.isatty() if arguments.steps is None else arguments.steps
+    with recorded.record_file() as record:
+        options = ["--sdk", arguments.sdk, "--input", chosen, *(["--keep"] if arguments.keep else [])]
+        output = sys.stderr if wants_json(arguments) else None
+        if steps and output is None:
+            succeeded = _show_steps(_program(tutorial, client, [*options, "--events", "json"], record), client)
+        else:
+            succeeded = _run_client(_program(tutorial, client, options, record), client, output)
+        executions = recorded.read_record(record)
+    drawn = recorded.draw_last(executions, picture)
+    if wants_json(arguments):
+        graph = str(picture) if drawn else None
+        shown = [recorded.with_mermaid(each) for each in executions]
+        say_json({"name": tutorial.name, "asPromised": succeeded, "graph": graph, "executions": shown})
+    else:
+        say()
+        if drawn:
+            last = (
+                _("graph of the last execution: {file}") if len(executions) > 1 else _("graph of the execution: {file}")
+            )
+            say(last.format(file=picture))
+        _say_what_next(tutorial, client, settings, keeps=arguments.keep or tutorial.keeps_flow)
+    if drawn and arguments.open:
+        open_picture(picture)
+    return 0 if succeeded else 1
+
+
+def _place_of_picture(name: str | None, settings: Settings, tutorial: Tutorial) -> Path:
+    """Return the file to draw to: that of ``--graph``, or one in the state folder, away from the user's files."""
+    if name is None:
+        return settings.config.state / PICTURES / f"{tutorial.name}.svg"
+    if name == STANDARD_OUTPUT:
+        raise WrongUsage(_("--graph takes the name of a file; --json prints the graph as Mermaid text"))
+    return Path(name)
+
+
+def _bring_functions(tutorial: Tutorial, client: Client, tell: Callable[[str], None]) -> None:
+    folder = locate().functions / tutorial.service
+    for function in tutorial.functions:
+        if ensure_function(client, tutorial.service, function, folder / function):
+            tell(_("function {name} created", name=f"{tutorial.service}/{function}"))
+
+
+def _program(tutorial: Tutorial, client: Client, options: Sequence[str], record: Path | None) -> list[str]:
+    """Return the command that runs the tutorial's program."""
+    program = [sys.executable, str(locate().apps / tutorial.name / "client.py"), *options]
+    program += ["--endpoint", client.endpoint.http]
+    return program if record is None else [*program, "--record", str(record)]
+
+
+def _run_client(program: Sequence[str], client: Client, output: TextIO | None) -> bool:
+    """Run a tutorial's program, which prints to *output* or else where we do; return whether all went as promised."""
+    done = subprocess.run(program, env=_environment(client), stdout=output, check=False)  # noqa: S603 - our own program
+    return done.returncode == 0
+
+
+def _show_steps(program: Sequence[str], client: Client) -> bool:
+    """Run a tutorial's program and print its events as steps; return whether all went as promised."""
+    style = Style.of_terminal()
+    follower = Follower(style)
+    with subprocess.Popen(program, env=_environment(client), stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - as above
+        for line in process.stdout or ():
+            if not line.startswith(_EVENT):
+                say(style.fit(line.rstrip("\n")))
+                continue
+            event = json.loads(line)["event"]
+            if event["Type"] == "ExecutionStarted":
+                follower = Follower(style)
+            for shown in follower.lines([event]):
+                say(shown)
+    return process.returncode == 0
+
+
+def _check_input(text: str) -> None:
+    try:
+        json.loads(text)
+    except ValueError as error:
+        raise WrongUsage(_("--input is not JSON: {error}", error=error)) from error
+
+
+def _check_sdk(packages: tuple[str, ...]) -> None:
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        text = _("the official SDK is not installed ({packages}): pip install 'localyun[sdk]'")
+        raise CommandFailed(text.format(packages=", ".join(missing)))
+
+
+def _emulator(settings: Settings, tell: Callable[[str], None]) -> Client:
+    """Return a client for the emulator that answers, or for one started now."""
+    client = connect(settings)
+    try:
+        client.health()
+    except NoEmulator:
+        if os.environ.get(ENDPOINT_VARIABLE):
+            raise
+    else:
+        tell(_("using the emulator at {address}", address=client.endpoint.http))
+        return client
+    client = background.launch(_with_samples(settings))
+    tell(_("started an emulator at {address}", address=client.endpoint.http))
+    return client
+
+
+def _with_samples(settings: Settings) -> Settings:
+    """Return *settings* with the examples' functions, and free ports where other programs have taken the usual ones."""
+    changes: dict[str, object] = {"functions": locate().functions}
+    for name in ("port", "https_port"):
+        if settings.origins[name] == "default" and is_taken(getattr(settings.config, name)):
+            changes[name] = 0
+    origins = {**settings.origins, **{name: "--" + name.replace("_", "-") for name in changes}}
+    return Settings(config=replace(settings.config, **changes), origins=origins)  # type: ignore[arg-type]  # by name
+
+
+def _environment(client: Client) -> Mapping[str, str]:
+    """Return what the program finds in its environment: the key, and no proxy between it and this machine."""
+    inherited = {name: value for name, value in os.environ.items() if name.upper() not in PROXY_VARIABLES}
+    keys = client.keys
+    return inherited | {
+        "ALIBABA_CLOUD_ACCESS_KEY_ID": keys.access_key_id,
+        "ALIBABA_CLOUD_ACCESS_KEY_SECRET": keys.access_key_secret,
+        "LOCALYUN_ACCOUNT_ID": keys.account_id,
+        "LOCALYUN_REGION": keys.region,
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _say_what_next(tutorial: Tutorial, client: Client, settings: Settings, *, keeps: bool) -> None:
+    name = command()
+    say(_("The emulator goes on serving at {address}.", address=client.endpoint.http))
+    rows = [("keys", str(settings.config.state / KEY_FILE))]
+    rows.append(("", _('eval "$({command} env)" sets them, and the address, in this shell', command=name)))
+    if tutorial.functions:
+        rows.append(("logs", f"{name} logs {tutorial.service}/{tutorial.functions[-1]}"))
+    if keeps:
+        rows.append(("history", f"{name} flow history {tutorial.flow}"))
+    rows += [("again", f"{name} tutorial run {tutorial.short_name} --sdk tea"), ("stop", f"{name} stop")]
+    for label, text in rows:
+        say(f"  {label:<7}  {text}")

@@ -1,0 +1,96 @@
+"""How wide text is: in cells on a terminal, where East Asian characters take two, and in pixels in a picture.
+
+Pixels are estimated so that no usual sans-serif font is wider.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+PIPE_WIDTH = 120
+"""Cells of a line when the output is not a terminal and COLUMNS does not tell."""
+
+LINE_HEIGHT = 1.35
+"""Distance of lines, in font sizes."""
+
+_NARROW = frozenset("ijl.,:;'|!()[] tfI/\\-`")
+_BROAD = frozenset("mwMW@%&—…")
+_BREAK = re.compile(r"(?<=[\s_.,:;/&|=)\]-])|(?<=[a-z0-9])(?=[A-Z])|(?<=[\u2e80-\uffef])")
+
+
+def terminal_width() -> int:
+    """Return the cells of a line on standard output."""
+    import shutil  # loads every compression module
+
+    return shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
+
+
+def is_wide(character: str) -> bool:
+    """Whether *character* takes two cells."""
+    return character > "\u02ff" and unicodedata.east_asian_width(character) in "WF"
+
+
+def cells(text: str) -> int:
+    """Return how many cells *text* takes on a line."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(each) else 2 if is_wide(each) else 1 for each in text)
+
+
+def cut(text: str, limit: int) -> str:
+    """Return *text* cut to *limit* cells (at least 4), with ``...`` where something is left out."""
+    if cells(text) <= limit:
+        return text
+    room = max(limit, 4) - 3
+    kept = 0
+    for position, character in enumerate(text):
+        room -= cells(character)
+        if room < 0:
+            break
+        kept = position + 1
+    return text[:kept] + "..."
+
+
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
+    """Return how many pixels *text* takes at most at the font size *size*."""
+    ems = 0.0
+    for character in text:
+        if is_wide(character) or character > "\uffff":
+            ems += 1.05
+        elif character in _NARROW:
+            ems += 0.42
+        elif character in _BROAD:
+            ems += 1.0
+        elif character.isupper():
+            ems += 0.76
+        else:
+            ems += 0.64
+    return ems * size * (1.09 if bold else 1.0)
+
+
+def wrap(text: str, size: float, room: float, most: int, *, bold: bool = False) -> tuple[str, ...]:
+    """Break *text* into at most *most* lines of *room* pixels, behind blanks, signs or humps where there are any.
+
+    What does not fit is cut and ends in an ellipsis.
+    """
+    lines: list[str] = [""]
+    for piece in _pieces(" ".join(text.split()), size, room, bold=bold):
+        if lines[-1] and text_width((lines[-1] + piece).rstrip(), size, bold=bold) > room:
+            lines.append("")
+        lines[-1] += piece
+    lines = [line.strip() for line in lines]
+    if len(lines) <= most:
+        return tuple(lines)
+    last = lines[most - 1]
+    while last and text_width(last + "…", size, bold=bold) > room:
+        last = last[:-1]
+    return (*lines[: most - 1], last + "…")
+
+
+def _pieces(text: str, size: float, room: float, *, bold: bool) -> Iterator[str]:
+    """Yield what stays together on a line; what is longer than a line by itself comes in characters."""
+    for piece in _BREAK.split(text):
+        if piece and text_width(piece, size, bold=bold) > room:
+            yield from piece
+        elif piece:
+            yield piece

@@ -1,0 +1,318 @@
+"""An execution as text: one line per step, nested as it ran, with what went in, what came out and what went wrong.
+
+`render` prints a whole execution, `Follower` one that is still running, `event_row` and `event_line` each event.
+"""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from emulator.cli.output import short
+from emulator.cli.render.execution_tree import FAILED_ATTEMPT, Attempt, Execution, Part, Visit
+from emulator.cli.render.text_width import cut, terminal_width
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
+from emulator.wire.dates import parse_iso
+
+_LABEL = 8
+"""Cells of ``output``, the longest name of a value, and two blanks."""
+
+MARGIN = "  "
+"""What one level of nesting indents by."""
+
+_BLANK_COLUMNS = " " * 21
+"""As wide as the columns in front of a step's name."""
+
+Tone = Literal["", "good", "warn", "bad", "busy", "dim"]
+_COLOURS: Mapping[Tone, str] = {"good": "32", "warn": "33", "bad": "31", "busy": "36", "dim": "2"}
+_COLUMNS = re.compile(r" *\+[\dms.hd]+ {2} *[\dms.hd]* *")
+
+Event = Mapping[str, Any]
+HEADINGS = ("id", "time", "step", "event", "detail")
+_DETAIL_WIDTH = 100
+
+_TELLING = (("error", "cause"), ("goto",), ("output",), ("duration",), ("timestamp",), ("input",))
+"""Groups of keys in the order of what they tell; the first group with a value is shown."""
+
+_WAITING = {"waitForCallback": "waits for its callback", "sync": "waits for the end of what it started"}
+_OPENS = frozenset({"StepEntered", "BranchEntered", "IterationEntered"})
+
+
+@frozen
+class Style:
+    """``width`` is the number of cells of a line; None cuts nothing."""
+
+    width: int | None = None
+    colour: bool = False
+
+    @classmethod
+    def of_terminal(cls, *, full: bool = False) -> "Style":
+        """Return the style for standard output: its width unless *full*, colours on a terminal without ``NO_COLOR``."""
+        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return cls(width=None if full else terminal_width(), colour=colour)
+
+    def fit(self, line: str, tone: Tone = "") -> str:
+        """Return *line* cut to the width, in the colour of *tone*; the columns in front of a step are dim."""
+        text = line if self.width is None else cut(line, self.width)
+        if not self.colour:
+            return text
+        columns, rest = text[: len(_BLANK_COLUMNS)], text[len(_BLANK_COLUMNS) :]
+        if tone != "dim" and _COLUMNS.fullmatch(columns):
+            return f"\x1b[2m{columns}\x1b[0m{_painted(rest, tone)}"
+        return _painted(text, tone)
+
+
+def _painted(text: str, tone: Tone) -> str:
+    return f"\x1b[{_COLOURS[tone]}m{text}\x1b[0m" if tone and text else text
+
+
+def tone_of(visit: Visit) -> Tone:
+    """Return the colour of a visit by its outcome."""
+    if visit.outcome == "succeeded":
+        return "warn" if visit.retries else "good"
+    return {"failed": "bad", "caught": "warn", "abandoned": "warn", "running": "busy"}[visit.outcome]  # type: ignore[return-value]  # literals
+
+
+def render(execution: Execution, title: str, style: Style) -> Iterator[str]:
+    """Yield the lines that show *execution*; *title* says which one it is."""
+    took = "" if execution.ended is None else f" after {duration(execution.ended - execution.started)}"
+    yield style.fit(f"{title}  {spoken(execution.status)}{took}")
+    for name, value in (
+        ("input", execution.input),
+        ("output", execution.output),
+        ("error", execution.error or None),
+        ("cause", execution.cause or None),
+    ):
+        if value is not None:
+            yield style.fit(f"{MARGIN}{name:<{_LABEL}}{value_text(value)}")
+    if execution.part.visits:
+        yield ""
+        yield f"{'start':>9}  {'took':>8}  step"
+    yield from _part(execution, execution.part, 0, style)
+
+
+def _part(execution: Execution, part: Part, depth: int, style: Style) -> Iterator[str]:
+    for visit in part.visits:
+        yield style.fit(_step_line(execution, visit, depth), tone_of(visit))
+        indent = _BLANK_COLUMNS + MARGIN * (depth + 1)
+        for name, text in _values(visit):
+            yield style.fit(f"{indent}{name:<{_LABEL}}{text}", "bad" if name in {"error", "cause"} else "dim")
+        for line in _attempts(execution, visit):
+            yield style.fit(indent + line, "dim")
+        for inner in visit.parts:
+            if inner.kind == "option":
+                yield from _part(execution, inner, depth + 1, style)
+            else:
+                yield style.fit(_part_line(execution, inner, depth + 1))
+                yield from _part(execution, inner, depth + 2, style)
+
+
+def _step_line(execution: Execution, visit: Visit, depth: int) -> str:
+    columns = _columns(execution, visit.entered, visit.ended)
+    return f"{columns}  {MARGIN * depth}{visit.step}  {'  '.join(_remarks(visit))}".rstrip()
+
+
+def _part_line(execution: Execution, part: Part, depth: int) -> str:
+    columns = _columns(execution, part.entered, part.ended)
+    return f"{columns}  {MARGIN * depth}[{part.kind} {part.index}]"
+
+
+def _columns(execution: Execution, begin: Millis, end: Millis | None) -> str:
+    took = "..." if end is None else duration(end - begin)
+    return f"{offset(begin - execution.started):>9}  {took:>8}"
+
+
+def _remarks(visit: Visit) -> Iterator[str]:
+    if visit.resource:
+        yield target(visit.resource)
+    if visit.waits_for:
+        yield f"({visit.waits_for})"
+    if words := " ".join(outcome_words(visit)):
+        yield words
+
+
+def outcome_words(visit: Visit) -> Iterator[str]:
+    """Yield what there is to say about how a visit ended: nothing for a plain success."""
+    if visit.outcome != "succeeded":
+        yield visit.outcome
+    elif visit.retries:
+        yield f"succeeded at attempt {visit.retries + 1}"
+    if visit.error:
+        yield visit.error
+    if visit.goto:
+        yield f"-> {visit.goto}"
+
+
+def _values(visit: Visit) -> Iterator[tuple[str, str]]:
+    if visit.input not in (None, {}):
+        yield "input", value_text(visit.input)
+    if visit.reply is not None and visit.reply != visit.output:
+        yield "reply", value_text(visit.reply)
+    if visit.output not in (None, {}):
+        yield "output", value_text(visit.output)
+    if visit.error:
+        yield "error", visit.error
+    if visit.cause:
+        yield "cause", value_text(visit.cause)
+
+
+def _attempts(execution: Execution, visit: Visit) -> Iterator[str]:
+    """Yield a line per attempt when there was more than one, or one that failed and is the last thing known."""
+    if len(visit.attempts) < 2 and not (visit.outcome == "running" and any(each.failed for each in visit.attempts)):
+        return
+    for number, attempt in enumerate(visit.attempts):
+        following = visit.attempts[number + 1] if number + 1 < len(visit.attempts) else None
+        begin = offset(attempt.started - execution.started)
+        took = "..." if attempt.ended is None else duration(attempt.ended - attempt.started)
+        yield f"attempt {number + 1}  {begin}  {took}  {_wait_after(attempt, following)}{attempt_result(attempt)}"
+
+
+def attempt_result(attempt: Attempt) -> str:
+    """Return how an attempt went: its error and cause, or one word."""
+    if attempt.failed:
+        return " ".join(part for part in (attempt.error or "failed", value_text(attempt.cause)) if part)
+    return "running" if attempt.ended is None else "succeeded"
+
+
+def _wait_after(attempt: Attempt, following: Attempt | None) -> str:
+    if following is None or attempt.ended is None:
+        return ""
+    return f"next after {duration(following.started - attempt.ended)}  "
+
+
+def target(arn: str) -> str:
+    """Return what a task calls in few words: ``fc:services/s/functions/f`` of its ARN."""
+    parts = arn.split(":", 4)
+    return f"{parts[1]}:{parts[4]}" if len(parts) == 5 and parts[0] == "acs" else arn
+
+
+def value_text(value: Any) -> str:
+    """Return a JSON value on one line; text is shown as it is, line breaks as blanks."""
+    if isinstance(value, str):
+        return " ".join(value.split())
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def spoken(status: str) -> str:
+    """Return a status as words: ``TimedOut`` is ``timed out``."""
+    return "".join(f" {each.lower()}" if each.isupper() else each for each in status).strip()
+
+
+def offset(millis: int) -> str:
+    """Return an offset from the start: ``+12.34s``, ``+1m05s``."""
+    return "+" + (f"{millis / 1000:.2f}s" if millis < 60_000 else duration(millis))
+
+
+def duration(millis: int) -> str:
+    """Return a span for people: ``12ms``, ``1.50s``, ``1m05s``, ``2h03m``, ``3d04h``."""
+    if millis < 1000:
+        return f"{max(millis, 0)}ms"
+    if millis < 60_000:
+        return f"{millis // 10 / 100:.2f}s"
+    minutes, seconds = divmod(millis // 1000, 60)
+    if minutes < 60:
+        return f"{minutes}m{seconds:02d}s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours}h{minutes:02d}m"
+    days, hours = divmod(hours, 24)
+    return f"{days}d{hours:02d}h"
+
+
+def event_row(event: Event, first: Event) -> tuple[str, str, str, str, str]:
+    """Return *event* as cells under `HEADINGS`; its time is counted from *first*."""
+    offset_s = (parse_iso(event["Time"]) - parse_iso(first["Time"])) / 1000
+    return (
+        str(event["EventId"]),
+        f"{offset_s:.2f}s",
+        event.get("StepName") or "-",
+        str(event["Type"]),
+        detail(event),
+    )
+
+
+def event_line(event: Event, first: Event) -> str:
+    """Return *event* as a line of its own, for histories that grow while they are printed."""
+    number, offset, step, kind, text = event_row(event, first)
+    return f"{number:>4}  {offset:>8}  {step:<17} {kind:<19} {text}".rstrip()
+
+
+def detail(event: Event) -> str:
+    """Return what matters most of an event's detail, on one line."""
+    try:
+        content = json.loads(event.get("EventDetail") or "{}")
+    except ValueError:
+        return ""
+    for keys in _TELLING:
+        parts = [f"{key}={_shown(content[key])}" for key in keys if content.get(key) not in (None, "")]
+        if parts:
+            return short(" ".join(parts), _DETAIL_WIDTH)
+    return ""
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+class Follower:
+    """Turns the events of one execution, as they come, into lines: when, how long, the step, and what to say of it."""
+
+    def __init__(self, style: Style) -> None:
+        self.execution = Execution()
+        self._style = style
+
+    def lines(self, events: Sequence[Event]) -> Iterator[str]:
+        """Yield the lines for the next *events*.
+
+        A wait that is over with the same batch of events appears in the step's own line only, and so does an attempt
+        that fails for good.
+        """
+        next_kind = {event.get("ScheduleEventId"): event["Type"] for event in reversed(events)}
+        for event in events:
+            visit = self.execution.add(event)
+            if visit is None:
+                continue
+            for about, took, remark in self._remarks(event, visit, next_kind.get(event["EventId"], "")):
+                tone = "warn" if event["Type"] in FAILED_ATTEMPT else tone_of(about)
+                yield self._style.fit(self._line(event, about, took, remark), tone)
+
+    def _remarks(self, event: Event, visit: Visit, then: str) -> Iterator[tuple[Visit, str, str]]:
+        """Yield what there is to say of an event: the visit, the span and the words. *then* is the event it caused."""
+        kind = event["Type"]
+        if kind == "StepExited":
+            yield visit, duration((visit.ended or 0) - visit.entered), " ".join(_end_words(visit))
+        elif kind in FAILED_ATTEMPT and not then.startswith("Step"):
+            attempt = visit.attempts[-1]
+            took = duration((attempt.ended or 0) - attempt.started)
+            yield visit, took, f"attempt {len(visit.attempts)} failed: {attempt_result(attempt)}"
+        elif kind == "TaskSubmitted" and not then:
+            yield visit, "", _WAITING.get(visit.attempts[-1].pattern, "submitted")
+        elif kind == "StepStarted" and visit.waits_for and not then:
+            yield visit, "", f"waits: {visit.waits_for}"
+        elif kind in _OPENS and (owner := _just_opened(visit, kind)) is not None:
+            yield owner, "", "begins"
+
+    def _line(self, event: Event, visit: Visit, took: str, remark: str) -> str:
+        at = offset(parse_iso(event["Time"]) - self.execution.started)
+        part = visit.part
+        place = f"[{part.index}] " if part.kind in {"branch", "iteration"} else ""
+        return f"{at:>9}  {took:>8}  {MARGIN * visit.depth}{place}{visit.step}  {remark}".rstrip()
+
+
+def _just_opened(visit: Visit, kind: str) -> Visit | None:
+    """Return the step whose first nested part or step this is."""
+    if kind != "StepEntered":
+        return visit if len(visit.parts) == 1 else None
+    part = visit.part
+    return part.owner if part.kind == "option" and part.visits[0] is visit else None
+
+
+def _end_words(visit: Visit) -> Iterator[str]:
+    yield from outcome_words(visit)
+    if visit.cause:
+        yield value_text(visit.cause)
+    elif visit.output not in (None, {}):
+        yield value_text(visit.output)

@@ -1,0 +1,170 @@
+"""The operations on the account and on buckets, and the lists of objects. Source: OSS API reference."""
+
+from binascii import Error as Base64Error
+from binascii import a2b_base64, b2a_base64
+
+from emulator.http.message import Response
+from emulator.oss import codec, limits
+from emulator.oss.codec import Listing, Naming
+from emulator.oss.errors import OssError
+from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, StoredObject
+from emulator.oss.objects import Objects
+from emulator.oss.request import caller_of, check_md5, document_of, number_of, one_of
+from emulator.oss.settings import in_bucket_info
+from emulator.oss.storage import ObjectStorage
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+
+# --- the account -----------------------------------------------------------------------------------------------
+
+
+@operation("ListBuckets", "GET /")
+async def list_buckets(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Return a page of the account's buckets."""
+    prefix, marker = call.query.get("prefix", ""), call.query.get("marker", "")
+    limit = number_of(call, "max-keys", limits.PAGE_DEFAULT, limits.PAGE, least=1)
+    buckets = [
+        bucket
+        for bucket in await storage.buckets(caller_of(call))
+        if bucket.name.startswith(prefix) and bucket.name > marker
+    ]
+    more = buckets[limit - 1].name if len(buckets) > limit else ""
+    return codec.document(codec.buckets(caller_of(call).account, buckets[:limit], prefix, marker, limit, more))
+
+
+# --- buckets ---------------------------------------------------------------------------------------------------
+
+
+@operation("PutBucket", "PUT /{bucket}")
+async def create_bucket(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Create a bucket; creating one's own again changes its ACL when the request has one.
+
+    Raises: OssError: InvalidArgument, and as `ObjectStorage.create_bucket`.
+    """
+    acl = one_of(call, "x-oss-acl", BUCKET_ACLS)
+    storage_class, region = "", ""
+    if call.http.body.strip():
+        settings = document_of(call, "CreateBucketConfiguration")
+        storage_class = (settings.text_of("StorageClass") or "").strip()
+        region = (settings.text_of("LocationConstraint") or "").strip().removeprefix("oss-")
+    if storage_class and storage_class not in STORAGE_CLASSES:
+        raise OssError("InvalidArgument", name="StorageClass", value=storage_class[:100])
+    name = call.path["bucket"]
+    bucket = await storage.create_bucket(caller_of(call), name, acl, storage_class or "Standard", region)
+    return Response(200, b"", [("Location", f"/{bucket.name}")])
+
+
+@operation("DeleteBucket", "DELETE /{bucket}")
+async def delete_bucket(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Delete an empty bucket."""
+    await storage.delete_bucket(caller_of(call), call.path["bucket"])
+    return Response(204)
+
+
+@operation("GetBucketInfo", "GET /{bucket}?bucketInfo")
+async def get_bucket_info(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Return all attributes of a bucket."""
+    _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
+    return codec.document(codec.bucket_info(bucket, in_bucket_info(storage, bucket)))
+
+
+@operation("GetBucketStat", "GET /{bucket}?stat")
+async def get_bucket_stat(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Return the number of bytes, objects and uploads of a bucket."""
+    size, objects, uploads = await storage.totals(caller_of(call), call.path["bucket"])
+    return codec.document(codec.bucket_stat(size, objects, uploads, call.now))
+
+
+@operation("GetBucketLocation", "GET /{bucket}?location")
+async def get_bucket_location(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Return the region of a bucket."""
+    _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
+    return codec.document(codec.text("LocationConstraint", f"oss-{bucket.region}"))
+
+
+@operation("GetBucketAcl", "GET /{bucket}?acl")
+async def get_bucket_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Return the ACL of a bucket."""
+    _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
+    return codec.document(codec.grant(bucket.account, bucket.acl))
+
+
+@operation("PutBucketAcl", "PUT /{bucket}?acl")
+async def put_bucket_acl(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Set the ACL of a bucket."""
+    acl = one_of(call, "x-oss-acl", BUCKET_ACLS)
+    if not acl:
+        raise OssError("InvalidArgument", "the header x-oss-acl is missing", name="x-oss-acl", value="")
+    await storage.set_bucket_acl(caller_of(call), call.path["bucket"], acl)
+    return Response(200)
+
+
+# --- lists of objects ------------------------------------------------------------------------------------------
+
+
+@operation("ListObjects", "GET /{bucket}")
+async def list_objects(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Return a page of objects, in the form of ListObjectsV2 when ``list-type`` is 2."""
+    if call.query.get("list-type") == "2":
+        return await _list_v2(storage, call)
+    listing = await _listing(storage, call, call.query.get("marker", ""))
+    page, more = await _page(storage, call, listing, listing.after)
+    return codec.document(codec.objects_v1(listing, page, more))
+
+
+async def _list_v2(storage: ObjectStorage, call: OperationRequest) -> Response:
+    listing = await _listing(storage, call, call.query.get("start-after", ""))
+    token = call.query.get("continuation-token", "")
+    page, more = await _page(storage, call, listing, _name_of(token) if token else listing.after)
+    owned = call.query.get("fetch-owner") == "true"
+    return codec.document(codec.objects_v2(listing, page, token, _token_of(more), owned=owned))
+
+
+async def _listing(storage: ObjectStorage, call: OperationRequest, after: str) -> Listing:
+    _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
+    return Listing(
+        bucket=bucket,
+        prefix=call.query.get("prefix", ""),
+        delimiter=call.query.get("delimiter", ""),
+        after=after,
+        limit=number_of(call, "max-keys", limits.PAGE_DEFAULT, limits.PAGE, least=1),
+        naming=Naming(call.query.get("encoding-type", "")),
+    )
+
+
+async def _page(
+    storage: ObjectStorage, call: OperationRequest, listing: Listing, after: str
+) -> tuple[list[StoredObject | str], str]:
+    entries = await Objects(storage).listed(
+        caller_of(call), listing.bucket.name, listing.prefix, listing.delimiter, after
+    )
+    page = entries[: listing.limit]
+    last = page[-1] if len(entries) > listing.limit else ""
+    return page, last.key if isinstance(last, StoredObject) else last
+
+
+@operation("DeleteMultipleObjects", "POST /{bucket}?delete")
+async def delete_multiple_objects(storage: ObjectStorage, call: OperationRequest) -> Response:
+    """Delete up to a thousand objects."""
+    check_md5(call)
+    keys, quiet = codec.read_deletion(document_of(call, "Delete"))
+    await Objects(storage).delete(caller_of(call), call.path["bucket"], keys, "ObjectRemoved:DeleteObjects")
+    if quiet:
+        return Response(200)
+    return codec.document(codec.deleted(keys, Naming(call.query.get("encoding-type", ""))))
+
+
+def _token_of(name: str) -> str:
+    return b2a_base64(name.encode("utf-8", "surrogateescape"), newline=False).decode("ascii")
+
+
+def _name_of(token: str) -> str:
+    try:
+        return a2b_base64(token.encode("ascii"), strict_mode=True).decode("utf-8", "surrogateescape")
+    except (Base64Error, UnicodeEncodeError):
+        raise OssError(
+            "InvalidArgument",
+            "The continuation token provided is incorrect.",
+            name="continuation-token",
+            value=token[:100],
+        ) from None

@@ -1,0 +1,310 @@
+"""The XML documents that the object store reads and writes.
+
+Source: OSS API reference; oss2 ``xml_utils.py`` for what clients read.
+"""
+
+from binascii import b2a_base64
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import quote
+
+from emulator.http.message import Response
+from emulator.kernel.clock import SECOND, Millis
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import AccountId
+from emulator.oss import limits
+from emulator.oss.errors import OssError
+from emulator.oss.model import Bucket, Part, StoredObject, Upload
+from emulator.oss.request import checked_tags
+from emulator.wire.dates import iso_millis
+from emulator.wire.xml import Element, render
+
+DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
+XML = "application/xml"
+
+
+def document(root: Element) -> Response:
+    """Answer with an XML document."""
+    return Response(200, rendered(root), [("Content-Type", XML)])
+
+
+def rendered(root: Element) -> bytes:
+    """Return the bytes of a document."""
+    return render(root, declaration=DECLARATION)
+
+
+def text(name: str, value: object) -> Element:
+    """Return an element that holds a text; truth values are small letters."""
+    return Element(name, str(value).lower() if isinstance(value, bool) else str(value))
+
+
+def quoted(etag: str) -> str:
+    """Return an ETag as it is written."""
+    return f'"{etag}"'
+
+
+def timestamp(at: Millis) -> str:
+    """Return a time; the service always writes its milliseconds as 000."""
+    return iso_millis(Millis(at // SECOND * SECOND))
+
+
+class Naming:
+    """How names of objects are written into a list: as they are, or percent-encoded when the request asks for it."""
+
+    def __init__(self, encoding: str) -> None:
+        self.encoded = encoding == "url"
+
+    def __call__(self, tag: str, name: str) -> Element:
+        """Return an element with a name of an object in it."""
+        return Element(tag, quote(name, safe="", errors="surrogateescape") if self.encoded else name)
+
+    def note(self) -> list[Element]:
+        """Return the element that says that names are encoded."""
+        return [text("EncodingType", "url")] if self.encoded else []
+
+
+# --- buckets ---------------------------------------------------------------------------------------------------------
+
+
+def owner(account: AccountId) -> Element:
+    """Return the owner of a bucket or object."""
+    return Element("Owner", children=[text("ID", account), text("DisplayName", account)])
+
+
+def grant(account: AccountId, acl: str) -> Element:
+    """Return the document of an ACL."""
+    return Element(
+        "AccessControlPolicy",
+        children=[owner(account), Element("AccessControlList", children=[text("Grant", acl)])],
+    )
+
+
+def buckets(account: AccountId, page: Sequence[Bucket], prefix: str, marker: str, limit: int, more: str) -> Element:
+    """Return a list of buckets; *more* is the marker to go on with, and with it the page repeats the request."""
+    paging = [
+        text("Prefix", prefix), text("Marker", marker), text("MaxKeys", limit), text("IsTruncated", True),
+        text("NextMarker", more),
+    ]  # fmt: skip
+    entries = [
+        Element("Bucket", children=[*_about(bucket), text("Region", bucket.region), text("Name", bucket.name)])
+        for bucket in page
+    ]
+    return Element(
+        "ListAllMyBucketsResult",
+        children=[owner(account), *(paging if more else []), Element("Buckets", children=entries)],
+    )
+
+
+def bucket_info(bucket: Bucket, settings: Iterable[Element]) -> Element:
+    """Return all attributes of a bucket."""
+    attributes = [
+        *_about(bucket), text("Name", bucket.name), owner(bucket.account),
+        Element("AccessControlList", children=[text("Grant", bucket.acl)]),
+        text("DataRedundancyType", "LRS"), text("Comment", ""), *settings,
+    ]  # fmt: skip
+    return Element("BucketInfo", children=[Element("Bucket", children=attributes)])
+
+
+def _about(bucket: Bucket) -> list[Element]:
+    return [
+        text("CreationDate", timestamp(bucket.created_at)),
+        text("ExtranetEndpoint", f"oss-{bucket.region}.aliyuncs.com"),
+        text("IntranetEndpoint", f"oss-{bucket.region}-internal.aliyuncs.com"),
+        text("Location", f"oss-{bucket.region}"),
+        text("StorageClass", bucket.storage_class),
+    ]
+
+
+def bucket_stat(size: int, objects: int, uploads: int, now: Millis) -> Element:
+    """Return the number of bytes, objects and uploads of a bucket."""
+    return Element(
+        "BucketStat",
+        children=[
+            text("Storage", size), text("ObjectCount", objects), text("MultipartUploadCount", uploads),
+            text("LiveChannelCount", 0), text("LastModifiedTime", now // SECOND),
+            text("StandardStorage", size), text("StandardObjectCount", objects),
+        ],
+    )  # fmt: skip
+
+
+# --- lists of objects ------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Listing:
+    """The request of a list. ``after`` is V1's marker, or V2's start."""
+
+    bucket: Bucket
+    prefix: str
+    delimiter: str
+    after: str
+    limit: int
+    naming: Naming
+
+
+def objects_v1(listing: Listing, page: Sequence[StoredObject | str], more: str) -> Element:
+    """Return a list of objects with the marker *more* to go on with, empty at the end."""
+    naming = listing.naming
+    head = [
+        text("Name", listing.bucket.name), naming("Prefix", listing.prefix), naming("Marker", listing.after),
+        text("MaxKeys", listing.limit), naming("Delimiter", listing.delimiter), *naming.note(),
+        text("IsTruncated", bool(more)), *([naming("NextMarker", more)] if more else []),
+    ]  # fmt: skip
+    return Element("ListBucketResult", children=[*head, *_entries(listing, page, owned=True)])
+
+
+def objects_v2(
+    listing: Listing, page: Sequence[StoredObject | str], token: str, more: str, *, owned: bool
+) -> Element:  # fmt: skip
+    """Return a list of objects in the second form; *token* is the request's, *more* the next one, empty at the end."""
+    naming = listing.naming
+    head = [
+        text("Name", listing.bucket.name), naming("Prefix", listing.prefix), naming("StartAfter", listing.after),
+        text("MaxKeys", listing.limit), naming("Delimiter", listing.delimiter), *naming.note(),
+        text("IsTruncated", bool(more)), text("KeyCount", len(page)),
+        *([text("ContinuationToken", token)] if token else []),
+        *([text("NextContinuationToken", more)] if more else []),
+    ]  # fmt: skip
+    return Element("ListBucketResult", children=[*head, *_entries(listing, page, owned=owned)])
+
+
+def _entries(listing: Listing, page: Iterable[StoredObject | str], *, owned: bool) -> list[Element]:
+    contents, prefixes = [], []
+    for each in page:
+        if isinstance(each, str):
+            prefixes.append(Element("CommonPrefixes", children=[listing.naming("Prefix", each)]))
+            continue
+        about = [
+            listing.naming("Key", each.key), text("LastModified", timestamp(each.modified_at)),
+            text("ETag", quoted(each.etag)), text("Type", each.kind), text("Size", each.size),
+            text("StorageClass", each.attributes.storage_class),
+        ]  # fmt: skip
+        contents.append(Element("Contents", children=[*about, *([owner(listing.bucket.account)] if owned else [])]))
+    return [*contents, *prefixes]
+
+
+# --- objects ---------------------------------------------------------------------------------------------------------
+
+
+def copied(name: str, etag: str, modified_at: Millis) -> Element:
+    """Return the result of a copy, ``CopyObjectResult`` or ``CopyPartResult``."""
+    return Element(name, children=[text("LastModified", timestamp(modified_at)), text("ETag", quoted(etag))])
+
+
+def read_deletion(root: Element) -> tuple[list[str], bool]:
+    """Read the names of the objects to delete, and whether the answer is to be empty.
+
+    Raises: MalformedXML.
+    """
+    keys = [entry.text_of("Key") for entry in root.all("Object")]
+    if not keys or len(keys) > limits.DELETED_AT_ONCE or not all(keys):
+        raise OssError("MalformedXML")
+    return [key for key in keys if key], (root.text_of("Quiet") or "").strip().lower() == "true"
+
+
+def deleted(keys: Iterable[str], naming: Naming) -> Element:
+    """Return the deleted names."""
+    rows = [Element("Deleted", children=[naming("Key", key)]) for key in keys]
+    return Element("DeleteResult", children=[*naming.note(), *rows])
+
+
+def tagging(tags: Mapping[str, str]) -> Element:
+    """Return the document of an object's tags."""
+    pairs = [Element("Tag", children=[text("Key", key), text("Value", value)]) for key, value in tags.items()]
+    return Element("Tagging", children=[Element("TagSet", children=pairs)])
+
+
+def read_tagging(root: Element) -> dict[str, str]:
+    """Read an object's tags.
+
+    Raises: MalformedXML, InvalidTag.
+    """
+    tag_set = root.find("TagSet")
+    if tag_set is None:
+        raise OssError("MalformedXML")
+    return checked_tags([(tag.text_of("Key") or "", tag.text_of("Value") or "") for tag in tag_set.all("Tag")])
+
+
+# --- multipart uploads -----------------------------------------------------------------------------------------------
+
+
+def upload_started(bucket: str, upload: Upload, naming: Naming) -> Element:
+    """Return the id of a new upload."""
+    about = [text("Bucket", bucket), naming("Key", upload.key), text("UploadId", upload.id)]
+    return Element("InitiateMultipartUploadResult", children=[*naming.note(), *about])
+
+
+def read_completion(root: Element) -> list[tuple[int, str]]:
+    """Read numbers and ETags of the parts an object is to be made of.
+
+    Raises: MalformedXML.
+    """
+    wanted = []
+    for part in root.all("Part"):
+        number, etag = (part.text_of("PartNumber") or "").strip(), part.text_of("ETag")
+        if not (number.isascii() and number.isdigit() and len(number) < 9) or etag is None:
+            raise OssError("MalformedXML")
+        wanted.append((int(number), etag))
+    if not wanted:
+        raise OssError("MalformedXML")
+    return wanted
+
+
+def completed(location: str, bucket: str, stored: StoredObject, naming: Naming) -> Element:
+    """Return the result of an upload."""
+    return Element(
+        "CompleteMultipartUploadResult",
+        children=[
+            *naming.note(), text("Location", location), text("Bucket", bucket), naming("Key", stored.key),
+            text("ETag", quoted(stored.etag)),
+        ],
+    )  # fmt: skip
+
+
+def parts(
+    bucket: str, upload: str, key: str, page: Sequence[Part], marker: int, limit: int, *, more: bool
+) -> Element:  # fmt: skip
+    """Return a list of parts; *key* stands in it as it is."""
+    last = page[-1].number if page else marker
+    head = [
+        text("Bucket", bucket), text("Key", key), text("UploadId", upload), text("StorageClass", "Standard"),
+        text("PartNumberMarker", marker), text("NextPartNumberMarker", last), text("MaxParts", limit),
+        text("IsTruncated", more),
+    ]  # fmt: skip
+    rows = [
+        Element(
+            "Part",
+            children=[
+                text("PartNumber", part.number), text("LastModified", timestamp(part.modified_at)),
+                text("ETag", quoted(part.etag)), text("HashCrc64ecma", part.crc), text("Size", part.piece.size),
+            ],
+        )
+        for part in page
+    ]  # fmt: skip
+    return Element("ListPartsResult", children=[*head, *rows])
+
+
+def uploads(
+    listing: Listing, upload_marker: str, page: Sequence[Upload | str], more: tuple[str, str] | None
+) -> Element:  # fmt: skip
+    """Return a list of uploads and common prefixes; *more* is the key and id to go on with."""
+    naming = listing.naming
+    next_key, next_upload = more or ("", "")
+    head = [
+        text("Bucket", listing.bucket.name), *naming.note(), naming("KeyMarker", listing.after),
+        text("UploadIdMarker", upload_marker), naming("NextKeyMarker", next_key),
+        text("NextUploadIdMarker", next_upload), naming("Delimiter", listing.delimiter),
+        naming("Prefix", listing.prefix), text("MaxUploads", listing.limit), text("IsTruncated", more is not None),
+    ]  # fmt: skip
+    rows = []
+    for each in page:
+        if isinstance(each, str):
+            rows.append(Element("CommonPrefixes", children=[naming("Prefix", each)]))
+        else:
+            about = [naming("Key", each.key), text("UploadId", each.id), text("Initiated", timestamp(each.started_at))]
+            rows.append(Element("Upload", children=[*about, text("StorageClass", each.attributes.storage_class)]))
+    return Element("ListMultipartUploadsResult", children=[*head, *rows])
+
+
+def base64_of_hex(digest: str) -> str:
+    """Return a digest in the form of ``Content-MD5``."""
+    return b2a_base64(bytes.fromhex(digest), newline=False).decode("ascii")

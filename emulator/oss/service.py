@@ -1,0 +1,91 @@
+"""Object storage of one emulator, none of which is loaded before the first call.
+
+A start pays neither for the operations, which this imports in a thread, nor for moto, which `emulator.oss.storage`
+imports in one when an operation needs the model.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from emulator.kernel.identity import Region
+from emulator.kernel.ids import Ids
+from emulator.storage.database import Database
+from emulator.storage.migrations import Schema
+from emulator.wire.operation import Operation, operations_of
+
+if TYPE_CHECKING:
+    from emulator.oss.model import Watcher
+    from emulator.oss.storage import ObjectStorage
+
+SCHEMA = Schema("oss", Path(__file__).parent / "schema")
+
+_PUBLIC = ("public-read", "public-read-write")
+
+
+class LazyStorage:
+    """The object store of one emulator.
+
+    *folder* is where content goes, *home* the region of buckets made through a loopback address; with *sync* content
+    is on disk before it is acknowledged.
+    """
+
+    def __init__(
+        self, database: Database, folder: Path, ids: Ids, watcher: "Watcher | None" = None, *, home: Region, sync: bool
+    ) -> None:
+        self._database = database
+        self._folder = folder
+        self._ids = ids
+        self._watcher = watcher
+        self._home = home
+        self._sync = sync
+        self._opened: tuple[ObjectStorage, Mapping[str, Operation]] | None = None
+
+    async def storage(self) -> "ObjectStorage":
+        """Return the store itself."""
+        return (await self.opened())[0]
+
+    async def opened(self) -> "tuple[ObjectStorage, Mapping[str, Operation]]":
+        """Return the store and its operations by route; the first call loads them."""
+        if self._opened is None:
+            await asyncio.to_thread(_import)
+        if self._opened is None:  # another call may have come first
+            from emulator.oss import buckets, forms, objects, settings, uploads  # imported by now
+            from emulator.oss.contents import Contents
+            from emulator.oss.storage import ObjectStorage
+
+            contents = Contents(self._folder, self._ids, sync=self._sync)
+            storage = ObjectStorage(self._database, contents, self._ids, self._watcher, home=self._home)
+            operations = operations_of(buckets, settings, objects, uploads, forms)
+            self._opened = (storage, {each.route: each for each in operations})
+        return self._opened
+
+    def is_public(self, bucket: str, key: str, *, writing: bool) -> bool:
+        """Whether a caller without a key may read an object, or write one."""
+        from emulator.oss.store import ObjectStore  # small, and rarely needed
+
+        try:
+            acls = ObjectStore(self._database).acls(bucket, key)
+        except UnicodeEncodeError:  # the name is not UTF-8; there cannot be such an object
+            return False
+        if acls is None:
+            return False
+        of_bucket, of_object = acls
+        return (of_bucket if of_object in ("", "default") else of_object) in (_PUBLIC[1:] if writing else _PUBLIC)
+
+    async def reset(self) -> None:
+        """Delete every bucket and object."""
+        await (await self.storage()).reset()
+
+    async def close(self) -> None:
+        """Stop what is under way."""
+        if self._opened is not None:
+            await self._opened[0].close()
+
+
+def _import() -> None:
+    import emulator.oss.buckets
+    import emulator.oss.contents
+    import emulator.oss.forms
+    import emulator.oss.uploads  # noqa: F401 - imported for `opened`, which must not take the time

@@ -1,0 +1,198 @@
+"""What the object store holds, as rows: the durable side of `emulator.oss.s3`.
+
+Content ids come with a count of what needs them; `unused` tells which files may go. All methods run in the
+transaction of the caller's moment. Keys are bytes to SQLite's comparison, as they are to the service's order.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import AccountId, Region
+from emulator.oss.model import Attributes, Bucket, Kind, Part, Piece, StoredObject, Upload
+from emulator.storage.database import Database, Row
+
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+
+
+class ObjectStore:
+    """The rows of buckets, objects, uploads and parts."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def buckets(self) -> list[Bucket]:
+        """Return every bucket by name."""
+        rows = self._database.read("SELECT name, account, region, created_at, acl, storage_class FROM oss_buckets")
+        return [
+            Bucket(
+                name=name, account=AccountId(account), region=Region(region), created_at=at, acl=acl,
+                storage_class=storage_class,
+            )
+            for name, account, region, at, acl, storage_class in rows
+        ]  # fmt: skip
+
+    def objects(self, count: int) -> Iterator[list[tuple[str, StoredObject]]]:
+        """Yield (bucket, object) by *count* at a time; others may write in between, to what came already."""
+        bucket = key = ""
+        while True:
+            rows = self._database.read(
+                "SELECT bucket, key, kind, pieces, etag, crc, modified_at, acl, attributes, target FROM oss_objects"
+                " WHERE (bucket, key) > (?, ?) ORDER BY bucket, key LIMIT ?",
+                (bucket, key, count),
+            ).fetchall()
+            if not rows:
+                return
+            bucket, key = rows[-1][0], rows[-1][1]
+            yield [(row[0], _object(row)) for row in rows]
+
+    def uploads(self) -> list[tuple[str, Upload, list[Part]]]:
+        """Return (bucket, upload, its parts) of everything that is under way."""
+        parts: dict[str, list[Part]] = {}
+        for upload, number, content, size, etag, crc, at in self._database.read(
+            "SELECT upload, number, content, size, etag, crc, modified_at FROM oss_parts ORDER BY upload, number"
+        ):
+            part = Part(number=number, piece=Piece(content=content, size=size), etag=etag, crc=int(crc), modified_at=at)
+            parts.setdefault(upload, []).append(part)
+        rows = self._database.read("SELECT id, bucket, key, started_at, attributes FROM oss_uploads")
+        return [
+            (bucket, Upload(id=id_, key=key, started_at=at, attributes=_attributes(said)), parts.get(id_, []))
+            for id_, bucket, key, at, said in rows
+        ]
+
+    def contents(self) -> frozenset[str]:
+        """Return the ids of all content that is needed."""
+        return frozenset(row[0] for row in self._database.read("SELECT id FROM oss_contents"))
+
+    def acls(self, bucket: str, key: str) -> tuple[str, str] | None:
+        """Return the ACLs of a bucket and of an object in it ("" when there is none), None without such a bucket."""
+        row = self._database.read("SELECT acl FROM oss_buckets WHERE name = ?", (bucket,)).fetchone()
+        if row is None:
+            return None
+        own = self._database.read("SELECT acl FROM oss_objects WHERE bucket = ? AND key = ?", (bucket, key)).fetchone()
+        return row[0], own[0] if own else ""
+
+    # --- buckets -------------------------------------------------------------------------------------------------
+
+    def put_bucket(self, bucket: Bucket) -> None:
+        """Make a bucket, or change it."""
+        self._database.write(
+            "INSERT INTO oss_buckets VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name)"
+            " DO UPDATE SET acl = excluded.acl, storage_class = excluded.storage_class",
+            (bucket.name, bucket.account, bucket.region, bucket.created_at, bucket.acl, bucket.storage_class),
+        )
+
+    def setting(self, bucket: str, name: str) -> bytes | None:
+        """Return the document of a setting, None when it was never made."""
+        row = self._database.read(
+            "SELECT document FROM oss_settings WHERE bucket = ? AND name = ?", (bucket, name)
+        ).fetchone()
+        return row[0] if row else None
+
+    def put_setting(self, bucket: str, name: str, document: bytes | None) -> None:
+        """Keep the document of a setting; None deletes it."""
+        self._database.write("DELETE FROM oss_settings WHERE bucket = ? AND name = ?", (bucket, name))
+        if document is not None:
+            self._database.write("INSERT INTO oss_settings VALUES (?, ?, ?)", (bucket, name, document))
+
+    def remove_bucket(self, name: str) -> None:
+        """Remove an empty bucket."""
+        self._database.write("DELETE FROM oss_buckets WHERE name = ?", (name,))
+
+    # --- objects -------------------------------------------------------------------------------------------------
+
+    def put_object(self, bucket: str, new: StoredObject, old: StoredObject | None) -> list[str]:
+        """Make an object in place of *old*; return the ids of content that nothing needs any more."""
+        self._use(piece.content for piece in new.pieces)
+        self._database.write(
+            "INSERT OR REPLACE INTO oss_objects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                bucket, new.key, new.kind, _encode([[piece.content, piece.size] for piece in new.pieces]), new.etag,
+                str(new.crc), new.modified_at, new.attributes.acl, _text_of(new.attributes), new.target,
+            ),
+        )  # fmt: skip
+        return self._drop(piece.content for piece in old.pieces) if old else []
+
+    def remove_object(self, bucket: str, old: StoredObject) -> list[str]:
+        """Remove an object; return the ids of content that nothing needs any more."""
+        self._database.write("DELETE FROM oss_objects WHERE bucket = ? AND key = ?", (bucket, old.key))
+        return self._drop(piece.content for piece in old.pieces)
+
+    # --- uploads -------------------------------------------------------------------------------------------------
+
+    def put_upload(self, bucket: str, upload: Upload) -> None:
+        """Begin an upload."""
+        self._database.write(
+            "INSERT INTO oss_uploads VALUES (?, ?, ?, ?, ?)",
+            (upload.id, bucket, upload.key, upload.started_at, _text_of(upload.attributes)),
+        )
+
+    def put_part(self, upload: str, new: Part, old: Part | None) -> list[str]:
+        """Keep a part in place of *old*; return the ids of content that nothing needs any more."""
+        self._use([new.piece.content])
+        self._database.write(
+            "INSERT OR REPLACE INTO oss_parts VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (upload, new.number, new.piece.content, new.piece.size, new.etag, str(new.crc), new.modified_at),
+        )
+        return self._drop([old.piece.content]) if old else []
+
+    def remove_upload(self, upload: str, parts: Iterable[Part]) -> list[str]:
+        """End an upload; return the ids of content that nothing needs any more."""
+        self._database.write("DELETE FROM oss_uploads WHERE id = ?", (upload,))
+        return self._drop(part.piece.content for part in parts)
+
+    def clear(self) -> None:
+        """Delete everything."""
+        for table in ("oss_parts", "oss_uploads", "oss_objects", "oss_buckets", "oss_contents"):
+            self._database.write(f"DELETE FROM {table}")  # noqa: S608 - a name from the line above
+
+    # --- content -------------------------------------------------------------------------------------------------
+
+    def _use(self, contents: Iterable[str]) -> None:
+        self._database.write_many(
+            "INSERT INTO oss_contents VALUES (?, 1) ON CONFLICT (id) DO UPDATE SET uses = uses + 1",
+            [(content,) for content in contents],
+        )
+
+    def _drop(self, contents: Iterable[str]) -> list[str]:
+        unused = []
+        for content in contents:
+            self._database.write("UPDATE oss_contents SET uses = uses - 1 WHERE id = ?", (content,))
+            gone = self._database.write("DELETE FROM oss_contents WHERE id = ? AND uses <= 0", (content,))
+            if gone.rowcount:
+                unused.append(content)
+        return unused
+
+
+def _object(row: Row) -> StoredObject:
+    _, key, kind, pieces, etag, crc, modified_at, _, attributes, target = row
+    return StoredObject(
+        key=key,
+        kind=cast("Kind", kind),
+        pieces=tuple(Piece(content=content, size=size) for content, size in json.loads(pieces)),
+        etag=etag,
+        crc=int(crc),
+        modified_at=Millis(modified_at),
+        attributes=_attributes(attributes),
+        target=target,
+    )
+
+
+def _text_of(attributes: Attributes) -> str:
+    return _encode(
+        {
+            "headers": dict(attributes.headers),
+            "metadata": dict(attributes.metadata),
+            "tags": dict(attributes.tags),
+            "acl": attributes.acl,
+            "storage_class": attributes.storage_class,
+        }
+    )
+
+
+def _attributes(text: str) -> Attributes:
+    said: Mapping[str, Any] = json.loads(text)
+    return Attributes(**said)

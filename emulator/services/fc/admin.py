@@ -1,0 +1,281 @@
+"""What the emulator's own pages and commands ask of Function Compute: logs, triggers, debugging, downloads, metrics.
+
+The cloud has nothing like it. Everything concerns the installation's own tenant; results are in JSON's terms.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from typing import Any
+
+from emulator.http.message import Response
+from emulator.kernel.clock import Clock
+from emulator.kernel.ids import Ids
+from emulator.kernel.metrics import Family, Sample, gauge, labelled
+from emulator.services.fc.catalog.resolving import Target
+from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
+from emulator.services.fc.invoke.invoking import FunctionCall, refusal
+from emulator.services.fc.model import display_name
+from emulator.services.fc.runtime.agent import debugpy_folder
+from emulator.services.fc.runtime.debugger import DebugSession
+from emulator.services.fc.runtime.model import RuntimeFailure
+from emulator.services.fc.runtime.pool import InstancePool
+from emulator.services.fc.service import FunctionCompute
+from emulator.wire.operation import ANYONE, Parameter, operation
+from emulator.wire.request import OperationRequest
+
+_LAST_PORT = 65_535
+
+
+class FunctionAdmin:
+    """The admin operations of Function Compute. *pool* runs the instances."""
+
+    def __init__(self, functions: FunctionCompute, clock: Clock, ids: Ids, pool: InstancePool) -> None:
+        self._functions = functions
+        self._tenant = functions.tenant
+        self._clock = clock
+        self._ids = ids
+        self._pool = pool
+
+    # --- looking -------------------------------------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        """Return the names of all functions, ``service/function`` or ``function``."""
+        keys = self._functions.store.keys()
+        return sorted(
+            display_name(service, name)
+            for tenant, service, name, version in keys
+            if tenant == self._tenant and not version
+        )
+
+    def counts(self) -> dict[str, int]:
+        """Return how many services and functions there are in all tenants."""
+        return self._functions.store.counts()
+
+    def metrics(self) -> Iterator[Family]:
+        """Yield calls in flight and ended, instances, and asynchronous calls that have not ended."""
+        numbers = self._pool.numbers()
+        yield gauge("localyun_fc_invocations_in_flight", "Calls being made.", numbers.calls)
+        text = "Instances: busy with a call, idle and warm."
+        states = {"busy": numbers.busy, "idle": numbers.all - numbers.busy}
+        yield labelled("localyun_fc_instances", "gauge", text, "state", states)
+        yield gauge("localyun_fc_provisioned_instances", "Instances kept ready, busy or not.", numbers.provisioned)
+        ended = [
+            Sample({"result": result, "start": start}, number)
+            for (result, start), number in self._functions.invoker.ended.items()
+        ]
+        text = "Calls that have ended; refused ones did not reach the function."
+        yield Family("localyun_fc_invocations_total", "counter", text, ended)
+        text = "Asynchronous calls that have not ended, by status."
+        open_calls = self._functions.async_queue.open_numbers()
+        yield labelled("localyun_fc_async_calls", "gauge", text, "status", open_calls)
+
+    def logs(self, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
+        """Yield the last *lines* lines of ``service/function`` or ``function``, then new ones while following.
+
+        An empty *function* means all functions; their lines start with the function's name.
+
+        Raises: FunctionNotFound when there is neither such a function nor a log of one.
+        """
+        logbook = self._functions.logbook
+        if not function:
+            return logbook.read_all(lines, follow=follow)
+        service, _, name = function.rpartition("/")
+        exists = self._functions.store.function(self._tenant, service, name) is not None
+        if not exists and (service, name) not in logbook.names():
+            raise function_not_found(name, service)
+        return logbook.read(service, name, lines, follow=follow)
+
+    def code_download(self, token: str) -> bytes | None:
+        """Return the zip a GetFunctionCode answer pointed to, None when the token is unknown or has expired."""
+        return self._functions.packages.download(token)
+
+    # --- triggers ------------------------------------------------------------------------------------------------
+
+    def triggers(self) -> list[dict[str, Any]]:
+        """Return every trigger: ``function``, ``trigger``, ``type``, ``qualifier``, ``enabled``, ``config`` ..."""
+        sources = self._functions.sources
+        return [
+            {
+                "function": display_name(trigger.service, trigger.function),
+                "trigger": trigger.name,
+                "type": trigger.kind,
+                "qualifier": trigger.qualifier,
+                "enabled": trigger.enabled,
+                "config": dict(trigger.config),
+                "sourceArn": trigger.source_arn,
+                "urls": sources.urls(self._tenant, trigger),
+            }
+            for owner, trigger in sources.triggers.all()
+            if owner == self._tenant
+        ]
+
+    async def fire_trigger(
+        self, function: str, trigger: str, payload: str | None, event: bytes | None
+    ) -> dict[str, Any]:
+        """Call the function of a trigger of ``service/function`` as the trigger would, and return the result.
+
+        *payload* stands for what the source brings: a timer's payload, a message's body, an object's key, the body of
+        an HTTP request. *event* is the whole event, given to the function as it is.
+
+        Raises: TriggerNotFound and what a call raises.
+        """
+        from emulator.services.fc.triggers.firing import Firing  # rarely needed: a start does not load it
+
+        service, _, name = function.rpartition("/")
+        functions = self._functions
+        row = functions.sources.triggers.get(self._tenant, service, name, trigger)
+        firing = Firing(functions.invoker, functions.sources.http_invoker, self._clock, self._ids)
+        fired = await firing.fire(self._tenant, row, payload=payload, event=event)
+        return {
+            "requestId": fired.request_id,
+            "status": fired.status,
+            "error": fired.error_type or None,
+            "body": b64encode(fired.body).decode("ascii"),
+            "log": fired.log.decode("utf-8", "replace"),
+        }
+
+    # --- debugging -----------------------------------------------------------------------------------------------
+
+    def debug(self, function: str, event: bytes, *, wait: bool, port: int) -> AsyncIterator[dict[str, Any]]:
+        """Call ``[service[.qualifier]/]function`` under a debugger and yield the steps; closing it ends the call.
+
+        First ``{debugger: {host, port, runtime, codeFolder, inPlace}}``, once debuggers can connect to *port* (any free
+        one when it is 0); then ``{requestId, error, body, log}`` like a call's answer, ``body`` in base64. When
+        something fails meanwhile, ``{Code, Message}`` ends it. With *wait* the function runs once a debugger is
+        attached.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EntityTooLarge; InvalidArgument when
+        the function has no runtime that can be debugged here.
+        """
+        place, _, name = function.rpartition("/")
+        service, _, qualifier = place.partition(".")
+        call = FunctionCall(
+            service=service,
+            function=name,
+            qualifier=qualifier or None,
+            event=event,
+            request_id=self._ids.uuid(),
+            now=self._clock.now(),
+        )
+        target = self._functions.invoker.check(self._tenant, call)
+        if target.function.problem:
+            raise InvalidArgument(target.function.problem)
+        runtime = target.image.runtime
+        if not runtime.startswith(("python", "nodejs")):
+            raise InvalidArgument(f"a debugger can be attached to Python and Node.js functions only, not to {runtime}")
+        if runtime.startswith("python") and not debugpy_folder():
+            raise InvalidArgument("debugging Python needs debugpy beside the emulator: pip install 'localyun[debug]'")
+        return self._steps(call, target, wait=wait, port=port)
+
+    async def _steps(
+        self, call: FunctionCall, target: Target, *, wait: bool, port: int
+    ) -> AsyncIterator[dict[str, Any]]:
+        functions = self._functions
+        session = DebugSession(waits=wait)
+        async with aclosing(session):
+            try:
+                yield {"debugger": _where(target, await session.listen(port))}
+                invocation = functions.invoker.invocation(self._tenant, call, target)
+                result = await functions.instances.debug(target.image, invocation, session)
+            except RuntimeFailure as failure:
+                yield _problem(refusal(failure))
+            except OSError as error:
+                yield _problem(InvalidArgument(f"nobody can listen on port {port}: {error.strerror or error}"))
+            else:
+                yield {
+                    "requestId": call.request_id,
+                    "error": result.error_type,
+                    "body": b64encode(result.body).decode("ascii"),
+                    "log": result.log.decode("utf-8", "replace"),
+                }
+
+
+def _where(target: Target, port: int) -> dict[str, Any]:
+    code = target.function.code
+    return {
+        "host": "127.0.0.1",
+        "port": port,
+        "runtime": target.image.runtime,
+        "codeFolder": str(target.image.code_dir),
+        "inPlace": bool(code and code.folder),
+    }
+
+
+def _problem(error: FcError) -> dict[str, Any]:
+    return {"Code": error.code, "Message": error.message}
+
+
+# --- the operations below /_localyun/ ----------------------------------------------------------------------------
+
+
+@operation("code", "GET /code/{token}", right=ANYONE)
+def code(admin: FunctionAdmin, call: OperationRequest) -> Response | None:
+    """The zip an answer to GetFunctionCode points to; the token in the path is the permission."""
+    content = admin.code_download(call.path["token"])
+    return None if content is None else Response(200, content, [("Content-Type", "application/zip")])
+
+
+@operation(
+    "logs",
+    "GET /logs",
+    Parameter("function", about="``service/function`` or ``function``; empty for all functions.", default=""),
+    Parameter("lines", int, "How many of the last lines to return.", default=100),
+    Parameter("follow", bool, "Go on with new lines as they come.", default=False),
+)
+def logs(admin: FunctionAdmin, call: OperationRequest) -> Response:
+    """The last lines of a function's log, then new ones while following.
+
+    Raises: FunctionNotFound.
+    """
+    function, lines, follow = (call.arguments[name] for name in ("function", "lines", "follow"))
+    pieces = admin.logs(function, lines, follow=follow)
+    return Response(200, pieces, [("Content-Type", "text/plain; charset=utf-8")])
+
+
+@operation("triggers", "GET /triggers")
+def triggers(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
+    """The triggers of all functions."""
+    del call
+    return {"triggers": admin.triggers()}
+
+
+@operation(
+    "fire-trigger",
+    "POST /fire-trigger",
+    Parameter("function", about="``service/function`` or ``function``."),
+    Parameter("trigger", about="The trigger's name."),
+    Parameter("payload", about="The payload of a timer trigger instead of its own.", default=None),
+    Parameter("event", bytes, "The whole event instead of the one the trigger makes.", default=None),
+)
+async def fire_trigger(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
+    """Call a trigger's function now and answer the result; ``body`` is base64.
+
+    Raises: FcError when there is no such trigger or its function cannot be called.
+    """
+    function, trigger, payload, event = (call.arguments[name] for name in ("function", "trigger", "payload", "event"))
+    return await admin.fire_trigger(function, trigger, payload, event)
+
+
+@operation(
+    "debug",
+    "POST /debug",
+    Parameter("function", about="``service.qualifier/function``."),
+    Parameter("event", bytes, "The event of the call.", default=b""),
+    Parameter("wait", bool, "Wait for the debugger before the call begins."),
+    Parameter("port", int, "Where the debugger listens; 0 for any free port.", most=_LAST_PORT),
+)
+def debug(admin: FunctionAdmin, call: OperationRequest) -> Response:
+    """Call a function with a debugger in it; the answer is a line of JSON for each step, closing it ends the call.
+
+    Raises: FcError when there is no such function or it cannot be debugged.
+    """
+    function, event, wait, port = (call.arguments[name] for name in ("function", "event", "wait", "port"))
+    steps = admin.debug(function, event, wait=wait, port=port)
+    return Response(200, _lines(steps), [("Content-Type", "application/x-ndjson")])
+
+
+async def _lines(steps: AsyncIterator[dict[str, Any]]) -> AsyncIterator[bytes]:
+    async for step in steps:
+        yield json.dumps(step).encode("ascii") + b"\n"

@@ -1,0 +1,295 @@
+"""Asynchronous invocation over the wire: configurations and task records of every dialect.
+
+2.0 names tasks "stateful async invocations"; 3.0 calls them async tasks and knows no services.
+
+Source: API reference and models of the three versions; aliyun-fc2 client.py.
+"""
+
+import json
+from typing import Any, Literal
+
+from emulator.http.message import Response
+from emulator.kernel.clock import Millis
+from emulator.services.fc import limits
+from emulator.services.fc.asynchronous.model import (
+    FINAL,
+    AsyncCall,
+    AsyncConfig,
+    Status,
+    StoredConfig,
+    TaskEvent,
+    TaskQuery,
+)
+from emulator.services.fc.asynchronous.records import CONFIG_2, CONFIG_3
+from emulator.services.fc.attributes import read
+from emulator.services.fc.codec import (
+    V2023,
+    WITH_SERVICES,
+    api_of,
+    function_of,
+    json_answer,
+    json_body,
+    next_token,
+    no_content,
+    page_marker,
+    page_size,
+    parse_number,
+    qualifier_of,
+    query,
+    service_of,
+    truth,
+    whole_number,
+)
+from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.model import function_arn
+from emulator.services.fc.service import FunctionCompute
+from emulator.wire.dates import iso_seconds
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+
+Generation = Literal["2.0", "3.0"]
+
+_CONFIG_FIELDS = {"2.0": CONFIG_2, "3.0": CONFIG_3}
+_CONFIG_DEFAULTS = {
+    "max_age_s": limits.ASYNC_AGE_S.default,
+    "max_retries": limits.ASYNC_RETRIES.default,
+    "task_mode": False,
+}
+_WAITING_AFTER_FAILURE = {Status.RETRYING, Status.FAILED, Status.EXPIRED}
+
+
+# --- configurations ----------------------------------------------------------------------------------------------
+
+
+def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any]:
+    """Write a configuration: what was never set as its default, and destinations that were never set not at all.
+
+    Source: the defaults of the API reference; that they are shown is assumed.
+    """
+    lane = stored.lane
+    times = {"createdTime": iso_seconds(stored.created_at), "lastModifiedTime": iso_seconds(stored.modified_at)}
+    said = {
+        field.wire: value
+        for field in _CONFIG_FIELDS[generation]
+        if (value := _said_or_default(stored.config, field.attribute)) is not None
+    }
+    if generation == "3.0":
+        return {"functionArn": function_arn(lane.tenant, "", lane.function, lane.qualifier), **times, **said}
+    return {"service": lane.service, "function": lane.function, "qualifier": lane.qualifier, **times, **said}
+
+
+def _said_or_default(config: AsyncConfig, attribute: str) -> Any:
+    value = getattr(config, attribute)
+    return _CONFIG_DEFAULTS.get(attribute) if value is None else value
+
+
+@operation(
+    "PutFunctionAsyncInvokeConfig",
+    "PUT /services/{service}/functions/{function}/async-invoke-config",
+    api=WITH_SERVICES,
+)
+@operation("PutAsyncInvokeConfig", "PUT /functions/{function}/async-invoke-config", api=V2023)
+def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Configure asynchronous calls; what the body leaves out stays."""
+    values = read(_CONFIG_FIELDS[_generation(call)], json_body(call))
+    stored = fc.async_configs.put(call.tenant, *function_of(call), qualifier_of(call), values, call.now)
+    return json_answer(render_config(stored, _generation(call)))
+
+
+@operation(
+    "GetFunctionAsyncInvokeConfig",
+    "GET /services/{service}/functions/{function}/async-invoke-config",
+    api=WITH_SERVICES,
+)
+@operation("GetAsyncInvokeConfig", "GET /functions/{function}/async-invoke-config", api=V2023)
+def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return a configuration."""
+    stored = fc.async_configs.get(call.tenant, *function_of(call), qualifier_of(call))
+    return json_answer(render_config(stored, _generation(call)))
+
+
+@operation(
+    "DeleteFunctionAsyncInvokeConfig",
+    "DELETE /services/{service}/functions/{function}/async-invoke-config",
+    api=WITH_SERVICES,
+)
+@operation("DeleteAsyncInvokeConfig", "DELETE /functions/{function}/async-invoke-config", api=V2023)
+def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Delete a configuration."""
+    fc.async_configs.delete(call.tenant, *function_of(call), qualifier_of(call))
+    return no_content()
+
+
+@operation(
+    "ListFunctionAsyncInvokeConfigs",
+    "GET /services/{service}/functions/{function}/async-invoke-configs",
+    api=WITH_SERVICES,
+)
+@operation("ListAsyncInvokeConfigs", "GET /async-invoke-configs", api=V2023)
+def list_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the configurations of a function; in 3.0 those of all functions, or of ``functionName``."""
+    function = call.path.get("function") or query(call, "functionName") or None
+    page = fc.async_configs.page(call.tenant, service_of(call), function, page_marker(call), page_size(call))
+    rows = [render_config(stored, _generation(call)) for stored in page.items]
+    return json_answer({"configs": rows, "nextToken": next_token(page.next_marker)})
+
+
+# --- tasks -------------------------------------------------------------------------------------------------------
+
+
+def render_task(task: AsyncCall, events: list[TaskEvent], *, payload: bool) -> dict[str, Any]:
+    """Write a task under the names of its generation.
+
+    ``startedTime`` is when the call was accepted, ``durationMs`` runs from its first attempt; both assumed.
+    """
+    lane = task.lane
+    names = _NAMES["2.0" if lane.service else "3.0"]
+    failed_once_more = task.status in _WAITING_AFTER_FAILURE and task.retries > 0
+    body: dict[str, Any] = (
+        {"serviceName": lane.service, "functionName": lane.function}
+        if lane.service
+        else {"functionArn": function_arn(lane.tenant, "", lane.function)}
+    )
+    body |= {
+        "qualifier": lane.qualifier,
+        names["id"]: task.task_id,
+        "requestId": task.request_id,
+        "status": task.status.value,
+        "startedTime": task.accepted_at,
+        "alreadyRetriedTimes": task.retries - failed_once_more,
+        "destinationStatus": task.destination,
+        names["error"]: _error_message(task),
+        "instanceId": task.instance_id,
+        "events": [
+            {
+                "eventId": event.event_id,
+                "status": event.status.value,
+                "timestamp": event.at,
+                "eventDetail": event.detail,
+            }
+            for event in events
+        ],
+    }
+    if task.ended_at is not None:
+        body["endTime"] = task.ended_at
+        body["durationMs"] = task.ended_at - (task.running_from or task.ended_at)
+    if task.status in FINAL:
+        body["returnPayload"] = task.result.decode("utf-8", "replace")
+    if payload:
+        body[names["payload"]] = task.event.decode("utf-8", "replace")
+    return body
+
+
+_NAMES: dict[str, dict[str, str]] = {
+    "2.0": {
+        "list": "invocations",
+        "prefix": "invocationIdPrefix",
+        "id": "invocationId",
+        "error": "invocationErrorMessage",
+        "payload": "invocationPayload",
+    },
+    "3.0": {
+        "list": "tasks",
+        "prefix": "prefix",
+        "id": "taskId",
+        "error": "taskErrorMessage",
+        "payload": "taskPayload",
+    },
+}
+
+
+def _error_message(call: AsyncCall) -> str:
+    """Return what a failed function or the platform said, the plain text where there is no message in it."""
+    if not call.error:
+        return ""
+    text = call.result.decode("utf-8", "replace")
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return str(body.get("errorMessage", text)) if isinstance(body, dict) else text
+
+
+@operation(
+    "ListStatefulAsyncInvocations",
+    "GET /services/{service}/functions/{function}/stateful-async-invocations",
+    api=WITH_SERVICES,
+)
+@operation("ListAsyncTasks", "GET /functions/{function}/async-tasks", api=V2023)
+def list_tasks(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the tasks of a function, the newest first unless ``sortOrderByTime`` is ``asc``."""
+    names = _NAMES[_generation(call)]
+    order = query(call, "sortOrderByTime").lower() or "desc"
+    if order not in {"asc", "desc"}:
+        raise InvalidArgument(f"sortOrderByTime '{order[:40]}' is invalid: it must be asc or desc")
+    wanted = TaskQuery(
+        limit=page_size(call),
+        after=parse_number(page_marker(call), "nextToken"),
+        qualifier=qualifier_of(call),
+        status=_status(query(call, "status")),
+        prefix=query(call, names["prefix"]),
+        begin=_timestamp(call, "startedTimeBegin"),
+        end=_timestamp(call, "startedTimeEnd"),
+        newest_first=order == "desc",
+    )
+    page = fc.tasks.page(call.tenant, *function_of(call), wanted)
+    payload = truth(query(call, "includePayload"))
+    rows = [render_task(task, fc.tasks.events(task), payload=payload) for task in page.items]
+    return json_answer({names["list"]: rows, "nextToken": next_token(page.next_marker)})
+
+
+@operation(
+    "GetStatefulAsyncInvocation",
+    "GET /services/{service}/functions/{function}/stateful-async-invocations/{task}",
+    api=WITH_SERVICES,
+)
+@operation("GetAsyncTask", "GET /functions/{function}/async-tasks/{task}", api=V2023)
+def get_task(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return a task, its payload included unless ``includePayload`` says otherwise."""
+    task = fc.tasks.get(call.tenant, *function_of(call), call.path["task"], qualifier_of(call))
+    payload = truth(query(call, "includePayload") or "true")
+    return json_answer(render_task(task, fc.tasks.events(task), payload=payload))
+
+
+@operation(
+    "StopStatefulAsyncInvocation",
+    "PUT /services/{service}/functions/{function}/stateful-async-invocations/{task}",
+    api=WITH_SERVICES,
+)
+@operation("StopAsyncTask", "PUT /functions/{function}/async-tasks/{task}/stop", api=V2023)
+def stop_task(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """End a task."""
+    fc.tasks.stop(call.tenant, *function_of(call), call.path["task"], qualifier_of(call))
+    return no_content()
+
+
+@operation("ListStatefulAsyncInvocationFunctions", "GET /stateful-async-invocation-functions", api=WITH_SERVICES)
+def list_task_functions(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the functions of 2.0 that run tasks."""
+    page = fc.tasks.functions(call.tenant, page_marker(call), page_size(call))
+    rows = [
+        {"serviceName": service, "functionName": function, "qualifier": qualifier}
+        for service, function, qualifier in page.items
+    ]
+    return json_answer({"data": rows, "nextToken": next_token(page.next_marker)})
+
+
+# --- pieces ------------------------------------------------------------------------------------------------------
+
+
+def _generation(call: OperationRequest) -> Generation:
+    return "3.0" if api_of(call) == V2023 else "2.0"
+
+
+def _status(text: str) -> Status | None:
+    if not text:
+        return None
+    status = next((status for status in Status if status.value.lower() == text.lower()), None)
+    if status is None:
+        raise InvalidArgument(f"status '{text[:40]}' is invalid: it must be one of {', '.join(Status)}")
+    return status
+
+
+def _timestamp(call: OperationRequest, name: str) -> Millis | None:
+    number = whole_number(call, name)
+    return None if number is None else Millis(number)

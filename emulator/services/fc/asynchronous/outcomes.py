@@ -1,0 +1,181 @@
+"""Where the result of an asynchronous call goes, and who waits for it.
+
+Messages leave in the transaction that records the end, so none is lost and none is sent twice; the key they carry
+serves receivers that keep their own state.
+
+Source: the result callback page for the message; the values of ``condition`` and ``functionError`` are assumed.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.identity import Tenant
+from emulator.services.fc import limits
+from emulator.services.fc.asynchronous.model import FINAL, AsyncCall, AsyncOutcome, Lane, Status
+from emulator.services.fc.asynchronous.store import AsyncStore
+from emulator.services.fc.model import (
+    LATEST,
+    FunctionName,
+    MessageTarget,
+    function_arn,
+    parse_function_arn,
+    parse_message_arn,
+)
+from emulator.services.fc.ports import DestinationQueue, DestinationRefused, DestinationTopic
+from emulator.storage.database import CommitFailed, Database
+
+_log = logging.getLogger(__name__)
+
+HandOver = Callable[[Tenant, FunctionName, bytes, str], None]
+"""Queues an asynchronous call of a function: tenant, function, event, key. Raises: ServiceError."""
+
+CheckTarget = Callable[[Lane, FunctionName | MessageTarget], None]
+"""Checks that the function of a lane may tell a destination. Raises: DestinationRefused, ServiceError."""
+
+
+class Destinations:
+    """Delivers messages about ended calls."""
+
+    def __init__(
+        self,
+        queue: DestinationQueue | None,
+        topic: DestinationTopic | None,
+        hand_over: HandOver,
+        check: CheckTarget | None = None,
+    ) -> None:
+        self._queue = queue
+        self._topic = topic
+        self._hand_over = hand_over
+        self._check = check or (lambda lane, target: None)
+
+    def deliver(self, arn: str, call: AsyncCall, now: Millis) -> bool:
+        """Tell the resource *arn* how *call* ended; return whether it took the message.
+
+        A destination that refuses, or that does not exist here, changes nothing about the call: the log says why.
+        """
+        body = message(call, now)
+        key = f"{call.request_id}:{call.seq}:{'success' if call.status is Status.SUCCEEDED else 'failure'}"
+        try:
+            self._send(arn, call.lane, body, key)
+        except (DestinationRefused, ServiceError) as error:
+            _log.error("%s: the destination %s did not take the result: %s", call.request_id, arn, error)
+            return False
+        except Exception:
+            # whatever ails a receiver, the call has ended and must be written down as such
+            _log.exception("%s: the destination %s failed", call.request_id, arn)
+            return False
+        return True
+
+    def _send(self, arn: str, lane: Lane, body: str, key: str) -> None:
+        tenant = lane.tenant
+        if (function := parse_function_arn(arn)) is not None:
+            self._check(lane, function)
+            self._hand_over(tenant, function, body.encode("utf-8", "replace"), key)
+            return
+        target = parse_message_arn(arn)
+        if target is not None:
+            self._check(lane, target)
+        if target is not None and target.kind == "queue" and self._queue is not None:
+            self._queue.send(tenant, target.name, body, key=key)
+        elif target is not None and target.kind == "topic" and self._topic is not None:
+            self._topic.publish(tenant, target.name, body, key=key)
+        else:
+            raise DestinationRefused("this emulator does not serve destinations of this kind")
+
+
+def message(call: AsyncCall, now: Millis) -> str:
+    """Return the JSON text about *call*, which has ended.
+
+    Source: the page's sample for ``service.qualifier``; that 3.0 leaves out LATEST is assumed.
+    """
+    lane = call.lane
+    was_refused = call.http_status != 200
+    condition = call.error or ("" if call.status is Status.SUCCEEDED else call.status.value)
+    return json.dumps(
+        {
+            "timestamp": now,
+            "requestContext": {
+                "requestId": call.request_id,
+                "functionArn": function_arn(
+                    lane.tenant,
+                    lane.service,
+                    lane.function,
+                    lane.qualifier if lane.service or lane.qualifier != LATEST else "",
+                ),
+                "condition": condition,
+                "approximateInvokeCount": max(1, call.retries + (call.status is Status.SUCCEEDED)),
+            },
+            "requestPayload": call.event.decode("utf-8", "replace"),
+            "responseContext": {
+                "statusCode": call.http_status or 500,
+                "functionError": "" if was_refused else call.error,
+            },
+            "responsePayload": call.result[: limits.TASK_PAYLOAD_BYTES].decode("utf-8", "replace"),
+        },
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
+
+
+class Completions:
+    """Waiters by the request id of their call; they do not survive the emulator."""
+
+    def __init__(self, store: AsyncStore, database: Database) -> None:
+        self._store = store
+        self._database = database
+        self._waiting: dict[str, tuple[Lane, list[asyncio.Future[AsyncOutcome]]]] = {}
+
+    async def wait(self, tenant: Tenant, request_id: str) -> AsyncOutcome:
+        """Return how a call has ended, once it has.
+
+        Raises: LookupError for a call that is not known (any more).
+        """
+        call = self._store.by_request(tenant, request_id)
+        if call is None:
+            raise LookupError(request_id)
+        if call.status in FINAL:
+            return outcome_of(call, call.result)
+        waiter: asyncio.Future[AsyncOutcome] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(request_id, (call.lane, []))[1].append(waiter)
+        return await waiter
+
+    def tell(self, call: AsyncCall, body: bytes) -> None:
+        """Release the waiters for *call*, which has ended with *body*, once that is on disk."""
+        if call.request_id in self._waiting:
+            self._database.after_commit(self._release(outcome_of(call, body)))
+
+    def tell_removed(self, tenant: Tenant, service: str, function: str) -> None:
+        """Release the waiters for a call of a deleted function of which nothing is left."""
+        for request_id, (lane, _) in list(self._waiting.items()):
+            if lane[:3] == (tenant, service, function) and self._store.by_request(tenant, request_id) is None:
+                gone = AsyncOutcome(request_id=request_id, status=Status.INVALID, body=b"", error="", http_status=0)
+                self._database.after_commit(self._release(gone))
+
+    def close(self) -> None:
+        """Cancel every waiter."""
+        for _, waiting in self._waiting.values():
+            for waiter in waiting:
+                waiter.cancel()
+        self._waiting.clear()
+
+    def _release(self, outcome: AsyncOutcome) -> Callable[[CommitFailed | None], None]:
+        def release(failure: CommitFailed | None) -> None:
+            if failure is not None:
+                return
+            _, waiting = self._waiting.pop(outcome.request_id, (None, []))
+            for waiter in waiting:
+                if not waiter.done():
+                    waiter.set_result(outcome)
+
+        return release
+
+
+def outcome_of(call: AsyncCall, body: bytes) -> AsyncOutcome:
+    """Return how a call has ended; *body* is what its last attempt answered."""
+    return AsyncOutcome(
+        request_id=call.request_id, status=call.status, body=body, error=call.error, http_status=call.http_status
+    )

@@ -1,0 +1,350 @@
+"""Capacity over the wire: limits, instances kept ready, scaling, instance lists, the switch of a function.
+
+2.0 limits instances per qualifier (on-demand configuration), 3.0 the concurrency of a function; both keep instances
+ready, and 3.0 has a second form of that (scaling configuration).
+
+Source: API reference and models of the three versions; aliyun-fc2 client.py.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from emulator.http.message import Response
+from emulator.services.fc import limits
+from emulator.services.fc.capacity.model import (
+    Kind,
+    Setting,
+    concurrency,
+    default_target,
+    on_demand,
+    provision,
+    resource_of,
+    scaling,
+    switch,
+)
+from emulator.services.fc.codec import (
+    V2023,
+    WITH_SERVICES,
+    function_of,
+    if_match,
+    json_answer,
+    json_body,
+    json_list,
+    next_token,
+    no_content,
+    page_marker,
+    page_size,
+    qualifier_of,
+    query,
+    truth,
+    whole_number,
+)
+from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.model import LATEST, function_arn
+from emulator.services.fc.runtime.model import InstanceInfo
+from emulator.services.fc.service import FunctionCompute
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+
+Render = Callable[[FunctionCompute, Setting], dict[str, Any]]
+
+
+# --- what they look like -----------------------------------------------------------------------------------------
+
+
+def render_on_demand(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
+    """Write a limit of instances."""
+    del fc
+    return {"resource": resource_of(setting.place), **setting.config}
+
+
+def render_concurrency(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
+    """Write a reserved concurrency."""
+    del fc
+    return {"functionArn": function_arn(setting.place.tenant, "", setting.place.function), **setting.config}
+
+
+def render_provision_2(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
+    """Write how many instances are kept ready, of a function in a service; ``target`` is what holds now."""
+    place, ready = setting.place, fc.provisioner.readiness(setting)
+    return {
+        **setting.config,
+        "resource": f"{setting.place.tenant.account}#{place.service}#{place.qualifier}#{place.function}",
+        "target": ready.target,
+        "current": ready.current,
+        "currentError": ready.error,
+    }
+
+
+def render_provision_3(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
+    """Write how many instances are kept ready: by default, by schedule now, and in fact."""
+    place, ready = setting.place, fc.provisioner.readiness(setting)
+    return {
+        **setting.config,
+        "functionArn": function_arn(setting.place.tenant, "", place.function, place.qualifier),
+        "defaultTarget": default_target(setting),
+        "target": ready.target,
+        "current": ready.current,
+        "currentError": ready.error,
+    }
+
+
+def render_scaling(fc: FunctionCompute, setting: Setting) -> dict[str, Any]:
+    """Write a scaling configuration and how far it is fulfilled."""
+    place, ready = setting.place, fc.provisioner.readiness(setting)
+    return {
+        **setting.config,
+        "functionArn": function_arn(setting.place.tenant, "", place.function, place.qualifier),
+        "minInstances": default_target(setting),
+        "targetInstances": ready.target,
+        "currentInstances": ready.current,
+        "currentError": ready.error,
+    }
+
+
+_RENDER_2: dict[Kind, Render] = {Kind.ON_DEMAND: render_on_demand, Kind.PROVISION: render_provision_2}
+_RENDER_3: dict[Kind, Render] = {
+    Kind.CONCURRENCY: render_concurrency,
+    Kind.PROVISION: render_provision_3,
+    Kind.SCALING: render_scaling,
+}
+_READ = {
+    Kind.ON_DEMAND: on_demand,
+    Kind.CONCURRENCY: concurrency,
+    Kind.PROVISION: provision,
+    Kind.SCALING: scaling,
+}
+
+
+# --- put, get, delete --------------------------------------------------------------------------------------------
+
+_KINDS = {
+    "on-demand-config": Kind.ON_DEMAND,
+    "concurrency": Kind.CONCURRENCY,
+    "provision-config": Kind.PROVISION,
+    "scaling-config": Kind.SCALING,
+}
+"""By the last segment of the path."""
+
+
+@operation(
+    "PutFunctionOnDemandConfig", "PUT /services/{service}/functions/{function}/on-demand-config", api=WITH_SERVICES
+)
+@operation("PutProvisionConfig", "PUT /services/{service}/functions/{function}/provision-config", api=WITH_SERVICES)
+@operation("PutProvisionConfig", "PUT /functions/{function}/provision-config", api=V2023)
+@operation("PutConcurrencyConfig", "PUT /functions/{function}/concurrency", api=V2023)
+@operation("PutScalingConfig", "PUT /functions/{function}/scaling-config", api=V2023)
+def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Set a limit, or how many instances are kept ready."""
+    kind = _kind(call)
+    config = _READ[kind](json_body(call))
+    change = fc.capacity.provision if kind in {Kind.PROVISION, Kind.SCALING} else fc.capacity.limit
+    setting = change(kind, call.tenant, *function_of(call), qualifier_of(call), config, call.now, if_match(call))
+    return _shown(fc, setting)
+
+
+@operation(
+    "GetFunctionOnDemandConfig", "GET /services/{service}/functions/{function}/on-demand-config", api=WITH_SERVICES
+)
+@operation("GetProvisionConfig", "GET /services/{service}/functions/{function}/provision-config", api=WITH_SERVICES)
+@operation("GetProvisionConfig", "GET /functions/{function}/provision-config", api=V2023)
+@operation("GetConcurrencyConfig", "GET /functions/{function}/concurrency", api=V2023)
+@operation("GetScalingConfig", "GET /functions/{function}/scaling-config", api=V2023)
+def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return a limit, or how many instances are kept ready."""
+    return _shown(fc, fc.capacity.get(_kind(call), call.tenant, *function_of(call), qualifier_of(call)))
+
+
+@operation(
+    "DeleteFunctionOnDemandConfig",
+    "DELETE /services/{service}/functions/{function}/on-demand-config",
+    api=WITH_SERVICES,
+)
+@operation("DeleteProvisionConfig", "DELETE /functions/{function}/provision-config", api=V2023)
+@operation("DeleteConcurrencyConfig", "DELETE /functions/{function}/concurrency", api=V2023)
+@operation("DeleteScalingConfig", "DELETE /functions/{function}/scaling-config", api=V2023)
+def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Remove a limit, or keep no more instances ready."""
+    fc.capacity.delete(_kind(call), call.tenant, *function_of(call), qualifier_of(call), if_match(call))
+    return no_content()
+
+
+def _kind(call: OperationRequest) -> Kind:
+    return _KINDS[call.http.path.rstrip("/").rpartition("/")[2]]
+
+
+def _shown(fc: FunctionCompute, setting: Setting) -> Response:
+    if setting.place.service:
+        return json_answer(_RENDER_2[setting.kind](fc, setting), setting.etag)
+    return json_answer(_RENDER_3[setting.kind](fc, setting))
+
+
+# --- lists -------------------------------------------------------------------------------------------------------
+
+
+@operation("ListOnDemandConfigs", "GET /on-demand-configs", api=WITH_SERVICES)
+def list_on_demand_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the limits of all functions in services; ``prefix`` and ``startKey`` go by the resource's text."""
+    prefix = query(call, "prefix")
+    page = fc.capacity.page(
+        Kind.ON_DEMAND,
+        call.tenant,
+        lambda setting: resource_of(setting.place).startswith(prefix),
+        lambda setting: resource_of(setting.place),
+        max(page_marker(call), query(call, "startKey")),
+        page_size(call),
+    )
+    rows = [render_on_demand(fc, setting) for setting in page.items]
+    return json_answer({"configs": rows, "nextToken": next_token(page.next_marker)})
+
+
+@operation("ListProvisionConfigs", "GET /provision-configs", api=WITH_SERVICES)
+def list_provision_configs_of_services(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the provisioned functions in services; ``serviceName`` and ``qualifier`` keep those of one of them."""
+    service, qualifier = query(call, "serviceName"), query(call, "qualifier")
+    if qualifier and not service:
+        raise InvalidArgument("serviceName is required when qualifier is given")
+    return _list(
+        fc,
+        call,
+        Kind.PROVISION,
+        "provisionConfigs",
+        lambda setting: (
+            setting.place.service != ""
+            and (service or setting.place.service) == setting.place.service
+            and (qualifier or setting.place.qualifier) == setting.place.qualifier
+        ),
+    )
+
+
+@operation("ListConcurrencyConfigs", "GET /concurrency-configs", api=V2023)
+@operation("ListProvisionConfigs", "GET /provision-configs", api=V2023)
+@operation("ListScalingConfigs", "GET /scaling-configs", api=V2023)
+def list_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the configurations of a kind, of all functions without a service or of ``functionName``."""
+    function = query(call, "functionName")
+    kind, name = _LISTS[call.http.path.rstrip("/").rpartition("/")[2]]
+    return _list(
+        fc,
+        call,
+        kind,
+        name,
+        lambda setting: not setting.place.service and (function or setting.place.function) == setting.place.function,
+    )
+
+
+_LISTS = {
+    "concurrency-configs": (Kind.CONCURRENCY, "configs"),
+    "provision-configs": (Kind.PROVISION, "provisionConfigs"),
+    "scaling-configs": (Kind.SCALING, "scalingConfigs"),
+}
+"""By the last segment of the path: kind, and the name of the list in the answer."""
+
+
+def _list(
+    fc: FunctionCompute, call: OperationRequest, kind: Kind, name: str, wanted: Callable[[Setting], bool]
+) -> Response:
+    page = fc.capacity.page(
+        kind, call.tenant, wanted, lambda setting: "/".join(setting.place[1:]), page_marker(call), page_size(call)
+    )
+    rows = [(_RENDER_2 if setting.place.service else _RENDER_3)[kind](fc, setting) for setting in page.items]
+    return json_answer({name: rows, "nextToken": next_token(page.next_marker)})
+
+
+# --- instances ---------------------------------------------------------------------------------------------------
+
+
+@operation("ListInstances", "GET /services/{service}/functions/{function}/instances", api=WITH_SERVICES)
+def list_instances_of_qualifier(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the instances behind a qualifier of a function in a service."""
+    instances = fc.instance_list.of_qualifier(call.tenant, *function_of(call), qualifier_of(call))
+    rows = [
+        {"instanceId": info.instance_id, "versionId": _version_id(info)}
+        for info in _named(instances, _many(call, "instanceIds"))
+    ]
+    return json_answer({"instances": rows[: page_size(call, allowed=limits.INSTANCE_LIST)]})
+
+
+@operation("ListInstances", "GET /functions/{function}/instances", api=V2023)
+def list_instances(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the living instances behind a qualifier; without one, or with ``withAllActive``, those of all versions.
+
+    An instance is ``Running`` whether or not it has a call, but for the moments it starts and stops; assumed.
+    """
+    listing, (service, function) = fc.instance_list, function_of(call)
+    qualifier = qualifier_of(call)
+    if qualifier and not truth(query(call, "withAllActive")):
+        instances = listing.of_qualifier(call.tenant, service, function, qualifier)
+    else:
+        instances = listing.of_function(call.tenant, service, function)
+    states = {state.lower() for state in _many(call, "instanceStatus")}
+    begin, end = whole_number(call, "startTimeMs"), whole_number(call, "endTimeMs")
+    start = query(call, "startKey")
+    rows = [
+        _instance(info, qualifier)
+        for info in sorted(_named(instances, _many(call, "instanceIds")), key=lambda info: info.instance_id)
+        if info.instance_id >= start
+        and (not states or _STATUS[info.state].lower() in states)
+        and (end is None or info.started_at <= end)
+        and (begin is None or call.now >= begin)
+    ]
+    rows = rows[: page_size(call, allowed=limits.INSTANCE_LIST)]
+    return json_answer({"requestId": call.request_id, "instances": rows})
+
+
+_STATUS = {"starting": "Starting", "idle": "Running", "busy": "Running", "stopping": "Stopping"}
+
+
+def _instance(info: InstanceInfo, qualifier: str | None) -> dict[str, Any]:
+    return {
+        "instanceId": info.instance_id,
+        "versionId": _version_id(info),
+        "qualifier": qualifier or info.version,
+        "status": _STATUS[info.state],
+        "resourceType": "Provisioned" if info.provisioned else "OnDemand",
+        "createdTimeMs": info.started_at,
+    }
+
+
+def _version_id(info: InstanceInfo) -> str:
+    return "0" if info.version == LATEST else info.version
+
+
+def _named(instances: list[InstanceInfo], wanted: list[str]) -> list[InstanceInfo]:
+    return [info for info in instances if not wanted or info.instance_id in wanted]
+
+
+# --- the switch --------------------------------------------------------------------------------------------------
+
+
+@operation("DisableFunctionInvocation", "POST /functions/{function}/invoke/disable", api=V2023)
+def disable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Let no call of a function begin any more."""
+    body = switch(json_body(call))
+    fc.capacity.disable(
+        call.tenant,
+        call.path["function"],
+        body.get("reason", ""),
+        call.now,
+        abort=body.get("abortOngoingRequest", False),
+    )
+    return json_answer({"success": True})
+
+
+@operation("EnableFunctionInvocation", "POST /functions/{function}/invoke/enable", api=V2023)
+def enable_invocation(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Let a function be called again."""
+    fc.capacity.enable(call.tenant, call.path["function"], call.now)
+    return json_answer({"success": True})
+
+
+# --- pieces ------------------------------------------------------------------------------------------------------
+
+
+def _many(call: OperationRequest, name: str) -> list[str]:
+    """Read a list: repeated parameters, numbered ones (``instanceIds.1=a``), or one with JSON."""
+    values = []
+    for key, value in call.http.query_pairs:
+        if key == name or (key.startswith(f"{name}.") and key[len(name) + 1 :].isdigit()):
+            values += [str(item) for item in json_list(value, name)]
+    return values

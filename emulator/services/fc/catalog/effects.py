@@ -1,0 +1,132 @@
+"""What follows a change: dependents of a function go with it, warm instances retire, unused packages are removed."""
+
+from collections.abc import Callable, Iterable
+
+from emulator.kernel.clock import SECOND, Clock, Millis
+from emulator.kernel.identity import Tenant
+from emulator.kernel.tasks import TaskGroup
+from emulator.kernel.timers import Timers
+from emulator.services.fc import limits
+from emulator.services.fc.catalog.store import CatalogStore
+from emulator.services.fc.code.packages import Packages
+from emulator.services.fc.code.store import CodeStore
+from emulator.services.fc.model import Scope
+from emulator.services.fc.ports import Instances
+from emulator.storage.database import CommitFailed, Database
+
+_SWEEP = ("fc", "unused code")
+
+OfFunction = Callable[[Tenant, str, str], None]
+"""Tenant, service (empty for a 3.0 function) and name of a function."""
+
+OfQualifier = Callable[[Tenant, Scope, str], None]
+"""Tenant, scope, and the version or alias in it."""
+
+
+class Dependents:
+    """The parts that keep something about functions, versions and aliases: whether these may go, and what goes along.
+
+    A *check* raises when the function or qualifier is still needed; a *forget* removes what the part keeps, in the
+    transaction of the deletion. All checks run before anything is removed.
+    """
+
+    def __init__(self) -> None:
+        self._function_checks: list[OfFunction] = []
+        self._function_forgets: list[OfFunction] = []
+        self._qualifier_checks: list[OfQualifier] = []
+        self._qualifier_forgets: list[OfQualifier] = []
+
+    def of_functions(self, *, check: OfFunction | None = None, forget: OfFunction | None = None) -> None:
+        """Register a part that keeps something about functions."""
+        self._function_checks += [check] if check else []
+        self._function_forgets += [forget] if forget else []
+
+    def of_qualifiers(self, *, check: OfQualifier | None = None, forget: OfQualifier | None = None) -> None:
+        """Register a part that keeps something about versions and aliases."""
+        self._qualifier_checks += [check] if check else []
+        self._qualifier_forgets += [forget] if forget else []
+
+    def check_function(self, tenant: Tenant, service: str, name: str) -> None:
+        """Check that a function may be deleted.
+
+        Raises: FcError.
+        """
+        for check in self._function_checks:
+            check(tenant, service, name)
+
+    def forget_function(self, tenant: Tenant, service: str, name: str) -> None:
+        """Remove what is kept about a function."""
+        for forget in self._function_forgets:
+            forget(tenant, service, name)
+
+    def check_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
+        """Check that a version or alias may be deleted.
+
+        Raises: FcError.
+        """
+        for check in self._qualifier_checks:
+            check(tenant, scope, qualifier)
+
+    def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
+        """Remove what is kept about a version or alias."""
+        for forget in self._qualifier_forgets:
+            forget(tenant, scope, qualifier)
+
+
+class Effects:
+    """Performs after the commit what an operation recorded; a commit that failed has no effects."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        timers: Timers,
+        instances: Instances,
+        store: CatalogStore,
+        codes: CodeStore,
+        packages: Packages,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._timers = timers
+        self._instances = instances
+        self._store = store
+        self._codes = codes
+        self._packages = packages
+        self._tasks = TaskGroup("fc-effects")
+
+    def retire(self, families: Iterable[str]) -> None:
+        """End the warm instances of *families*: their configuration, code or function has changed."""
+        families = list(families)
+
+        def effect(failure: CommitFailed | None) -> None:
+            if failure is None:
+                for name in families:
+                    self._instances.retire_family(name)
+
+        self._database.after_commit(effect)
+
+    def code_dropped(self) -> None:
+        """Remove unused packages when calls that still run their code have had time to end."""
+        self._sweep_in(limits.CODE_KEPT_AFTER_USE_S)
+
+    def sweep_soon(self) -> None:
+        """Remove what an earlier run has left behind, once the start is over."""
+        self._sweep_in(limits.CODE_SWEPT_AFTER_START_S)
+
+    def _sweep_in(self, span_s: int) -> None:
+        self._timers.call_at(Millis(self._clock.now() + span_s * SECOND), _SWEEP, self.sweep)
+
+    def sweep(self) -> None:
+        """Remove unused packages now, or later when one is just being added."""
+        self._tasks.spawn(self._sweep(), "sweep")
+
+    async def _sweep(self) -> None:
+        await self._database.committed()
+        if not await self._codes.remove_unused(self._store.digests() | set(self._packages.offered())):
+            self.code_dropped()
+
+    async def close(self) -> None:
+        """End the removal under way."""
+        self._timers.cancel(_SWEEP)
+        await self._tasks.close()

@@ -1,0 +1,192 @@
+"""The attribute tables of services, functions and aliases: wire name, attribute, kind.
+
+One row per field: wire name, attribute, rule. The same rows read a request, a ``service.yml`` or ``function.yml`` and
+write an answer.
+
+Source: parameter tables of the three API versions; SDK models.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import (
+    ANYTHING,
+    DISK,
+    FLAG,
+    GPU_MEMORY,
+    MEMORY,
+    RUNTIMES,
+    TEXT,
+    TEXT_MAP,
+    TEXTS,
+    WHOLE,
+    Field,
+    Items,
+    OneOf,
+    Shape,
+    Text,
+    Whole,
+    cpu,
+    environment,
+    environment_2,
+    is_custom,
+    json_text,
+    version_or_latest,
+)
+from emulator.services.fc.catalog.versions import check_weights
+from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.model import CUSTOM_CONTAINER, FunctionConfig, ServiceConfig
+
+C = TypeVar("C", ServiceConfig, FunctionConfig)
+
+
+_LOG = Shape(
+    project=TEXT, logstore=TEXT, enableRequestMetrics=FLAG, enableInstanceMetrics=FLAG, enableLlmMetrics=FLAG,
+    logBeginRule=OneOf({"None", "DefaultRegex"}),
+)  # fmt: skip
+_VPC = Shape(vpcId=TEXT, vSwitchIds=TEXTS, securityGroupId=TEXT, role=TEXT)
+_NAS = Shape(
+    userId=WHOLE, groupId=WHOLE,
+    mountPoints=Items(Shape(serverAddr=TEXT, mountDir=TEXT, enableTLS=FLAG), limits.MOUNT_POINTS),
+)  # fmt: skip
+_OSS_MOUNT = Shape(
+    mountPoints=Items(
+        Shape(bucketName=TEXT, bucketPath=TEXT, endpoint=TEXT, mountDir=TEXT, readOnly=FLAG),
+        limits.MOUNT_POINTS,
+    )
+)
+_TRACING = Shape(type=TEXT, params=TEXT_MAP)
+_HEALTH = Shape(
+    httpGetUrl=Text(limits.HEALTH_URL_LENGTH), initialDelaySeconds=Whole(limits.HEALTH_DELAY_S),
+    periodSeconds=Whole(limits.HEALTH_PERIOD_S), timeoutSeconds=Whole(limits.HEALTH_TIMEOUT_S),
+    failureThreshold=Whole(limits.HEALTH_FAILURES), successThreshold=Whole(limits.HEALTH_SUCCESSES),
+)  # fmt: skip
+_DNS = Shape(nameServers=TEXTS, searches=TEXTS, dnsOptions=Items(Shape(name=TEXT, value=TEXT)))
+_HOOK = Shape(handler=Text(limits.HANDLER_LENGTH), timeout=Whole(limits.HOOK_TIMEOUT_S), command=TEXTS)
+_INITIALIZER = Shape(handler=Text(limits.HANDLER_LENGTH), timeout=Whole(limits.INITIALIZATION_TIMEOUT_S), command=TEXTS)
+_LIFECYCLE = Shape(initializer=_INITIALIZER, preFreeze=_HOOK, preStop=_HOOK)
+_CUSTOM_RUNTIME = Shape(command=TEXTS, args=TEXTS, port=Whole(limits.PORT), healthCheckConfig=_HEALTH)
+_CONTAINER_2 = Shape(image=TEXT, command=TEXT, args=TEXT, accelerationType=TEXT, instanceID=TEXT, webServerMode=FLAG)
+_CONTAINER_3 = Shape(
+    image=TEXT, command=TEXTS, entrypoint=TEXTS, port=Whole(limits.PORT), acrInstanceId=TEXT,
+    registryConfig=ANYTHING, healthCheckConfig=_HEALTH, accelerationType=TEXT,
+    accelerationInfo=ANYTHING, resolvedImageUri=TEXT,
+)  # fmt: skip
+_INJECTION = OneOf({"None", "Env", "Request", "All"})
+_AFFINITY = OneOf({"NONE", "MCP_SSE", "GENERATED_COOKIE", "HEADER_FIELD"})
+
+
+def _layers(value: Any, field: str) -> tuple[str, ...]:
+    return tuple(Items(Text(shortest=1), limits.LAYERS)(value, field))
+
+
+_SURROUNDINGS = (
+    Field("role", "role", Text(limits.ROLE_LENGTH)),
+    Field("internetAccess", "internet_access", FLAG),
+    Field("logConfig", "log_config", _LOG),
+    Field("vpcConfig", "vpc_config", _VPC),
+    Field("nasConfig", "nas_config", _NAS),
+    Field("ossMountConfig", "oss_mount_config", _OSS_MOUNT),
+    Field("tracingConfig", "tracing_config", _TRACING),
+)
+"""What is said once per service in 2.0 and per function in 3.0."""
+
+DESCRIPTION = Field("description", "description", Text(limits.DESCRIPTION_LENGTH))
+
+SERVICE = (DESCRIPTION, *_SURROUNDINGS)
+
+_FUNCTION = (
+    Field("runtime", "runtime", OneOf(RUNTIMES)),
+    Field("handler", "handler", Text(limits.HANDLER_LENGTH, 1)),
+    DESCRIPTION,
+    Field("timeout", "timeout_s", Whole(limits.TIMEOUT_S)),
+    Field("memorySize", "memory_mb", MEMORY),
+    Field("cpu", "cpu", cpu),
+    Field("diskSize", "disk_mb", DISK),
+    Field("instanceConcurrency", "instance_concurrency", Whole(limits.INSTANCE_CONCURRENCY)),
+    Field("customRuntimeConfig", "custom_runtime", _CUSTOM_RUNTIME),
+    Field("customDNS", "custom_dns", _DNS),
+    Field("instanceLifecycleConfig", "lifecycle", _LIFECYCLE),
+    Field("layers", "layers", _layers),
+)
+
+FUNCTION_2 = (
+    *_FUNCTION,
+    Field("environmentVariables", "environment", environment_2),
+    Field("initializer", "initializer", Text(limits.HANDLER_LENGTH)),
+    Field("initializationTimeout", "initialization_timeout_s", Whole(limits.INITIALIZATION_TIMEOUT_S)),
+    Field("instanceSoftConcurrency", "instance_soft_concurrency", Whole(limits.INSTANCE_CONCURRENCY)),
+    Field(
+        "instanceType",
+        "instance_type",
+        OneOf({"e1", "c1", "g1", "fc.gpu.tesla.1", "fc.gpu.ampere.1"}),
+    ),
+    Field("gpuMemorySize", "gpu_memory_mb", GPU_MEMORY),
+    Field("caPort", "ca_port", Whole(limits.PORT)),
+    Field("customContainerConfig", "custom_container", _CONTAINER_2),
+    Field("customHealthCheckConfig", "health_check", _HEALTH),
+)
+"""A function of the two APIs that know services."""
+
+FUNCTION_3 = (
+    *_FUNCTION,
+    *_SURROUNDINGS,
+    Field("environmentVariables", "environment", environment),
+    Field("gpuConfig", "gpu_config", Shape(gpuType=TEXT, gpuMemorySize=GPU_MEMORY)),
+    Field("customContainerConfig", "custom_container", _CONTAINER_3),
+    Field("resourceGroupId", "resource_group_id", TEXT),
+    Field("disableOndemand", "disable_on_demand", FLAG),
+    Field("disableInjectCredentials", "inject_credentials", _INJECTION),
+    Field("idleTimeout", "idle_timeout_s", WHOLE),
+    Field("enableLongLiving", "long_living", FLAG),
+    Field("instanceIsolationMode", "isolation_mode", TEXT),
+    Field("sessionAffinity", "session_affinity", _AFFINITY),
+    Field("sessionAffinityConfig", "session_affinity_config", json_text),
+)
+"""A function of the API without services."""
+
+ALIAS = (
+    Field("versionId", "version_id", version_or_latest),
+    DESCRIPTION,
+    Field("additionalVersionWeight", "weights", check_weights),
+)
+ALIAS_2021 = (
+    *ALIAS,
+    Field("resolvePolicy", "resolve_policy", OneOf({"Random", "Content"})),
+    Field(
+        "routePolicy",
+        "route_policy",
+        Shape(
+            condition=OneOf({"AND", "OR"}),
+            policyItems=Items(Shape(type=TEXT, key=TEXT, operator=TEXT, value=TEXT)),
+        ),
+    ),
+)
+"""An alias, and one of the version that has routing by content."""
+
+SHOWN_3: Mapping[str, Any] = {"diskSize": limits.GPU_DISK_MB[0]}
+SHOWN_2: Mapping[str, Any] = {
+    **SHOWN_3,
+    "instanceType": "e1",
+    "initializationTimeout": limits.INITIALIZATION_TIMEOUT_S.default,
+}
+"""What answers show of a function for fields that have not been set. Source: the defaults of the parameter tables."""
+
+
+def check_together(config: FunctionConfig) -> None:
+    """Kind what concerns more than one field of a function.
+
+    Raises: InvalidArgument.
+    """
+    if config.cpu is not None and not 1 <= config.memory_mb / 1024 / config.cpu <= 4:
+        raise InvalidArgument(
+            f"cpu {config.cpu:g} does not fit memorySize {config.memory_mb}: "
+            "the ratio of memory in GB to cpu must be between 1:1 and 4:1"
+        )
+    if config.instance_soft_concurrency is not None and config.instance_soft_concurrency > config.instance_concurrency:
+        raise InvalidArgument("instanceSoftConcurrency must not be greater than instanceConcurrency")
+    if config.runtime == CUSTOM_CONTAINER and not (config.custom_container or {}).get("image"):
+        raise InvalidArgument("customContainerConfig.image is required for the runtime custom-container")
+    if not config.handler and not is_custom(config.runtime):
+        raise InvalidArgument("handler is required")

@@ -1,0 +1,312 @@
+"""Layers: packages that several functions share, in numbered versions that never change."""
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.kernel.paging import Page, cut
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import RUNTIMES, Field, Items, OneOf, Text, check_name, check_version_id, read
+from emulator.services.fc.catalog.effects import Effects
+from emulator.services.fc.catalog.store import Slice
+from emulator.services.fc.code.packages import Packages
+from emulator.services.fc.code.store import CodeSource, CodeStore
+from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.model import Code
+from emulator.storage.database import Database
+
+OFFICIAL = "official"
+"""The account segment of layers that the cloud itself provides."""
+
+_ARN = r"acs:fc:([^:]*):([^:]*):layers/([A-Za-z_][A-Za-z0-9_-]*)(?:#[0-9a-zA-Z]+)?/versions/([0-9]{1,10})"
+
+
+@frozen
+class LayerVersion:
+    """A version of a layer. ``deleted`` ones are kept for the functions that use them; ``public`` is the layer's."""
+
+    name: str
+    number: int
+    description: str
+    license: str
+    runtimes: tuple[str, ...]
+    code: Code
+    created_at: Millis
+    public: bool = False
+    deleted: bool = False
+
+
+class LayerName(NamedTuple):
+    """What a layer's resource name names; an empty account is the caller's own."""
+
+    account: AccountId
+    name: str
+    number: int
+
+
+def layer_arn(tenant: Tenant, name: str, number: int) -> str:
+    """Return the resource name of a layer's version."""
+    return f"acs:fc:{tenant.region}:{tenant.account}:layers/{name}/versions/{number}"
+
+
+def parse_layer_arn(arn: str) -> LayerName | None:
+    """Read a resource name, in the older form with a digest too; None when it names no layer."""
+    found = re.fullmatch(_ARN, arn)
+    return LayerName(AccountId(found[2]), found[3], int(found[4])) if found else None
+
+
+_COLUMNS = (
+    "v.name, v.version, v.description, v.license, v.runtimes, v.code_digest, v.code_checksum, v.code_size, "
+    "v.created_at, l.public, v.deleted"
+)
+_FROM = "fc_layer_versions v JOIN fc_layers l USING (account, region, name)"
+_OWN = "v.account = ? AND v.region = ?"
+_ABOVE_ALL_NAMES = "\U0010ffff"
+
+
+class LayerStore:
+    """Everything layers keep over a restart."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def version(self, tenant: Tenant, name: str, number: int) -> LayerVersion | None:
+        """Return a version, also a deleted one."""
+        sql = f"SELECT {_COLUMNS} FROM {_FROM} WHERE {_OWN} AND v.name = ? AND v.version = ?"  # noqa: S608 - constants
+        row = self._database.read(sql, (tenant.account, tenant.region, name, number)).fetchone()
+        return _version(row) if row else None
+
+    def versions(self, tenant: Tenant, name: str, start: int, limit: int) -> list[LayerVersion]:
+        """Return some versions by number, one more than *limit* when there are more."""
+        sql = (
+            f"SELECT {_COLUMNS} FROM {_FROM} WHERE {_OWN} AND v.name = ? "  # noqa: S608 - constants
+            "AND v.version >= ? AND NOT v.deleted ORDER BY v.version LIMIT ?"
+        )
+        rows = self._database.read(sql, (tenant.account, tenant.region, name, start, limit + 1))
+        return [_version(row) for row in rows]
+
+    def newest(self, tenant: Tenant, part: Slice, *, public: bool) -> list[tuple[Tenant, LayerVersion]]:
+        """Return the newest version of some layers by name: the caller's, or the public ones of every account."""
+        whose = "l.public AND v.region = ?" if public else _OWN
+        sql = (
+            f"SELECT v.account, v.region, {_COLUMNS} FROM {_FROM} WHERE {whose} "  # noqa: S608 - constants
+            "AND v.name >= ? AND v.name < ? AND NOT v.deleted AND v.version = (SELECT max(o.version) "
+            "FROM fc_layer_versions o WHERE o.account = v.account AND o.region = v.region AND o.name = v.name "
+            "AND NOT o.deleted) ORDER BY v.name LIMIT ?"
+        )
+        start = max(part.start, part.prefix)
+        owner = (tenant.region,) if public else (tenant.account, tenant.region)
+        rows = self._database.read(sql, (*owner, start, part.prefix + _ABOVE_ALL_NAMES, part.limit + 1))
+        return [(Tenant(AccountId(row[0]), Region(row[1])), _version(row[2:])) for row in rows]
+
+    def last_number(self, tenant: Tenant, name: str) -> int:
+        """Return the highest number ever given to a version of the layer, 0 when there is no such layer."""
+        sql = "SELECT last_version FROM fc_layers WHERE account = ? AND region = ? AND name = ?"
+        row = self._database.read(sql, (tenant.account, tenant.region, name)).fetchone()
+        return int(row[0]) if row else 0
+
+    def add(self, tenant: Tenant, version: LayerVersion) -> None:
+        """Write a new version, and its layer when that is new."""
+        self._database.write(
+            "INSERT INTO fc_layers (account, region, name, last_version, public) VALUES (?, ?, ?, ?, 0) "
+            "ON CONFLICT DO UPDATE SET last_version = excluded.last_version",
+            (tenant.account, tenant.region, version.name, version.number),
+        )
+        self._database.write(
+            "INSERT INTO fc_layer_versions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+            (
+                tenant.account, tenant.region, version.name, version.number, version.description, version.license,
+                json.dumps(version.runtimes), version.code.digest, version.code.checksum, version.code.size,
+                version.created_at,
+            ),
+        )  # fmt: skip
+
+    def set_public(self, tenant: Tenant, name: str, *, public: bool) -> None:
+        """Open a layer to other accounts, or close it."""
+        sql = "UPDATE fc_layers SET public = ? WHERE account = ? AND region = ? AND name = ?"
+        self._database.write(sql, (public, tenant.account, tenant.region, name))
+
+    def remove(self, tenant: Tenant, version: LayerVersion, *, keep_code: bool) -> None:
+        """Remove a version; with *keep_code* it stays for the functions that use it and is shown no more."""
+        where = (tenant.account, tenant.region, version.name, version.number)
+        own = "WHERE account = ? AND region = ? AND name = ? AND version = ?"
+        if keep_code:
+            self._database.write(f"UPDATE fc_layer_versions SET deleted = 1 {own}", where)  # noqa: S608 - constants
+        else:
+            self._database.write(f"DELETE FROM fc_layer_versions {own}", where)  # noqa: S608 - constants
+
+    def is_used(self, arn: str) -> bool:
+        """Whether some function or published version names the layer version in its configuration."""
+        sql = "SELECT 1 FROM fc_functions WHERE instr(config, ?) LIMIT 1"
+        return self._database.read(sql, (json.dumps(arn),)).fetchone() is not None
+
+    def clear(self) -> None:
+        """Forget every layer."""
+        self._database.write("DELETE FROM fc_layer_versions")
+        self._database.write("DELETE FROM fc_layers")
+
+
+def _version(row: Any) -> LayerVersion:
+    name, number, description, license_, runtimes, digest, checksum, size, created_at, public, deleted = row
+    return LayerVersion(
+        name=name, number=number, description=description, license=license_, runtimes=tuple(json.loads(runtimes)),
+        code=Code(digest=digest, checksum=checksum, size=size), created_at=created_at, public=bool(public),
+        deleted=bool(deleted),
+    )  # fmt: skip
+
+
+_log = logging.getLogger(__name__)
+
+LAYER = (
+    Field("description", "description", Text(limits.DESCRIPTION_LENGTH)),
+    Field("license", "license", Text(limits.LICENSE_LENGTH)),
+    Field("compatibleRuntime", "runtimes", Items(OneOf(RUNTIMES), limits.COMPATIBLE_RUNTIMES)),
+)
+
+
+class Layers:
+    """The layers of every account."""
+
+    def __init__(self, store: LayerStore, codes: CodeStore, packages: Packages, effects: Effects) -> None:
+        self._store = store
+        self._codes = codes
+        self._packages = packages
+        self._effects = effects
+        self._warned: set[str] = set()
+
+    # --- the operations ------------------------------------------------------------------------------------------
+
+    async def publish(
+        self, tenant: Tenant, name: str, body: Mapping[str, Any], source: CodeSource | None, now: Millis
+    ) -> LayerVersion:
+        """Make the next version of a layer, and the layer itself with the first one.
+
+        Raises: InvalidArgument.
+        """
+        check_name(name, "layerName", limits.LAYER_NAME_LENGTH)
+        values = read(LAYER, body)
+        if not values.get("runtimes"):
+            raise InvalidArgument("compatibleRuntime is required")
+        if source is None:
+            raise InvalidArgument("code is required")
+        package = await self._packages.reader(tenant, source)
+        async with self._codes.adding(package, source.checksum) as code:
+            version = LayerVersion(
+                name=name,
+                number=self._store.last_number(tenant, name) + 1,
+                description=values.get("description", ""),
+                license=values.get("license", ""),
+                runtimes=tuple(values["runtimes"]),
+                code=code,
+                created_at=now,
+            )
+            self._store.add(tenant, version)
+        return version
+
+    def get(self, tenant: Tenant, name: str, number: str) -> LayerVersion:
+        """Return a version.
+
+        Raises: LayerNotFound, LayerVersionNotFound, InvalidArgument.
+        """
+        version = self._store.version(tenant, name, int(check_version_id(number, "version")))
+        if version is None or version.deleted:
+            if not self._store.versions(tenant, name, 0, 1):
+                raise FcError("LayerNotFound", layer=name)
+            raise FcError("LayerVersionNotFound", layer=name, version=number)
+        return version
+
+    def by_arn(self, tenant: Tenant, arn: str) -> tuple[Tenant, LayerVersion]:
+        """Return the version a resource name names, of the caller's account or a public one, and whose it is.
+
+        Raises: InvalidArgument, LayerVersionNotFound.
+        """
+        owner, version = self._find(tenant, arn)
+        if version is None or version.deleted or (owner != tenant and not version.public):
+            named = parse_layer_arn(arn)
+            raise FcError(
+                "LayerVersionNotFound", layer=named.name if named else arn, version=named.number if named else ""
+            )
+        return owner, version
+
+    def page_versions(self, tenant: Tenant, name: str, start: int, limit: int) -> Page[LayerVersion]:
+        """Return a layer's versions by number. Source: that the oldest comes first is assumed.
+
+        Raises: LayerNotFound.
+        """
+        rows = self._store.versions(tenant, name, start, limit)
+        if not rows and not self._store.versions(tenant, name, 0, 1):
+            raise FcError("LayerNotFound", layer=name)
+        return cut(rows, limit, lambda version: str(version.number))
+
+    def page(self, tenant: Tenant, part: Slice, *, public: bool) -> Page[tuple[Tenant, LayerVersion]]:
+        """Return the newest version of layers by name, with their owners."""
+        return cut(self._store.newest(tenant, part, public=public), part.limit, lambda row: row[1].name)
+
+    def delete(self, tenant: Tenant, name: str, number: str) -> None:
+        """Remove a version; functions that use it keep it.
+
+        Raises: LayerNotFound, LayerVersionNotFound, InvalidArgument.
+        """
+        version = self.get(tenant, name, number)
+        used = self._store.is_used(layer_arn(tenant, name, version.number))
+        self._store.remove(tenant, version, keep_code=used)
+        self._effects.code_dropped()
+
+    def set_public(self, tenant: Tenant, name: str, *, public: bool) -> None:
+        """Open a layer to other accounts, or close it.
+
+        Raises: LayerNotFound.
+        """
+        if not self._store.versions(tenant, name, 0, 1):
+            raise FcError("LayerNotFound", layer=name)
+        self._store.set_public(tenant, name, public=public)
+
+    def clear(self) -> None:
+        """Forget every layer."""
+        self._store.clear()
+
+    # --- for functions -------------------------------------------------------------------------------------------
+
+    def check(self, tenant: Tenant, arns: Iterable[str]) -> None:
+        """See that a function can have the layers *arns* name. Those of the cloud itself pass; they are not here.
+
+        Raises: InvalidArgument, LayerVersionNotFound.
+        """
+        for arn in arns:
+            named = parse_layer_arn(arn)
+            if named is None or named.account != OFFICIAL:
+                self.by_arn(tenant, arn)
+
+    def folders(self, tenant: Tenant, arns: Iterable[str]) -> tuple[Path, ...]:
+        """Return the unpacked folders of layers, in the given order; what is not here is left out with a warning."""
+        found = []
+        for arn in arns:
+            try:
+                version = self._find(tenant, arn)[1]
+            except InvalidArgument:
+                version = None
+            if version is not None:
+                found.append(self._codes.path(version.code))
+            elif arn not in self._warned:
+                self._warned.add(arn)
+                _log.warning("the layer %s is not here; functions that use it run without it", arn)
+        return tuple(found)
+
+    def size(self, tenant: Tenant, arn: str) -> int:
+        """Return the size of a layer's package in bytes, 0 for one that is not here."""
+        named = parse_layer_arn(arn)
+        version = self._find(tenant, arn)[1] if named is not None else None
+        return version.code.size if version is not None else 0
+
+    def _find(self, tenant: Tenant, arn: str) -> tuple[Tenant, LayerVersion | None]:
+        named = parse_layer_arn(arn)
+        if named is None:
+            raise InvalidArgument(f"'{arn[:200]}' is not the resource name of a layer version")
+        owner = Tenant(named.account or tenant.account, tenant.region)
+        return owner, self._store.version(owner, named.name, named.number)

@@ -1,0 +1,315 @@
+"""The functions folder is watched, and the store brought in line with it: what is new, what changed, what is gone.
+
+Folder functions are rows like all others, marked with the folder they came from. What an API update laid over one
+stays until the files themselves say something else about the same field: the last word counts.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.identity import Tenant
+from emulator.kernel.ids import Ids
+from emulator.services.fc.catalog.effects import Effects
+from emulator.services.fc.catalog.folder import FileAlias, FileFunction, FileService, FolderReader, Snapshot
+from emulator.services.fc.catalog.store import CatalogStore, Loaded, Slice, config_json, parse_changes
+from emulator.services.fc.catalog.versions import content_of
+from emulator.services.fc.model import (
+    LATEST,
+    Alias,
+    Code,
+    Function,
+    FunctionConfig,
+    Scope,
+    Service,
+    ServiceConfig,
+    Version,
+    family,
+    scope_of,
+)
+
+_log = logging.getLogger(__name__)
+
+C = TypeVar("C", ServiceConfig, FunctionConfig)
+_ONE = Slice(limit=1)
+
+
+class Loader:
+    """Applies snapshots of one functions folder to one tenant."""
+
+    def __init__(self, store: CatalogStore, ids: Ids, effects: Effects, tenant: Tenant) -> None:
+        self._store = store
+        self._ids = ids
+        self._effects = effects
+        self._tenant = tenant
+        self._warned: frozenset[str] = frozenset()
+
+    def apply(self, snapshot: Snapshot, now: Millis) -> None:
+        """Make the store say what *snapshot* says; instances of changed functions retire after the commit."""
+        for warning in snapshot.warnings:
+            if warning not in self._warned:
+                _log.warning("functions folder: %s", warning)
+        self._warned = frozenset(snapshot.warnings)
+        step = _Step(self._store, self._ids, self._tenant, self._store.loaded(self._tenant), now)
+        for service in snapshot.services:
+            step.service(service)
+        for function in snapshot.functions:
+            step.function(function)
+        for function in snapshot.functions:
+            if not function.service and not function.version:
+                step.aliases(Scope(function=function.name), function.aliases)
+        for service in snapshot.services:
+            step.versions(service, [row for row in snapshot.functions if row.service == service.name])
+            step.aliases(Scope(service=service.name), service.aliases)
+        step.remove_the_rest()
+        if step.retired:
+            self._effects.retire(step.retired)
+
+
+class _Step:
+    """One application of a snapshot. What it has not come across at the end is gone from the folder."""
+
+    def __init__(self, store: CatalogStore, ids: Ids, tenant: Tenant, loaded: Loaded, now: Millis) -> None:
+        self._store = store
+        self._ids = ids
+        self._tenant = tenant
+        self._now = now
+        self._services = dict(loaded.services)
+        self._functions = dict(loaded.functions)
+        self._versions = dict(loaded.versions)
+        self._aliases = dict(loaded.aliases)
+        self.retired: set[str] = set()
+
+    # --- services ------------------------------------------------------------------------------------------------
+
+    def service(self, found: FileService) -> None:
+        old = self._services.pop(found.name, None) or self._store.service(self._tenant, found.name)
+        if old is None:
+            new = Service(
+                name=found.name,
+                service_id=self._ids.uuid(),
+                config=found.config,
+                created_at=self._now,
+                modified_at=self._now,
+                folder=found.folder,
+                base=found.config,
+            )
+        else:
+            changed = _still_laid_over(old.changed, old.base, found.config) if old.folder else _said(old.config)
+            config = replace(found.config, **changed)
+            new = replace(old, config=config, folder=found.folder, base=found.config, changed=changed)
+        new = replace(new, last_version=max([new.last_version, *found.versions]))
+        if new == old:
+            return
+        if old is not None:
+            new = replace(new, revision=old.revision + 1, modified_at=self._now)
+            heads = self._store.functions(self._tenant, found.name, 0, Slice(limit=1_000_000))
+            self.retired.update(family(self._tenant, found.name, function.name, 0) for function in heads)
+        self._store.put_service(self._tenant, new)
+
+    # --- functions -----------------------------------------------------------------------------------------------
+
+    def function(self, found: FileFunction) -> None:
+        key = (found.service, found.name, found.version)
+        old = self._functions.pop(key, None)
+        if old is None:
+            old = self._store.function(self._tenant, found.service, found.name, found.version)
+            if old is not None and found.version:
+                _log.warning("functions folder: %s is left out: the API has published that version", found.folder)
+                return
+            if old is not None:
+                _log.warning("functions folder: %s takes the place of the function made by the API", found.folder)
+        code = Code(checksum=found.checksum, size=found.size, folder=found.folder)
+        if old is None:
+            head = self._functions_id(found)
+            new = Function(
+                service=found.service, name=found.name, version=found.version, function_id=head,
+                config=found.config, code=code, created_at=self._now, modified_at=self._now, folder=found.folder,
+                base=found.config, problem=found.problem, triggers=found.triggers,
+            )  # fmt: skip
+        else:
+            changed = _still_laid_over(old.changed, old.base, found.config) if old.folder else {}
+            new = replace(
+                old, config=replace(found.config, **changed), code=code, folder=found.folder, base=found.config,
+                changed=changed, problem=found.problem, triggers=found.triggers,
+            )  # fmt: skip
+        if not found.service:
+            new = self._counted(new)
+        if new == old:
+            return
+        if old is not None:
+            new = replace(new, revision=old.revision + 1, modified_at=self._now)
+            self.retired.add(family(self._tenant, found.service, found.name, found.version))
+        self._store.put_function(self._tenant, new)
+
+    def _functions_id(self, found: FileFunction) -> str:
+        head = self._store.function(self._tenant, found.service, found.name) if found.version else None
+        return head.function_id if head else self._ids.uuid()
+
+    def _counted(self, function: Function) -> Function:
+        """Take care of the version row of a 3.0 function; its head remembers the highest number."""
+        if function.version:
+            scope = Scope(function=function.name)
+            self._version(scope, function.version, None, [function], function.folder)
+            head = self._store.function(self._tenant, "", function.name)
+            if head is not None and head.last_version < function.version:
+                self._store.put_function(self._tenant, replace(head, last_version=function.version))
+        return function
+
+    # --- versions and aliases ------------------------------------------------------------------------------------
+
+    def versions(self, service: FileService, functions: list[FileFunction]) -> None:
+        scope = Scope(service=service.name)
+        for number in service.versions:
+            names = [row.name for row in functions if row.version == number]
+            frozen = [self._store.function(self._tenant, service.name, name, number) for name in sorted(names)]
+            rows = [row for row in frozen if row is not None]
+            self._version(scope, number, service.config, rows, f"{service.folder}/versions/{number}")
+
+    def _version(
+        self, scope: Scope, number: int, config: ServiceConfig | None, rows: list[Function], folder: str
+    ) -> None:
+        old = self._versions.pop((scope, number), None)
+        if old is None and self._store.version(self._tenant, scope, number) is not None:
+            return
+        content = content_of(config, rows)
+        if old is None:
+            new = Version(
+                scope=scope, number=number, description="", config=config, content=content,
+                created_at=self._now, modified_at=self._now, folder=folder,
+            )  # fmt: skip
+        else:
+            new = replace(old, config=config, content=content, folder=folder)
+        if new != old:
+            self._store.put_version(self._tenant, replace(new, modified_at=self._now))
+
+    def aliases(self, scope: Scope, found: tuple[FileAlias, ...]) -> None:
+        for entry in found:
+            for version_id in (entry.version_id, *entry.weights):
+                if version_id != LATEST and self._store.version(self._tenant, scope, int(version_id)) is None:
+                    _log.warning("%s: alias %s names version %s, there is none", entry.file, entry.name, version_id)
+            old = self._aliases.pop((scope, entry.name), None) or self._store.alias(self._tenant, scope, entry.name)
+            if old is None:
+                new = Alias(
+                    scope=scope, name=entry.name, alias_id=self._ids.uuid(), version_id=entry.version_id,
+                    created_at=self._now, modified_at=self._now, description=entry.description,
+                    weights=entry.weights, folder=entry.file,
+                )  # fmt: skip
+            else:
+                new = replace(
+                    old, version_id=entry.version_id, weights=entry.weights, description=entry.description,
+                    folder=entry.file,
+                )  # fmt: skip
+            if new != old:
+                if old is not None:
+                    new = replace(new, revision=old.revision + 1, modified_at=self._now)
+                self._store.put_alias(self._tenant, new)
+
+    # --- what is gone --------------------------------------------------------------------------------------------
+
+    def remove_the_rest(self) -> None:
+        for scope, name in self._aliases:
+            self._store.delete_alias(self._tenant, scope, name)
+        for scope, number in self._versions:
+            self._store.delete_version(self._tenant, scope, number)
+        for service, name, version in self._functions:
+            self._store.delete_function(self._tenant, service, name, version)
+            self.retired.add(family(self._tenant, service, name, version))
+            if not service and not version:
+                self._remove_children(scope_of(service, name))
+        for name, old in self._services.items():
+            if self._has_children(name):  # something made by the API lives on in it
+                self._store.put_service(self._tenant, replace(old, folder="", base=None, changed={}))
+            else:
+                self._store.delete_service(self._tenant, name)
+
+    def _remove_children(self, scope: Scope) -> None:
+        everything = 1_000_000
+        for alias in self._store.aliases(self._tenant, scope, Slice(limit=everything)):
+            self._store.delete_alias(self._tenant, scope, alias.name)
+        for version in self._store.versions(self._tenant, scope, start=None, newest_first=True, limit=everything):
+            self._store.delete_version(self._tenant, scope, version.number)
+
+    def _has_children(self, service: str) -> bool:
+        scope = Scope(service=service)
+        return bool(
+            self._store.functions(self._tenant, service, 0, _ONE)
+            or self._store.aliases(self._tenant, scope, _ONE)
+            or self._store.versions(self._tenant, scope, start=None, newest_first=True, limit=1)
+        )
+
+
+def _still_laid_over(changed: Mapping[str, Any], before: C | None, now: C) -> dict[str, Any]:
+    """Return the API's changes without those on fields the files have since been edited in."""
+    return {name: value for name, value in changed.items() if getattr(before, name, None) == getattr(now, name)}
+
+
+def _said(config: ServiceConfig) -> dict[str, Any]:
+    """Return what differs from the defaults, for a service of the API that a folder joins."""
+    return parse_changes(config_json(config))
+
+
+PAUSE_S = 0.4
+_SHARE = 30
+"""The pause is at least this many times as long as a look takes."""
+
+
+class Watcher:
+    """Calls *changed* on the loop with each new state of the folder; the first state is read by `first`."""
+
+    def __init__(
+        self, reader: FolderReader, clock: Clock, changed: Callable[[Snapshot], None], pause_s: float = PAUSE_S
+    ) -> None:
+        self._reader = reader
+        self._clock = clock
+        self._changed = changed
+        self._pause_s = pause_s
+        self._last = Snapshot()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    async def first(self) -> Snapshot:
+        """Read the folder once, off the loop; do this before `start`."""
+        self._last = await asyncio.get_running_loop().run_in_executor(None, self._reader.read)
+        return self._last
+
+    def start(self) -> None:
+        """Start watching."""
+        loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._run, args=(loop,), name="fc-folder", daemon=True)
+        self._thread.start()
+
+    async def close(self) -> None:
+        """Stop watching and wait for the thread."""
+        self._stop.set()
+        if self._thread is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+            self._thread = None
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        pause_s = self._pause_s
+        blind = False
+        while not self._stop.wait(pause_s):
+            started = self._clock.monotonic()
+            try:
+                snapshot = self._reader.read()
+            except OSError as error:
+                if not blind:
+                    _log.warning("the functions folder cannot be read now, functions stay as they are: %s", error)
+                blind = True
+                continue
+            except Exception:
+                _log.exception("the functions folder could not be read")
+                continue
+            blind = False
+            pause_s = max(self._pause_s, _SHARE * (self._clock.monotonic() - started))
+            if snapshot != self._last:
+                self._last = snapshot
+                try:
+                    loop.call_soon_threadsafe(self._changed, snapshot)
+                except RuntimeError:  # the loop has ended before us
+                    return

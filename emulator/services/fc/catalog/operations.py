@@ -1,0 +1,215 @@
+"""Operations on services and functions: create, get, update, delete, list; where the code can be downloaded.
+
+A function is created alike in every version of the API; its fields and its form differ.
+"""
+
+from typing import Any
+
+from emulator.http.message import Response
+from emulator.services.fc.attributes import is_custom, read
+from emulator.services.fc.catalog import fields
+from emulator.services.fc.catalog.services import check_tags
+from emulator.services.fc.code.packages import code_source
+from emulator.services.fc.codec import (
+    V2016,
+    V2021,
+    V2023,
+    WITH_SERVICES,
+    function_of,
+    if_match,
+    json_answer,
+    json_body,
+    json_list,
+    large_body,
+    next_token,
+    no_content,
+    qualifier_of,
+    query,
+    service_of,
+    slice_of,
+    tag_pairs,
+    valid_text,
+    writable_service,
+)
+from emulator.services.fc.dialects import v2016, v2023
+from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.model import Function
+from emulator.services.fc.service import FunctionCompute
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+
+# --- account -----------------------------------------------------------------------------------------------------
+
+
+@operation("GetAccountSettings", "GET /account-settings", api=WITH_SERVICES)
+def get_account_settings(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return the availability zones."""
+    del fc
+    return json_answer({"availableAZs": [f"{call.tenant.region}-f"], "defaultRole": ""})
+
+
+@operation("ListReservedCapacities", "GET /reservedCapacities", api=V2016)
+@operation("ListReservedCapacities", "GET /reserved-capacities", api=V2021)
+def list_reserved_capacities(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List reserved capacities: there are none."""
+    del fc, call
+    return json_answer({"reservedCapacities": [], "nextToken": ""})
+
+
+@operation("DescribeRegions", "GET /regions", api=V2023)
+def describe_regions(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return the region of the emulator, the only one."""
+    del fc
+    region = call.tenant.region
+    return json_answer({"Regions": {"Region": [{"LocalName": region, "RegionId": region}]}})
+
+
+# --- services ----------------------------------------------------------------------------------------------------
+
+
+@operation("CreateService", "POST /services", api=WITH_SERVICES)
+def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Create a service."""
+    body = json_body(call)
+    values = read(fields.SERVICE, body)
+    service = fc.catalog.create(call.tenant, body.get("serviceName"), values, call.now)
+    return json_answer(v2016.render_service(service), service.etag)
+
+
+@operation("GetService", "GET /services/{service}", api=WITH_SERVICES)
+def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return a service, current or as a version froze it."""
+    service = fc.catalog.get(call.tenant, service_of(call), qualifier_of(call))
+    return json_answer(v2016.render_service(service), service.etag)
+
+
+@operation("UpdateService", "PUT /services/{service}", api=WITH_SERVICES)
+def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Change a service; what the body leaves out stays."""
+    values = read(fields.SERVICE, json_body(call))
+    service = fc.catalog.update(call.tenant, writable_service(call), values, if_match(call), call.now)
+    return json_answer(v2016.render_service(service), service.etag)
+
+
+@operation("DeleteService", "DELETE /services/{service}", api=WITH_SERVICES)
+def delete_service(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Delete an empty service."""
+    fc.catalog.delete(call.tenant, writable_service(call), if_match(call))
+    return no_content()
+
+
+@operation("ListServices", "GET /services", api=WITH_SERVICES)
+def list_services(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List services; ``tag_x=y`` keeps those with that tag."""
+    tags = {key[4:]: valid_text(value) for key, value in call.query.items() if key.startswith("tag_")}
+    page = fc.catalog.page(call.tenant, slice_of(call, tags))
+    rows = [v2016.render_service(service) for service in page.items]
+    return json_answer({"services": rows, "nextToken": next_token(page.next_marker)})
+
+
+# --- functions ---------------------------------------------------------------------------------------------------
+
+
+@operation("CreateFunction", "POST /services/{service}/functions", api=WITH_SERVICES)
+@operation("CreateFunction", "POST /functions", api=V2023)
+async def create_function(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Create a function, in a service or without one."""
+    service = writable_service(call)
+    body = await large_body(fc.codes, call)
+    values = read(fields.FUNCTION_2 if service else fields.FUNCTION_3, body)
+    if "handler" not in values and (service or not is_custom(values.get("runtime", ""))):
+        raise InvalidArgument("handler is required")
+    tags = check_tags(tag_pairs(body["tags"], "tags")) if body.get("tags") and not service else None
+    source = code_source(body, call.header("x-fc-code-checksum") if service else "")
+    function = await fc.functions.create(call.tenant, service, body.get("functionName"), values, source, call.now, tags)
+    return _function_answer(fc, call, function)
+
+
+@operation("GetFunction", "GET /services/{service}/functions/{function}", api=WITH_SERVICES)
+@operation("GetFunction", "GET /functions/{function}", api=V2023)
+def get_function(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return a function, current or as a version froze it."""
+    return _function_answer(fc, call, fc.resolver.function(call.tenant, *function_of(call), qualifier_of(call)))
+
+
+@operation("UpdateFunction", "PUT /services/{service}/functions/{function}", api=WITH_SERVICES)
+@operation("UpdateFunction", "PUT /functions/{function}", api=V2023)
+async def update_function(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Change a function; what the body leaves out stays."""
+    service = writable_service(call)
+    body = await large_body(fc.codes, call)
+    values = read(fields.FUNCTION_2 if service else fields.FUNCTION_3, body)
+    source = code_source(body, call.header("x-fc-code-checksum") if service else "")
+    function = await fc.functions.update(
+        call.tenant, service, call.path["function"], values, source, if_match(call), call.now
+    )
+    return _function_answer(fc, call, function)
+
+
+@operation("DeleteFunction", "DELETE /services/{service}/functions/{function}", api=WITH_SERVICES)
+@operation("DeleteFunction", "DELETE /functions/{function}", api=V2023)
+def delete_function(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Delete a function; one without a service with its versions and aliases."""
+    fc.functions.delete(call.tenant, writable_service(call), call.path["function"], if_match(call))
+    return no_content()
+
+
+@operation("ListFunctions", "GET /services/{service}/functions", api=WITH_SERVICES)
+def list_functions_of_service(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the functions of a service, current or as a version froze them."""
+    page = fc.functions.page(call.tenant, service_of(call), qualifier_of(call), slice_of(call))
+    rows = [v2016.render_function(function) for function in page.items]
+    return json_answer({"functions": rows, "nextToken": next_token(page.next_marker)})
+
+
+@operation("ListFunctions", "GET /functions", api=V2023)
+def list_functions(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the functions that have no service.
+
+    The filters ``description``, ``functionName``, ``runtime``, ``gpuType`` and ``resourceGroupId`` thin out the page;
+    with ``fcVersion=v2`` the list is empty.
+    """
+    if query(call, "fcVersion").lower() == "v2":
+        return json_answer({"functions": [], "nextToken": ""})
+    tags = tag_pairs(json_list(query(call, "tags"), "tags"), "tags")
+    page = fc.functions.page(call.tenant, "", None, slice_of(call, tags))
+    rows = [_render_3(fc, call, function) for function in page.items if _passes(call, function)]
+    return json_answer({"functions": rows, "nextToken": next_token(page.next_marker)})
+
+
+@operation("GetFunctionCode", "GET /services/{service}/functions/{function}/code", api=WITH_SERVICES)
+@operation("GetFunctionCode", "GET /functions/{function}/code", api=V2023)
+async def get_function_code(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return an address at which the code can be downloaded for some minutes, and its checksum."""
+    function = fc.resolver.function(call.tenant, *function_of(call), qualifier_of(call))
+    location = await fc.packages.locate(function)
+    return json_answer({"url": fc.code_url(location.token), "checksum": location.checksum})
+
+
+def _function_answer(fc: FunctionCompute, call: OperationRequest, function: Function) -> Response:
+    if function.service:
+        return json_answer(v2016.render_function(function), function.etag)
+    return json_answer(_render_3(fc, call, function))
+
+
+def _render_3(fc: FunctionCompute, call: OperationRequest, function: Function) -> dict[str, Any]:
+    tenant = call.tenant
+    return v2023.render_function(
+        tenant,
+        function,
+        layer_size=lambda arn: fc.layers.size(tenant, arn),
+        tags=fc.tagging.tags(tenant, f"functions/{function.name}"),
+        switch=fc.capacity.switch(tenant, function.name),
+    )
+
+
+def _passes(call: OperationRequest, function: Function) -> bool:
+    config = function.config
+    runtime, group, gpu = query(call, "runtime"), query(call, "resourceGroupId"), query(call, "gpuType")
+    return (
+        query(call, "functionName") in function.name
+        and query(call, "description") in config.description
+        and (runtime or config.runtime) == config.runtime
+        and (group or config.resource_group_id) == config.resource_group_id
+        and (not gpu or (config.gpu_config or {}).get("gpuType") == gpu)
+    )

@@ -1,0 +1,239 @@
+"""From service, function and qualifier to what runs: version, function, image, program.
+
+Images are kept between calls and dropped with any change of the store, so a warm call costs no query.
+"""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from emulator.http.message import Request
+from emulator.kernel.identity import Tenant
+from emulator.services.fc.catalog.layers import Layers
+from emulator.services.fc.catalog.store import CatalogStore
+from emulator.services.fc.catalog.versions import is_latest, is_version, pick
+from emulator.services.fc.code.store import CodeStore
+from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
+from emulator.services.fc.model import (
+    LATEST,
+    Function,
+    FunctionConfig,
+    Scope,
+    ServiceConfig,
+    Version,
+    display_name,
+    family,
+    hook_of,
+    initializer_of,
+    listen_port,
+    scope_of,
+)
+from emulator.services.fc.runtime.model import Container, FunctionImage, HealthCheck
+
+
+def command_of(config: FunctionConfig) -> tuple[str, ...]:
+    """Return the command line of a custom runtime, empty when it is the default one."""
+    runtime = config.custom_runtime or {}
+    return (*(runtime.get("command") or ()), *(runtime.get("args") or ()))
+
+
+def health_check_of(config: FunctionConfig) -> HealthCheck | None:
+    """Return the health check of a custom runtime or container, in whichever place a generation has it."""
+    inside = (config.custom_runtime or {}, config.custom_container or {})
+    found = config.health_check or next(
+        (each["healthCheckConfig"] for each in inside if "healthCheckConfig" in each), None
+    )
+    if not found or not found.get("httpGetUrl"):
+        return None
+    return HealthCheck(
+        path=found["httpGetUrl"],
+        initial_delay_s=found.get("initialDelaySeconds", 0),
+        period_s=found.get("periodSeconds", 3),
+        timeout_s=found.get("timeoutSeconds", 1),
+        failure_threshold=found.get("failureThreshold", 3),
+        success_threshold=found.get("successThreshold", 1),
+    )
+
+
+def container_of(config: FunctionConfig) -> Container | None:
+    """Return the container a function runs in.
+
+    Its ``command`` and ``args`` of 2.0, texts that hold JSON arrays, are what 3.0 calls ``entrypoint`` and ``command``.
+    """
+    found = config.custom_container
+    if not found or not found.get("image"):
+        return None
+    command = found.get("command")
+    if "entrypoint" in found or ("args" not in found and isinstance(command, list)):
+        entrypoint, arguments = _words(found.get("entrypoint")), _words(command)
+    else:
+        entrypoint, arguments = _words(command), _words(found.get("args"))
+    return Container(
+        image=found["image"],
+        entrypoint=entrypoint,
+        command=arguments,
+        web_server=found.get("webServerMode") is not False,
+    )
+
+
+def _words(value: object) -> tuple[str, ...]:
+    """Return a list of texts as it is, and a text as the JSON array it holds, or as one word when it holds none."""
+    if isinstance(value, str):
+        try:
+            parsed = json.loads(value) if value.strip() else []
+        except ValueError:
+            parsed = [value]
+        value = parsed if isinstance(parsed, list) else [value]
+    return tuple(str(word) for word in value) if isinstance(value, (list, tuple)) else ()
+
+
+class Target(NamedTuple):
+    """What one call runs. ``version`` is ``LATEST`` or a number as text; ``role`` the one its keys are for."""
+
+    function: Function
+    version: str
+    image: FunctionImage
+    role: str
+
+
+class Resolver:
+    """Answers questions about versions, aliases and images."""
+
+    def __init__(self, store: CatalogStore, codes: CodeStore, layers: Layers) -> None:
+        self._store = store
+        self._codes = codes
+        self._layers = layers
+        self._targets: dict[tuple[Tenant, str, str, int], Target] = {}
+        self._seen = -1
+        self.unusable: dict[tuple[str, str], str] = {}
+        """(service, function) of folders that cannot be functions -> why."""
+
+    def number(
+        self, tenant: Tenant, scope: Scope, qualifier: str | None, draw: float = 1.0, request: Request | None = None
+    ) -> int:
+        """Return the version number *qualifier* means, 0 for the head.
+
+        An alias with an additional version is decided by *draw* or *request*; 1 gives its main version, as reads
+        need it.
+
+        Raises: AliasNotFound. A version that does not exist is found out by whoever uses the number.
+        """
+        if qualifier is None or is_latest(qualifier):
+            return 0
+        if is_version(qualifier):
+            return int(qualifier) if len(qualifier) <= 18 else -1
+        alias = self._store.alias(tenant, scope, qualifier)
+        if alias is None:
+            raise FcError("AliasNotFound", alias=qualifier, owner=scope)
+        chosen = pick(alias, draw, request)
+        return 0 if chosen == LATEST else int(chosen)
+
+    def version(self, tenant: Tenant, scope: Scope, number: int) -> Version:
+        """Return a published version.
+
+        Raises: VersionNotFound.
+        """
+        version = self._store.version(tenant, scope, number)
+        if version is None:
+            raise FcError("VersionNotFound", version=number, owner=scope)
+        return version
+
+    def function(self, tenant: Tenant, service: str, name: str, qualifier: str | None = None) -> Function:
+        """Return a function as *qualifier* has it; *service* is empty for a 3.0 function.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
+        """
+        return self._function(tenant, service, name, self.number(tenant, scope_of(service, name), qualifier))
+
+    def target(
+        self,
+        tenant: Tenant,
+        service: str,
+        name: str,
+        qualifier: str | None,
+        draw: float,
+        request: Request | None = None,
+    ) -> Target:
+        """Return what a call runs.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument.
+        """
+        if self._seen != self._store.generation:
+            self._targets.clear()
+            self._seen = self._store.generation
+        number = 0 if not qualifier else self.number(tenant, scope_of(service, name), qualifier, draw, request)
+        key = (tenant, service, name, number)
+        target = self._targets.get(key)
+        if target is None:
+            target = self._targets[key] = self._build(tenant, service, name, number)
+        return target
+
+    def _function(self, tenant: Tenant, service: str, name: str, number: int) -> Function:
+        function = self._store.function(tenant, service, name, number)
+        if function is not None:
+            return function
+        if service and self._store.service(tenant, service) is None:
+            raise FcError("ServiceNotFound", service=service)
+        if number and (service or self._store.function(tenant, "", name) is not None):
+            self.version(tenant, scope_of(service, name), number)
+        if (reason := self.unusable.get((service, name))) is not None:
+            raise InvalidArgument(reason)
+        raise function_not_found(name, service=service)
+
+    def _build(self, tenant: Tenant, service: str, name: str, number: int) -> Target:
+        function = self._function(tenant, service, name, number)
+        state = function.etag
+        surroundings = None
+        if service:
+            surroundings, more = self._surroundings(tenant, service, number)
+            state += more
+        config = function.config
+        around = surroundings or config
+        log = around.log_config or {}
+        initializer, freeze, stop = initializer_of(config), hook_of(config, "preFreeze"), hook_of(config, "preStop")
+        kin = family(tenant, service, name, number)
+        image = FunctionImage(
+            key=f"{kin}#{state}",
+            label=display_name(service, name),
+            family=kin,
+            generation="2.0" if service else "3.0",
+            account=tenant.account,
+            region=tenant.region,
+            service=service or None,
+            function=name,
+            version=str(number) if number else LATEST,
+            runtime=config.runtime,
+            handler=config.handler,
+            code_dir=self._codes.path(function.code) if function.code else Path(),
+            memory_mb=config.memory_mb,
+            timeout_s=config.timeout_s,
+            initializer=initializer.handler if initializer else None,
+            initializer_timeout_s=initializer.timeout_s if initializer else 3,
+            pre_freeze=freeze.handler if freeze else None,
+            pre_freeze_timeout_s=freeze.timeout_s if freeze else 3,
+            pre_stop=stop.handler if stop else None,
+            pre_stop_timeout_s=stop.timeout_s if stop else 3,
+            environment=config.environment,
+            instance_concurrency=config.instance_concurrency,
+            layers=self._layers.folders(tenant, config.layers) if config.layers else (),
+            log_project=log.get("project", ""),
+            log_store=log.get("logstore", ""),
+            role=around.role,
+            port=listen_port(config),
+            command=command_of(config),
+            health_check=health_check_of(config),
+            container=container_of(config),
+            keys_in_environment=config.inject_credentials not in {"Env", "All"},
+            keys_in_calls=config.inject_credentials not in {"Request", "All"},
+        )
+        return Target(function=function, version=image.version, image=image, role=around.role)
+
+    def _surroundings(self, tenant: Tenant, service: str, number: int) -> tuple[ServiceConfig, str]:
+        """Return the service's configuration, current or frozen, and a text that changes with it."""
+        if number:
+            version = self.version(tenant, Scope(service=service), number)
+            return version.config or ServiceConfig(), version.content
+        found = self._store.service(tenant, service)
+        if found is None:
+            raise FcError("ServiceNotFound", service=service)
+        return found.config, found.etag

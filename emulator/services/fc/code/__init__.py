@@ -1,0 +1,1 @@
+"""Code packages: checked, unpacked, kept by content, handed out for download."""

@@ -1,0 +1,176 @@
+"""Code packages on disk, by content: ``<digest>/`` is unpacked, ``<digest>.zip`` the original for download.
+
+Hashing, unpacking and packing run in one named thread, so they never hold up the loop and never race each other. A
+package is unpacked into a fresh directory and renamed, so a directory under a digest is always whole.
+"""
+
+import asyncio
+import os
+from binascii import a2b_base64
+from collections.abc import AsyncIterator, Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeVar
+
+from emulator.kernel.crc64 import checksum
+from emulator.kernel.frozen import frozen
+from emulator.services.fc import limits
+from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.model import Code
+
+T = TypeVar("T")
+
+_DRAFT = ".new-"
+_BASE64_PIECE = 256 * 1024
+
+
+@frozen
+class CodeSource:
+    """Where a request says the code is: a base64 zip, or an object. ``checksum`` is what the caller computed, or empty.
+
+    Exactly one of the two is given; `emulator.services.fc.dialects` checks that.
+    """
+
+    zip_base64: str = ""
+    bucket: str = ""
+    object_name: str = ""
+    checksum: str = ""
+
+
+def decode_zip(text: str) -> bytes:
+    """Decode the base64 text of a zip; line breaks are tolerated.
+
+    It goes in pieces: one call over megabytes would keep the interpreter from the loop's thread all the while.
+
+    Raises: InvalidArgument, also for a package that is too large.
+    """
+    if "\n" in text or "\r" in text:
+        text = "".join(text.split())
+    end = len(text) - len(text.rstrip("=")) if len(text) % 4 == 0 else -1
+    if end < 0 or "=" in text[: len(text) - end]:
+        raise InvalidArgument("code.zipFile is not valid base64")
+    try:
+        pieces = [
+            a2b_base64(text[at : at + _BASE64_PIECE].encode("ascii"), strict_mode=True)
+            for at in range(0, len(text), _BASE64_PIECE)
+        ]
+    except ValueError as error:
+        raise InvalidArgument(f"code.zipFile is not valid base64 ({error})") from error
+    package = b"".join(pieces)
+    if len(package) > limits.CODE_PACKAGE_BYTES:
+        raise InvalidArgument(f"code package exceeds maximum allowed size ({limits.CODE_PACKAGE_BYTES} bytes)")
+    return package
+
+
+class CodeStore:
+    """The content-addressed code folder. *folder* is made when the first package comes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.absolute()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="fc-code")
+        self._being_added = 0
+        self._drafts = 0
+
+    def path(self, code: Code) -> Path:
+        """Return the directory a function's code is in."""
+        return Path(code.folder) if code.folder else self._folder / code.digest
+
+    def package(self, digest: str) -> bytes | None:
+        """Return the original zip of a stored package, None when it is gone."""
+        try:
+            return (self._folder / f"{digest}.zip").read_bytes()
+        except FileNotFoundError:
+            return None
+
+    @asynccontextmanager
+    async def adding(self, read: Callable[[], bytes], expected_checksum: str = "") -> AsyncIterator[Code]:
+        """Check and store the package that *read* returns (called in the thread).
+
+        Until the context ends the package counts as used, though no function names it yet.
+
+        Raises: UnsafeArchive; InvalidArgument when the package has another checksum than *expected_checksum*, or what
+        *read* raises; OSError when the disk fails.
+        """
+        self._being_added += 1
+        try:
+            yield await self.in_thread(lambda: self._store(read(), expected_checksum))
+        finally:
+            self._being_added -= 1
+
+    async def keep(self, package: bytes) -> Code:
+        """Store *package* for download only, without unpacking it.
+
+        Raises: OSError.
+        """
+
+        def job() -> Code:
+            digest = sha256(package).hexdigest()
+            self._write_package(digest, package)
+            return Code(digest=digest, checksum=checksum(package), size=len(package))
+
+        return await self.in_thread(job)
+
+    async def remove_unused(self, used: Collection[str]) -> bool:
+        """Remove every package but those in *used*; False (and nothing done) while a package is being added."""
+        if self._being_added:
+            return False
+        await self.in_thread(lambda: self._remove_but(frozenset(used)))
+        return True
+
+    async def in_thread(self, job: Callable[[], T]) -> T:
+        """Run *job* in the thread of this store."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, job)
+
+    async def close(self) -> None:
+        """End the thread after what it is doing."""
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.shutdown)
+
+    # --- in the thread -------------------------------------------------------------------------------------------
+
+    def _store(self, package: bytes, expected_checksum: str) -> Code:
+        computed = checksum(package)
+        if expected_checksum and expected_checksum != computed:
+            raise InvalidArgument(f"code checksum is {computed}, the request says '{expected_checksum[:40]}'")
+        from emulator.services.fc.code.archive import (
+            unpack,  # zipfile and shutil are slow to import and not always needed
+        )
+
+        digest = sha256(package).hexdigest()
+        final = self._folder / digest
+        if not final.is_dir():
+            draft = self._draft()
+            unpack(package, draft)
+            draft.rename(final)
+        self._write_package(digest, package)
+        return Code(digest=digest, checksum=computed, size=len(package))
+
+    def _write_package(self, digest: str, package: bytes) -> None:
+        final = self._folder / f"{digest}.zip"
+        if final.is_file() and final.stat().st_size == len(package):
+            return
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self._draft()
+        draft.write_bytes(package)
+        draft.rename(final)
+
+    def _draft(self) -> Path:
+        """Return a name nothing has; the process number keeps a second emulator on a shared folder apart."""
+        self._drafts += 1
+        return self._folder / f"{_DRAFT}{os.getpid()}-{self._drafts}"
+
+    def _remove_but(self, used: frozenset[str]) -> None:
+        import shutil  # pulls in every compression module
+
+        try:
+            entries = list(self._folder.iterdir())
+        except FileNotFoundError:
+            return
+        for entry in entries:
+            if entry.name.removesuffix(".zip") in used:
+                continue
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)

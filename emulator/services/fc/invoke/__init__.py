@@ -1,0 +1,1 @@
+"""Calls of functions: InvokeFunction, HTTP triggers, terminals, and the logs calls leave."""

@@ -1,0 +1,173 @@
+"""Which HTTP trigger a request is for: by its path, by a host name of the trigger's own, or by a custom domain.
+
+Everything that a decision needs is in memory and made anew after a change, so a request costs no query.
+"""
+
+from urllib.parse import unquote
+
+from emulator.http.message import Request
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import Tenant
+from emulator.services.fc.catalog.domain_routes import Domain, place_of
+from emulator.services.fc.catalog.domains import DomainStore
+from emulator.services.fc.catalog.resolving import Resolver
+from emulator.services.fc.errors import FcError
+from emulator.services.fc.invoke.cors import Cors
+from emulator.services.fc.invoke.tokens import TokenRules, read_rules
+from emulator.services.fc.model import LATEST
+from emulator.services.fc.triggers.model import AuthKind, Trigger
+from emulator.services.fc.triggers.store import TriggerStore
+
+PROXIES = ("/2016-08-15/proxy/", "/2021-04-06/proxy/", "/2023-03-30/proxy/")
+TRIGGER_SUFFIXES = (".fcapp.run", ".fc.devsapp.net")
+_LOCAL_SUFFIX = ".localhost"
+
+
+@frozen
+class HttpTarget:
+    """The trigger a request is for. ``target`` is path and query for the function, undecoded, at least ``/``.
+
+    ``request_uri`` is path and query with the trigger's own part, which is ``base_path``, empty on hosts of its own.
+    ``domain`` is the custom domain the request came by, None for the default addresses.
+    """
+
+    tenant: Tenant
+    trigger: Trigger
+    target: str
+    request_uri: str
+    base_path: str = ""
+    domain: Domain | None = None
+
+    @property
+    def auth(self) -> frozenset[AuthKind]:
+        """What a request has to show: to the trigger, and before that to the domain it came by."""
+        kinds = {self.trigger.auth}
+        if self.domain is not None:
+            kinds.add((self.domain.config.get("authConfig") or {}).get("authType") or "anonymous")
+        return frozenset(kinds)
+
+    @property
+    def cors(self) -> Cors:
+        """What web pages of other origins may do; empty when neither domain nor trigger says."""
+        of_domain = self.domain.config.get("corsConfig") if self.domain is not None else None
+        found = of_domain or self.trigger.config.get("corsConfig")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def token_rules(self) -> list[TokenRules]:
+        """Which tokens a request has to bring.
+
+        Raises: InvalidArgument for a configuration that an earlier release has let through.
+        """
+        rules = []
+        auth = (self.domain.config.get("authConfig") or {}) if self.domain is not None else {}
+        if auth.get("authType") == "jwt":
+            rules.append(read_rules(auth.get("authInfo"), "authConfig.authInfo"))
+        if self.trigger.auth == "jwt":
+            rules.append(read_rules(self.trigger.config.get("authConfig"), "triggerConfig.authConfig"))
+        return rules
+
+
+class HttpRouting:
+    """Finds triggers for requests."""
+
+    def __init__(self, triggers: TriggerStore, domains: DomainStore, resolver: Resolver) -> None:
+        self._trigger_store = triggers
+        self._domain_store = domains
+        self._resolver = resolver
+        self._seen = (-1, -1)
+        self._triggers: dict[tuple[Tenant, str, str, str], Trigger] = {}
+        self._labels: dict[str, tuple[Tenant, Trigger]] = {}
+        self._domains: dict[str, Domain] = {}
+
+    def concerns(self, request: Request, host: str) -> bool:
+        """Whether a request is for an HTTP trigger, be there one or not, rather than for the API."""
+        if request.path.startswith(PROXIES):
+            return True
+        if not host:
+            return False
+        self._refresh()
+        return host in self._domains or host.endswith(TRIGGER_SUFFIXES) or self._by_label(host) is not None
+
+    def is_third_generation(self, request: Request, host: str) -> bool:
+        """Whether the trigger a request is for belongs to a function without a service."""
+        if request.path.startswith(PROXIES):
+            return request.path.startswith(PROXIES[-1])
+        self._refresh()
+        if (domain := self._domains.get(host)) is not None:
+            return domain.api == "2023-03-30"
+        found = self._by_label(host)
+        return found is not None and not found[1].service
+
+    def find(self, request: Request, host: str, tenant: Tenant) -> HttpTarget:
+        """Return the trigger a request is for; *tenant* is the one that its path is looked up in.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, TriggerNotFound, DomainNameNotFound.
+        """
+        self._refresh()
+        if (domain := self._domains.get(host)) is not None:
+            return self._by_domain(domain, request)
+        if (found := self._by_label(host)) is not None and not request.path.startswith(PROXIES):
+            return HttpTarget(tenant=found[0], trigger=found[1], target=request.target, request_uri=request.target)
+        if request.path.startswith(PROXIES):
+            return self._by_path(request, tenant)
+        raise FcError("TriggerNotFound", f"no http trigger has the address '{host[:200]}'")
+
+    # --- the three ways ------------------------------------------------------------------------------------------
+
+    def _by_path(self, request: Request, tenant: Tenant) -> HttpTarget:
+        prefix = next(proxy for proxy in PROXIES if request.path.startswith(proxy))
+        place, _, rest = request.path[len(prefix) :].partition("/")
+        query = "" if request.query is None else f"?{request.query}"
+        if prefix == PROXIES[-1]:
+            function, _, qualifier = unquote(place).partition(".")
+            trigger = self._trigger(tenant, "", function, qualifier or LATEST)
+            target = f"/{rest}{query}"  # this prefix is the emulator's own: the function sees what it would on its host
+            return HttpTarget(tenant=tenant, trigger=trigger, target=target, request_uri=target)
+        named, _, rest = rest.partition("/")
+        service, _, qualifier = unquote(place).partition(".")
+        trigger = self._trigger(tenant, service, unquote(named), qualifier or LATEST)
+        return HttpTarget(
+            tenant=tenant,
+            trigger=trigger,
+            target=f"/{rest}{query}",
+            request_uri=request.target,
+            base_path=f"{prefix}{place}/{named}",
+        )
+
+    def _by_label(self, host: str) -> tuple[Tenant, Trigger] | None:
+        if host.endswith(_LOCAL_SUFFIX) or host.endswith(TRIGGER_SUFFIXES):
+            return self._labels.get(host.partition(".")[0])
+        return None
+
+    def _by_domain(self, domain: Domain, request: Request) -> HttpTarget:
+        place = place_of(domain, request.method, request.path, request.query)
+        if place is None:
+            raise FcError(
+                "DomainNameNotFound", f"domain name '{domain.name}' has no route for the path '{request.path[:200]}'"
+            )
+        trigger = self._trigger(domain.tenant, place.service, place.function, place.qualifier)
+        return HttpTarget(
+            tenant=domain.tenant, trigger=trigger, target=place.target, request_uri=place.target, domain=domain
+        )  # fmt: skip
+
+    def _trigger(self, tenant: Tenant, service: str, function: str, qualifier: str) -> Trigger:
+        trigger = self._triggers.get((tenant, service, function, qualifier))
+        if trigger is None:
+            self._resolver.function(tenant, service, function, qualifier)  # the better answer when that is missing
+            raise FcError("TriggerNotFound",
+                f"function '{function}' has no http trigger for the version or alias '{qualifier}'"
+            )  # fmt: skip
+        return trigger
+
+    def _refresh(self) -> None:
+        now = (self._trigger_store.generation, self._domain_store.generation)
+        if now == self._seen:
+            return
+        self._seen = now
+        found = self._trigger_store.of_kind("http")
+        self._triggers = {
+            (tenant, trigger.service, trigger.function, trigger.qualifier): trigger for tenant, trigger in found
+        }
+        self._labels = {trigger.label: (tenant, trigger) for tenant, trigger in found}
+        self._domains = {domain.name: domain for domain in self._domain_store.all()}

@@ -1,0 +1,255 @@
+"""One call of a function: target, keys of its role, run, and what the platform says when it cannot."""
+
+import json
+import logging
+from asyncio import CancelledError
+from collections.abc import Mapping
+from dataclasses import field
+from functools import partial
+from typing import NamedTuple
+
+from emulator.http.message import Request
+from emulator.kernel.clock import MINUTE, Millis
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import Tenant
+from emulator.kernel.ids import Ids
+from emulator.services.fc import limits
+from emulator.services.fc.capacity.admission import Admission
+from emulator.services.fc.catalog.resolving import Resolver, Target
+from emulator.services.fc.errors import EntityTooLarge, FcError
+from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, display_name
+from emulator.services.fc.ports import CredentialIssuer, Instances
+from emulator.services.fc.runtime.model import (
+    Credentials,
+    HttpCall,
+    InstancesExhausted,
+    InstanceStartFailed,
+    Invocation,
+    InvocationResult,
+    ResponseTooLarge,
+    RuntimeFailure,
+    RuntimeUnavailable,
+)
+
+_log = logging.getLogger(__name__)
+
+KEYS_SHARED_MS = 15 * MINUTE
+"""Calls of one role get the same temporary keys for this long; they live many times longer."""
+
+
+@frozen
+class FunctionCall:
+    """A call to make.
+
+    ``service`` is empty for a 3.0 function; ``tracing``, ``http`` and ``stream`` as in `Invocation`. ``request`` is the
+    one it comes with, for aliases that route by content.
+    """
+
+    service: str
+    function: str
+    qualifier: str | None
+    event: bytes
+    request_id: str
+    now: Millis
+    retry_count: int = 0
+    tracing: Mapping[str, str] = field(default_factory=dict)
+    http: HttpCall | None = None
+    stream: bool = False
+    request: Request | None = None
+
+
+class Invoked(NamedTuple):
+    """A call that was made. ``version`` is what ran (``LATEST`` or a number), ``checksum`` that of its code."""
+
+    result: InvocationResult
+    version: str
+    checksum: str
+
+
+class FunctionKeys:
+    """Temporary keys of functions' roles; without an *issuer* functions get none."""
+
+    def __init__(self, issuer: CredentialIssuer | None) -> None:
+        self._issuer = issuer
+        self._keys: dict[tuple[str, str], tuple[Credentials, Millis]] = {}
+
+    def of(self, tenant: Tenant, target: Target, now: Millis) -> Credentials | None:
+        """Return temporary keys of the role *target* has, None when it gets none."""
+        if self._issuer is None or target.function.config.inject_credentials == "All":
+            return None
+        known = (tenant.account, target.role)
+        kept = self._keys.get(known)
+        if kept is None or kept[1] <= now:
+            keys = self._issuer.for_role(tenant.account, target.role, "fc")
+            kept = self._keys[known] = (keys, Millis(now + KEYS_SHARED_MS))
+        return kept[0]
+
+    def forget(self) -> None:
+        """Ask for new keys from now on."""
+        self._keys.clear()
+
+
+class Invoker:
+    """Makes calls."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        instances: Instances,
+        ids: Ids,
+        keys: FunctionKeys,
+        admission: Admission,
+    ) -> None:
+        self._resolver = resolver
+        self._instances = instances
+        self._admission = admission
+        self._ids = ids
+        self._keys = keys
+        self.ended: dict[tuple[str, str], int] = {}
+        """Calls that have ended since the start: by result (succeeded, failed, refused) and start (cold, warm)."""
+        self._made: dict[str, int] = {}
+
+    def running(self) -> list[tuple[str, Millis, str]]:
+        """Return the calls that run: the function's name, since when, request id."""
+        return [
+            (display_name(service, function), ticket.since, ticket.request_id)
+            for service, function, ticket in self._admission.running()
+        ]
+
+    def made(self, function: str) -> int:
+        """Return how many calls of ``service/function`` or ``function`` have ended since the start."""
+        return self._made.get(function, 0)
+
+    def check(self, tenant: Tenant, call: FunctionCall) -> Target:
+        """Find what *call* would run, without running it; the choice between an alias's versions happens here.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, EntityTooLarge, InvalidArgument.
+        """
+        if len(call.event) > limits.SYNC_PAYLOAD_BYTES:
+            raise EntityTooLarge(limit=limits.SYNC_PAYLOAD_BYTES)
+        return self._resolver.target(
+            tenant, call.service, call.function, call.qualifier, self._ids.fraction(), call.request
+        )
+
+    def check_callable(self, tenant: Tenant, service: str, function: str, qualifier: str | None) -> None:
+        """Make sure that there is something to call and that it may be called, now or later.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, InvocationDisabled.
+        """
+        self._resolver.target(tenant, service, function, qualifier, 1.0)
+        self._admission.check_enabled(tenant, service, function)
+
+    async def invoke(self, tenant: Tenant, call: FunctionCall) -> Invoked:
+        """Make *call*. A function that fails is a result with ``error_type``, not an exception.
+
+        Raises: as `check`; InvocationDisabled, InvocationAborted, ResourceExhausted, ResourceThrottled, CAExited,
+        CAFileNotFound, EntityTooLarge for an oversized result.
+        """
+        return await self.run(tenant, call, self.check(tenant, call))
+
+    async def run(self, tenant: Tenant, call: FunctionCall, target: Target) -> Invoked:
+        """Make *call* on what `check` has found for it.
+
+        Raises: CAExited, CAFileNotFound, ResourceExhausted, EntityTooLarge for an oversized result.
+        """
+        function = target.function
+        code = function.code
+        checksum = code.checksum if code else ""
+        if function.problem:
+            result = _broken(function.problem, call.request_id)
+            return Invoked(result=result, version=target.version, checksum=checksum)
+        invocation = self.invocation(tenant, call, target)
+        admission = self._admission
+        ticket = admission.enter(
+            tenant, call.service, call.function, call.qualifier, function.config,
+            request_id=call.request_id, since=call.now,
+        )  # fmt: skip
+        stream = None
+        try:
+            result = await self._instances.invoke(target.image, invocation)
+            stream = result.stream
+        except RuntimeFailure as failure:
+            self._note_end(call.request_id, target.image.label, "refused", "", 0.0)
+            raise refusal(failure) from failure
+        except CancelledError:
+            aborted = admission.aborted(call.function, ticket)
+            if aborted is None:
+                raise
+            raise aborted from None
+        finally:
+            leave = partial(admission.leave, tenant, call.service, call.function, ticket)
+            if stream is None:
+                leave()
+            else:
+                stream.at_end(lambda _: leave())
+        started = "cold" if result.cold else "provisioned" if result.provisioned else "warm"
+        self._note_end(
+            call.request_id,
+            target.image.label,
+            "failed" if result.error_type else "succeeded",
+            started,
+            result.duration_ms,
+        )
+        return Invoked(result=result, version=target.version, checksum=checksum)
+
+    def invocation(self, tenant: Tenant, call: FunctionCall, target: Target) -> Invocation:
+        """Return *call* as an instance of *target* gets it."""
+        return Invocation(
+            request_id=call.request_id,
+            event=call.event,
+            qualifier=call.qualifier or LATEST,
+            retry_count=call.retry_count,
+            credentials=self._keys.of(tenant, target, call.now),
+            tracing=call.tracing,
+            http=call.http,
+            stream=call.stream,
+        )
+
+    def _note_end(self, request_id: str, label: str, result: str, started: str, spent_ms: float) -> None:
+        """Count a call and log it."""
+        self.ended[result, started] = self.ended.get((result, started), 0) + 1
+        self._made[label] = self._made.get(label, 0) + 1
+        _log.info(
+            "call %(request)s of function %(function)s %(result)s %(start)s %(ms).1fms",
+            {
+                "request": request_id, "function": label, "result": result,
+                "start": started or "-", "ms": spent_ms,
+            },
+        )  # fmt: skip
+
+
+def refusal(failure: RuntimeFailure) -> FcError:
+    """Return what a caller is told when the platform could not run a call.
+
+    Source: 412 and 429 from the error table; that a runtime missing on this machine looks like a program that cannot
+    be found, and a container that cannot be run like one that has exited, is the emulator's choice.
+    """
+    match failure:
+        case RuntimeUnavailable() if failure.runtime != CUSTOM_CONTAINER:
+            return FcError("CAFileNotFound", detail=str(failure).rstrip("."))
+        case RuntimeUnavailable() | InstanceStartFailed():
+            return FcError("CAExited", detail=str(failure).rstrip("."))
+        case InstancesExhausted():
+            return FcError("ResourceExhausted")
+        case ResponseTooLarge():
+            return EntityTooLarge(limit=failure.limit_bytes)
+        case _:
+            return FcError("InternalServerError")
+
+
+def _broken(problem: str, request_id: str) -> InvocationResult:
+    """Return the failure of a function whose files cannot be used: its callers see why."""
+    body = json.dumps({"errorMessage": problem, "errorType": "InvalidFunctionFile"}, ensure_ascii=False).encode()
+    log = (
+        f"FC Invoke Start RequestId: {request_id}\n{problem}\n"
+        f"FC Invoke End RequestId: {request_id}, Error: Unhandled function error\n"
+    )
+    return InvocationResult(
+        body=body,
+        error_type="UnhandledInvocationError",
+        log=log.encode(),
+        duration_ms=0.0,
+        max_memory_mb=0.0,
+        instance_id="",
+        cold=False,
+    )

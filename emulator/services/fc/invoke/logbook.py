@@ -1,0 +1,343 @@
+"""The logs of functions: bounded files, rotated, written in the background, read back and followed.
+
+::
+
+    logs/functions/<service>/<function>.log      logs/functions/<function>.log for a function without a service
+    ....log.1                                    what came before the last rotation
+
+Everything that touches a file is a job of one thread, in the order it was asked for. A reader that wants the last
+lines and then the new ones registers on the loop and asks for the last lines in the same step, so it sees every line
+once.
+"""
+
+import asyncio
+import logging
+import queue
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from emulator.services.fc.model import display_name
+from emulator.services.fc.runtime.model import FunctionImage
+
+_BLOCK = 64 * 1024
+_OPEN_FILES = 16
+
+
+class LogFiles:
+    """Appends to files, rotates them and reads their ends; a few stay open. Used by one thread."""
+
+    def __init__(self, file_bytes: int) -> None:
+        self._file_bytes = file_bytes
+        self._open: dict[Path, _Appender] = {}
+
+    def append(self, path: Path, text: bytes) -> None:
+        """Append *text*, moving a file that would grow over its bound to ``.1`` first.
+
+        Raises: OSError.
+        """
+        file = self._open.pop(path, None)
+        if file is None:
+            while len(self._open) >= _OPEN_FILES:
+                self._open.pop(next(iter(self._open))).close()
+            file = _Appender(path)
+        self._open[path] = file  # last used last
+        if file.size and file.size + len(text) > self._file_bytes:
+            file.close()
+            path.replace(path.with_name(path.name + ".1"))
+            file = self._open[path] = _Appender(path)
+        file.append(text)
+
+    def tail(self, path: Path, lines: int) -> bytes:
+        """Return the last *lines* lines, reaching back over the last rotation.
+
+        Raises: OSError.
+        """
+        found = _last_lines(path, lines)
+        missing = lines - found.count(b"\n")
+        if missing > 0:
+            found = _last_lines(path.with_name(path.name + ".1"), missing) + found
+        return found
+
+    def close(self) -> None:
+        """Close what is open; the next `append` opens it again."""
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
+
+
+class _Appender:
+    """One file open for appending, and its size."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("ab", buffering=0)
+        self.size = self._file.tell()
+
+    def append(self, text: bytes) -> None:
+        self._file.write(text)
+        self.size += len(text)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _last_lines(path: Path, lines: int) -> bytes:
+    """Return the last *lines* lines of a file, reading no more of it than needed."""
+    if lines <= 0:
+        return b""
+    try:
+        with path.open("rb") as file:
+            at = file.seek(0, 2)
+            blocks: deque[bytes] = deque()
+            newlines = 0
+            while at and newlines <= lines:
+                step = min(_BLOCK, at)
+                at -= step
+                file.seek(at)
+                block = file.read(step)
+                newlines += block.count(b"\n")
+                blocks.appendleft(block)
+    except FileNotFoundError:
+        return b""
+    text = b"".join(blocks)
+    at = len(text) - text.endswith(b"\n")
+    for _ in range(lines):  # a line ends with a line feed and nothing else: progress bars write carriage returns
+        at = text.rfind(b"\n", 0, at)
+        if at < 0:
+            return text
+    return text[at + 1 :]
+
+
+_log = logging.getLogger(__name__)
+
+FILE_BYTES = 4 * 1024 * 1024
+"""A log file is rotated once it is larger."""
+
+PENDING_BYTES = 16 * 1024 * 1024
+"""A flood that the disk cannot follow is cut off beyond this, and the file says so."""
+
+FOLLOWER_CHUNKS = 10_000
+"""A follower that does not read is cut off beyond this."""
+
+FLUSH_S = 0.1
+"""How long lines may wait for company on their way to the file."""
+
+
+class LogBook:
+    """The function logs below *folder*. The thread starts with the first line written or read."""
+
+    def __init__(self, folder: Path, file_bytes: int = FILE_BYTES, pending_bytes: int = PENDING_BYTES) -> None:
+        self._folder = folder
+        self._file_bytes = file_bytes
+        self._pending_bytes = pending_bytes
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._buffers: dict[tuple[str, str], bytearray] = {}
+        self._flush_soon: asyncio.TimerHandle | None = None
+        self._taken = 0  # bytes; counted by the loop only
+        self._written = 0  # bytes; counted by the thread only
+        self._lost = 0
+        self._followers: set[_Follower] = set()
+        self._files = LogFiles(file_bytes)
+        self._closed = False
+
+    def path(self, service: str, function: str) -> Path:
+        """Return the file of a function's log; the names have been checked by the service."""
+        return (self._folder / service if service else self._folder) / f"{function}.log"
+
+    def on_log(self, image: FunctionImage, request_id: str, text: bytes) -> None:
+        """Take what an instance wrote; the listener of the instance pool."""
+        del request_id  # the lines carry it themselves
+        self.write(image.service or "", image.function, text)
+
+    def write(self, service: str, function: str, text: bytes) -> None:
+        """Append *text* (whole lines, or parts of them) to a function's log; on the loop, never waits.
+
+        Followers get it at once. The file gets it within a tenth of a second, together with what else comes until
+        then: waking the thread for every line would cost the calls more than the lines.
+        """
+        if not text or self._closed:
+            return
+        for follower in self._followers:
+            follower.offer(service, function, text)
+        if self._taken - self._written + len(text) > self._pending_bytes:
+            self._lost += len(text)
+            return
+        if self._lost:
+            note = f"[localyun] {self._lost} bytes of log were dropped: they came faster than the disk takes them\n"
+            text = note.encode() + text
+            self._lost = 0
+        self._taken += len(text)
+        self._buffers.setdefault((service, function), bytearray()).extend(text)
+        if self._flush_soon is None:
+            self._flush_soon = asyncio.get_running_loop().call_later(FLUSH_S, self._flush)
+
+    async def tail(self, service: str, function: str, lines: int) -> bytes:
+        """Return the last *lines* lines of a function's log, none when it has written nothing yet."""
+        return await self._ask_tail(self.path(service, function), lines)
+
+    async def read(self, service: str, function: str, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
+        """Yield the last *lines* lines and, with *follow*, what is written from now on until the reader stops."""
+        follower = _Follower(service, function, with_names=False)
+        if follow:
+            self._followers.add(follower)
+        try:
+            tail = await self._ask_tail(self.path(service, function), lines)
+            if tail:
+                yield tail
+            if follow:
+                async for text in follower.texts():
+                    yield text
+        finally:
+            self._followers.discard(follower)
+
+    async def read_all(self, lines: int, *, follow: bool) -> AsyncIterator[bytes]:
+        """Do as `read` for all functions, one after the other; each line is led by ``service/function: ``."""
+        follower = _Follower("", "", with_names=True)
+        if follow:
+            self._followers.add(follower)
+        try:
+            for key, tail in await self._ask_tails(lines):
+                if tail:
+                    yield _led(*key, tail)
+            if follow:
+                async for text in follower.texts():
+                    yield text
+        finally:
+            self._followers.discard(follower)
+
+    def names(self) -> list[tuple[str, str]]:
+        """Return (service, function) of every log there is; service is empty for functions without one."""
+        found = [("", file.stem) for file in self._folder.glob("*.log")]
+        found += [(file.parent.name, file.stem) for file in self._folder.glob("*/*.log")]
+        return sorted(found)
+
+    async def clear(self) -> None:
+        """Remove every log file."""
+        await self._ask(self._remove_all)
+
+    async def close(self) -> None:
+        """Write what is pending, end the followers and the thread."""
+        self._flush()
+        self._closed = True
+        for follower in list(self._followers):
+            follower.end()
+        thread, self._thread = self._thread, None
+        self._jobs.put(None)
+        if thread is not None:
+            await asyncio.get_running_loop().run_in_executor(None, thread.join)
+        else:
+            self._run()  # only what was left while no thread could be started
+
+    # --- jobs ----------------------------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        if self._flush_soon is not None:
+            self._flush_soon.cancel()
+            self._flush_soon = None
+        buffers, self._buffers = self._buffers, {}
+        if not buffers:
+            return
+        pieces = [(self.path(*key), bytes(text)) for key, text in buffers.items()]
+
+        def job() -> None:
+            for path, text in pieces:
+                try:
+                    self._files.append(path, text)
+                finally:
+                    self._written += len(text)
+
+        self._put(job)
+
+    def _put(self, job: Callable[[], None]) -> None:
+        self._jobs.put(job)
+        if self._thread is not None:
+            return
+        thread = threading.Thread(target=self._run, name="fc-logs", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # the next line tries again; the job waits till then
+            _log.warning("functions' logs are not written for now: %s", error)
+        else:
+            self._thread = thread
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            try:
+                job()
+            except OSError as error:
+                _log.warning("a function's log could not be written or read: %s", error)
+        self._files.close()
+
+    async def _ask_tail(self, path: Path, lines: int) -> bytes:
+        result: list[bytes] = []
+        await self._ask(lambda: result.append(self._files.tail(path, lines)))
+        return result[0] if result else b""
+
+    async def _ask_tails(self, lines: int) -> list[tuple[tuple[str, str], bytes]]:
+        result: list[tuple[tuple[str, str], bytes]] = []
+        await self._ask(lambda: result.extend((key, self._files.tail(self.path(*key), lines)) for key in self.names()))
+        return result
+
+    async def _ask(self, job: Callable[[], None]) -> None:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+
+        def finish() -> None:
+            if not done.done():
+                done.set_result(None)
+
+        def run() -> None:
+            try:
+                job()
+            finally:
+                loop.call_soon_threadsafe(finish)
+
+        if not self._closed:
+            self._flush()
+            self._put(run)
+            await done
+
+    def _remove_all(self) -> None:
+        self._files.close()
+        for file in [*self._folder.glob("*.log*"), *self._folder.glob("*/*.log*")]:
+            file.unlink(missing_ok=True)
+
+
+def _led(service: str, function: str, text: bytes) -> bytes:
+    lead = display_name(service, function).encode() + b": "
+    return b"".join(lead + line + b"\n" for line in text.removesuffix(b"\n").split(b"\n")) if text else b""
+
+
+class _Follower:
+    """A reader that follows new lines; lives on the loop."""
+
+    def __init__(self, service: str, function: str, *, with_names: bool) -> None:
+        self._wanted = (service, function)
+        self._with_names = with_names
+        self._texts: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._ended = False
+
+    def offer(self, service: str, function: str, text: bytes) -> None:
+        """Hand over *text* when it is from a function this reader wants."""
+        if self._ended or not (self._with_names or (service, function) == self._wanted):
+            return
+        if self._texts.qsize() >= FOLLOWER_CHUNKS:
+            self._texts.put_nowait(b"[localyun] this reader fell too far behind and is cut off here\n")
+            self.end()
+            return
+        if self._with_names:
+            text = _led(service, function, text)
+        self._texts.put_nowait(text)
+
+    def end(self) -> None:
+        """Let the reader finish."""
+        self._ended = True
+        self._texts.put_nowait(None)
+
+    async def texts(self) -> AsyncIterator[bytes]:
+        """Yield what was offered, in order, until the end."""
+        while (text := await self._texts.get()) is not None:
+            yield text

@@ -1,0 +1,160 @@
+"""InvokeFunction, the same in every version: the body is the event, everything else is in headers. And InstanceExec.
+
+InstanceExec is a GET that becomes a WebSocket, signed like any other call of 2016-08-15.
+
+Source: API reference of InvokeFunction; Funcraft for the exposed headers and content types; aliyun-fc2, fc-go-sdk and
+@alicloud/fc2 for path and parameters of InstanceExec, whose defaults are those of @alicloud/fc2.
+"""
+
+from base64 import b64encode
+
+from emulator.http.message import Response
+from emulator.http.websocket import NoHandshake, accept
+from emulator.services.fc.asynchronous.model import Order
+from emulator.services.fc.codec import (
+    V2023,
+    WITH_SERVICES,
+    function_of,
+    qualifier_of,
+    query,
+    service_of,
+    truth,
+    valid_text,
+)
+from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.invoke.invoking import FunctionCall, Invoked
+from emulator.services.fc.invoke.terminal import Start, Terminal, command_line
+from emulator.services.fc.limits import LOG_TAIL_BYTES
+from emulator.services.fc.runtime.model import ShellCommand
+from emulator.services.fc.service import FunctionCompute
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+
+_EXPOSED = (
+    "Date,x-fc-request-id,x-fc-error-type,x-fc-code-checksum,x-fc-invocation-duration,x-fc-max-memory-usage,"
+    "x-fc-log-result,x-fc-invocation-code-version"
+)
+
+
+@operation("InvokeFunction", "POST /services/{service}/functions/{function}/invocations", api=WITH_SERVICES)
+@operation("InvokeFunction", "POST /functions/{function}/invocations", api=V2023)
+async def invoke_function(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Run a function and wait for its result, or queue the call.
+
+    Answers 200 with the result, also of a function that failed (then with ``X-Fc-Error-Type``); 202 for a queued call,
+    204 for a dry run.
+    """
+    headers = call.http.headers
+    kind = _choice(headers.get("x-fc-invocation-type") or "Sync", "X-Fc-Invocation-Type", ("sync", "async", "dryrun"))
+    tail = _choice(headers.get("x-fc-log-type") or "None", "X-Fc-Log-Type", ("none", "tail")) == "tail"
+    invocation = FunctionCall(
+        service=service_of(call),
+        function=call.path["function"],
+        qualifier=qualifier_of(call),
+        event=call.http.body,
+        request_id=call.request_id,
+        now=call.now,
+        tracing=dict(headers.starting_with("x-fc-tracing-")),
+        request=call.http,
+    )
+    if kind == "dryrun":
+        fc.invoker.check(call.tenant, invocation)
+        return Response(204)
+    if kind == "async":
+        return _queue(fc, call, invocation)
+    return _answer(await fc.invoker.invoke(call.tenant, invocation), tail=tail)
+
+
+def _queue(fc: FunctionCompute, call: OperationRequest, invocation: FunctionCall) -> Response:
+    """Queue a call; the answer leaves once that is committed.
+
+    Either generation's header may name the task; 2.0 has one more that asks for task mode or against it.
+    """
+    enable = call.header("x-fc-stateful-async-invocation-enable")
+    order = Order(
+        service=invocation.service,
+        function=invocation.function,
+        qualifier=invocation.qualifier,
+        event=invocation.event,
+        request_id=invocation.request_id,
+        now=invocation.now,
+        task_mode=truth(enable) if enable else None,
+        task_id=call.header("x-fc-stateful-async-invocation-id") or call.header("x-fc-async-task-id"),
+        tracing=invocation.tracing,
+    )
+    accepted = fc.async_queue.accept(call.tenant, order)
+    named = []
+    if accepted.task_id:
+        header = "X-Fc-Stateful-Async-Invocation-Id" if invocation.service else "X-Fc-Async-Task-Id"
+        named.append((header, accepted.task_id))
+    return Response(202, b"", [("Access-Control-Expose-Headers", _EXPOSED), *named])
+
+
+def _choice(value: str, header: str, choices: tuple[str, ...]) -> str:
+    if value.lower() not in choices:
+        raise InvalidArgument(f"{header} '{value[:40]}' is invalid: it must be one of {', '.join(choices)}")
+    return value.lower()
+
+
+def _answer(invoked: Invoked, *, tail: bool) -> Response:
+    result = invoked.result
+    headers = [
+        ("Content-Type", "application/json" if result.error_type else "application/octet-stream"),
+        ("Access-Control-Expose-Headers", _EXPOSED),
+        ("X-Fc-Code-Checksum", invoked.checksum),
+        ("X-Fc-Invocation-Duration", str(round(result.duration_ms))),
+        ("X-Fc-Max-Memory-Usage", f"{result.max_memory_mb:.2f}"),
+        ("X-Fc-Invocation-Service-Version", invoked.version),
+        ("X-Fc-Invocation-Function-Version", invoked.version),
+        ("X-Fc-Invocation-Code-Version", invoked.version),
+        ("X-Fc-Instance-Id", result.instance_id),
+        ("X-Localyun-Start", "cold" if result.cold else "provisioned" if result.provisioned else "warm"),
+    ]
+    if result.error_type:
+        headers.append(("X-Fc-Error-Type", result.error_type))
+    if tail:
+        headers.append(("X-Fc-Log-Result", b64encode(result.log[-LOG_TAIL_BYTES:]).decode("ascii")))
+    return Response(200, result.body, headers)
+
+
+_DEFAULT_IDLE_S = 120
+_LONGEST_IDLE_S = 86_400
+
+
+@operation("InstanceExec", "GET /services/{service}/functions/{function}/instances/{instance}/exec", api=WITH_SERVICES)
+def instance_exec(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Run a command beside an instance, connected to the caller."""
+    instance = call.path["instance"]
+    instances = fc.instance_list.of_qualifier(call.tenant, *function_of(call), qualifier_of(call))
+    if all(info.instance_id != instance for info in instances):
+        raise FcError("InstanceNotFound", instance=instance)
+    try:
+        return accept(call.http, Terminal(_start(fc, call, instance), _idle_s(call)))
+    except NoHandshake as error:
+        raise InvalidArgument(str(error)) from error
+
+
+def _start(fc: FunctionCompute, call: OperationRequest, instance: str) -> Start:
+    """Return what starts the command asked for.
+
+    Raises: InvalidArgument.
+    """
+    pairs = [(name, valid_text(value)) for name, value in call.http.query_pairs]
+    try:
+        command = command_line([value for name, value in pairs if name == "command"] or ["/bin/bash"])
+    except ValueError as error:
+        raise InvalidArgument(f"command is invalid: {error}") from error
+    if not command or any("\0" in word for word in command):
+        raise InvalidArgument("command is required")
+    flags = {name: truth(query(call, name) or default) for name, default in _FLAGS.items()}
+    return fc.shell(instance, ShellCommand(command=tuple(command), **flags))
+
+
+_FLAGS = {"stdin": "true", "stdout": "true", "stderr": "false", "tty": "true"}
+
+
+def _idle_s(call: OperationRequest) -> int:
+    text = query(call, "idleTimeout") or str(_DEFAULT_IDLE_S)
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and 0 < int(text) <= _LONGEST_IDLE_S):
+        raise InvalidArgument(f"idleTimeout '{text[:40]}' is invalid: it must be from 1 to {_LONGEST_IDLE_S}")
+    return int(text)

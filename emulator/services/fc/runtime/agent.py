@@ -1,0 +1,255 @@
+"""An instance whose code an agent of ours drives, in Python or Node.js: calls as frames, output, the end.
+
+The agent itself is in ``bootstrap/``. Which interpreter it runs in, and with which variables that starts, is here
+too.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from emulator.kernel.ids import Ids
+from emulator.services.fc.runtime.bootstrap.python.frames import Header
+from emulator.services.fc.runtime.logs import Throttle
+from emulator.services.fc.runtime.model import FunctionImage, HttpAnswer, HttpCall, Invocation
+from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment, log_level
+
+_log = logging.getLogger(__name__)
+
+_BOOTSTRAP = Path(__file__).parent / "bootstrap" / "python" / "__main__.py"
+
+_LINGER_S = 0.05
+"""How long after the end of a process its last answer may still be on the way. Its channel may stay open, held by
+something it left behind, so the end of the channel cannot be waited for."""
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+class AgentProcess(InstanceProcess):
+    """An `InstanceProcess` with an agent in it."""
+
+    def __init__(self, listener: Listener, settings: RuntimeSettings, ids: Ids) -> None:
+        super().__init__(listener, settings.response_limit)
+        self._settings = settings
+        self._ids = ids
+        self._pending: dict[str, Pending] = {}
+        self._throttle = Throttle(self._loop)
+        self._unread = False
+        self._marks = False
+        self._began: set[str] = set()
+
+    def boot_frame(
+        self,
+        image: FunctionImage,
+        instance_id: str,
+        *,
+        isolated: bool,
+        mark: bool,
+        more: Mapping[str, Any] = _NOTHING,
+    ) -> Header:
+        """Return the frame before the first call: what the agent has to know, and *more* for one family's agent only.
+
+        With *mark* it reports when it has read a call and marks the log before each answer: for transports that show
+        neither.
+        """
+        self._marks = mark
+        return {
+            "do": "boot",
+            "name": image.function,
+            "handler": image.handler,
+            "initialize": image.initializer,
+            "pre_freeze": image.pre_freeze,
+            "pre_stop": image.pre_stop,
+            "memory": image.memory_mb,
+            "timeout": image.timeout_s,
+            "service": image.service,
+            "version": image.version,
+            "region": image.region,
+            "account": image.account,
+            "log_project": image.log_project,
+            "log_store": image.log_store,
+            "modern_context": _version_of(image.runtime) >= (3, 12),
+            "text_event": image.runtime == "python2.7",
+            "code_dir": str(image.code_dir),
+            "layers": [str(layer) for layer in image.layers],
+            "environment": instance_environment(image, instance_id, self._settings, isolated=isolated),
+            "log_level": log_level(image),
+            "concurrency": image.instance_concurrency,
+            "keys_in_environment": image.keys_in_environment,
+            "keys_in_calls": image.keys_in_calls,
+            "debug": image.debug,
+            "debug_folder": debugpy_folder() if image.debug else "",
+            "response_limit": self._settings.response_limit,
+            "mark": mark,
+            **more,
+        }
+
+    def begin(self, kind: CallKind, call: Invocation) -> Pending:
+        """Hand over a call; see `InstanceProcess`."""
+        future: Pending = self._loop.create_future()
+        if self._lost or self.gone.done():
+            future.set_result(Exit(memory_kb=self._memory_kb, unread=True, fatal=self._fatal))
+            return future
+        sequence = self._ids.hex(16)
+        keys = call.credentials
+        self._pending[sequence] = future
+        header = {
+            "do": kind,
+            "seq": sequence,
+            "rid": call.request_id,
+            "qualifier": call.qualifier,
+            "retry": call.retry_count,
+            "keys": keys and (keys.access_key_id, keys.access_key_secret, keys.security_token),
+            "tracing": dict(call.tracing),
+        }
+        if call.http is not None:
+            header["http"] = _http_frame(call.http)
+        self.channel.send(header, call.event)
+        return future
+
+    def abandon(self) -> None:
+        """Let go of a process whose start failed; its listener hears no more of it."""
+        self.kill()
+        self._over = True
+        self.channel.close()
+
+    def expects(self, sequence: str) -> bool:
+        """Whether a call of that sequence waits for its answer."""
+        return sequence in self._pending
+
+    def exited(self, memory_kb: int) -> None:
+        """Take note that the process has ended; see `InstanceProcess`."""
+        if self.gone.done():
+            return
+        self.gone.set_result(None)
+        self._memory_kb = max(self._memory_kb, memory_kb)
+        if self._lost:
+            self._finish()
+        else:
+            self._loop.call_later(_LINGER_S, self._finish_when_quiet, self.channel.received)
+
+    def _on_frame(self, header: Header, payload: bytes) -> None:
+        try:
+            if "done" in header:
+                self._on_answer(header, payload)
+            elif "began" in header:
+                self._began.add(str(header["began"]))
+            elif "log" in header:
+                self._listener.output(payload, str(header["log"]))
+                self._hold_back(len(payload))
+            elif "debugger" in header:
+                self._listener.listening(int(header["debugger"]))
+            elif "fatal" in header:
+                self._fatal = str(header["fatal"])
+        except (KeyError, TypeError, ValueError):  # only user code that took over the agent's socket sends such a thing
+            _log.warning("an instance sent a frame that makes no sense and is ended")
+            self.channel.close()
+
+    def _on_answer(self, header: Header, payload: bytes) -> None:
+        sequence = str(header["done"])
+        if sequence not in self._pending:
+            return
+        self._memory_kb = int(header["mem"])
+        answer = Answer(
+            succeeded=bool(header["ok"]),
+            body=payload,
+            duration_ms=float(header["ms"]),
+            memory_kb=self._memory_kb,
+            over_memory=bool(header.get("over", False)),
+            handled=bool(header.get("handled", False)),
+            size=int(header.get("size", len(payload))),
+            http=_http_answer(header["http"]) if "http" in header else None,
+        )
+        assert self._log is not None
+        self._log.settle(sequence, lambda: self._resolve(sequence, answer))
+
+    def _resolve(self, sequence: str, outcome: Answer | Exit) -> None:
+        self._began.discard(sequence)
+        future = self._pending.pop(sequence, None)
+        if future is not None and not future.done():
+            future.set_result(outcome)
+
+    def _hold_back(self, size: int) -> None:
+        pause_s = self._throttle.spend(size)
+        if pause_s > 0:
+            self.channel.pause()
+            self._loop.call_later(pause_s, self.channel.resume)
+
+    def _on_lost(self, error: Exception | None) -> None:
+        self._lost = True
+        # A reset, and not a clean end, means that bytes of ours were left unread: the call never began.
+        self._unread = isinstance(error, ConnectionResetError | BrokenPipeError)
+        if self.gone.done():
+            self._finish()
+        else:
+            self.kill()
+
+    def _finish_when_quiet(self, received: int) -> None:
+        if self.channel.received != received:
+            self._loop.call_later(_LINGER_S, self._finish_when_quiet, self.channel.received)
+        else:
+            self._finish()
+
+    def _finish(self) -> None:
+        if self._over:
+            return
+        self._over = True
+        self.channel.close()
+        if self._log is not None:
+            self._log.close()
+        unread = self._unread and len(self._pending) == 1  # of several calls some have been read
+        for sequence in list(self._pending):
+            if self._marks:
+                unread = sequence not in self._began
+            self._resolve(sequence, Exit(memory_kb=self._memory_kb, unread=unread, fatal=self._fatal))
+        self._listener.ended(self._memory_kb)
+
+
+def _http_frame(http: HttpCall) -> Header:
+    return {
+        "method": http.method,
+        "path": http.path,
+        "uri": http.request_uri,
+        "ip": http.client_ip,
+        "headers": http.headers,
+    }
+
+
+def _http_answer(frame: Header) -> HttpAnswer:
+    headers = tuple((str(name), str(value)) for name, value in frame["headers"])
+    return HttpAnswer(status=int(frame["status"]), headers=headers)
+
+
+def bootstrap_command(executable: str, *arguments: str, hook: Path | None) -> list[str]:
+    """Return the command line of an agent's process."""
+    command = [executable, "-B", "-X", "utf8", str(_BOOTSTRAP), *arguments]
+    return [*command, str(hook)] if hook is not None else command
+
+
+def executable_for(runtime: str, interpreters: Mapping[str, str]) -> str:
+    """Return the interpreter that a Python runtime runs on: the mapped one, else the emulator's own."""
+    return interpreters.get(runtime) or sys.executable
+
+
+def interpreter_environment() -> dict[str, str]:
+    """Return the variables an interpreter starts with, so that it finds its packages; user code sees none of them."""
+    kept = ("PATH", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TEMP")
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    # macOS aborts a forked process that touches its frameworks unless this is set before the start.
+    return environment | {"LANG": "C.UTF-8", "OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES"}
+
+
+def debugpy_folder() -> str:
+    """Return the folder in which debugpy is installed, empty when it is not."""
+    found = find_spec("debugpy")
+    return str(Path(found.origin).parent.parent) if found is not None and found.origin else ""
+
+
+def _version_of(runtime: str) -> tuple[int, ...]:
+    digits = runtime.removeprefix("python").split(".")
+    return tuple(int(part) for part in digits) if all(part.isdigit() for part in digits) else ()

@@ -1,0 +1,246 @@
+"""Folders and processes of an instance's own, by the kernel's namespaces, where it lets this user have them (Linux).
+
+The zygote enters a mount namespace once (`enter`): its root is an empty file system with every folder of the machine
+bound into it, because an ordinary user cannot create ``/code``. Each process it forks ahead gets namespaces for mounts
+and processes below that (`fork_inside`), and when it is known which instance that is, the instance's folders are bound
+over ``/tmp``, ``/code`` and ``/opt`` (`mount_folders`). Without rights of root this needs a user namespace, in which
+the user has one name, their own: files stay theirs.
+
+The first process of such a namespace reaps and waits; when it ends, the kernel ends all others in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import stat
+import sys
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+_HOST = "/.host"
+_EMPTY = "/.empty"
+
+_NEWNS, _NEWUSER, _NEWPID = 0x00020000, 0x10000000, 0x20000000
+_RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _SLAVE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 19
+_SET_CHILD_SUBREAPER = 36
+_CAPABILITY_VERSION = 0x20080522
+_SYSTEM_CALLS = {"x86_64": (56, 155, 126), "aarch64": (220, 41, 91)}
+
+_libc: Any = None
+_clone = _pivot_root = _capset = 0
+
+
+def probe(folder: str) -> str:
+    """Return why instances cannot have namespaces, empty when they can; tried in a process of its own.
+
+    *folder* is an empty one, below which the machine is mounted.
+    """
+    try:
+        _load()
+    except (OSError, AttributeError, ImportError, KeyError) as error:
+        return f"this system has no namespaces ({error})"
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _try_out(folder, writing)
+    os.close(writing)
+    answer = os.read(reading, 4096)  # its end, which takes longer, is not waited for
+    os.close(reading)
+    return "" if answer == b"+" else answer.decode("utf-8", "replace") or "the process that tried it ended"
+
+
+def enter(folder: str) -> None:
+    """Give this process a mount namespace in which `fork_inside` works.
+
+    Raises: OSError.
+    """
+    user, group = os.getuid(), os.getgid()
+    _check(_libc.unshare(_NEWNS | (_NEWUSER if user else 0)), "unshare")
+    if user:
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:  # noqa: PTH123 - no pathlib, for memory
+                file.write(text)
+    _mount(None, "/", None, _REC | _SLAVE)
+    _mount("root", folder, "tmpfs", _NOSUID | _NODEV, "mode=755")
+    for name in os.listdir("/"):  # noqa: PTH208
+        _copy_entry(name, folder)
+    for name in ("code", "opt", "tmp", _HOST[1:], _EMPTY[1:]):
+        os.makedirs(f"{folder}/{name}", exist_ok=True)  # noqa: PTH103
+    _check(_libc.syscall(_pivot_root, folder.encode(), (folder + _HOST).encode()), "pivot_root")
+    os.chdir("/")
+    _mount(None, "/", None, _REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV)
+
+
+def fork_inside() -> int:
+    """Fork a process with namespaces of its own; return its id, which is that of the namespace's first process, or 0.
+
+    Raises: OSError.
+    """
+    pid: int = _libc.syscall(_clone, _NEWNS | _NEWPID | signal.SIGCHLD, 0, 0, 0, 0)
+    if pid:
+        return _check(pid, "clone")
+    try:
+        signal.set_wakeup_fd(-1)
+        _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+        _mount("shm", "/dev/shm", "tmpfs", _NOSUID | _NODEV, "mode=1777")  # noqa: S108 - the instance's own
+        instance = os.fork()
+        if instance:
+            _reap_until(instance)
+    except BaseException:
+        os._exit(1)
+    return 0
+
+
+def mount_folders(mounts: Iterable[list[Any]], layers: list[str], hidden: str) -> None:
+    """Bind the folders of an instance in order, each ``[source, target, writable]``, and give up the right to do so.
+
+    *layers* are put over ``/opt``, the first one on top; *hidden* is a folder that is not to be seen.
+
+    Raises: OSError.
+    """
+    for source, target, writable in mounts:
+        _bind(source, target, writable=writable)
+    if layers:
+        lower = ":".join(_HOST + layer.replace("\\", "\\\\").replace(":", "\\:") for layer in layers)
+        with contextlib.suppress(OSError):  # no overlays: layers are in the paths of each runtime anyway
+            options = f"lowerdir={lower}:/opt".replace(",", "\\,")
+            _mount("layers", "/opt", "overlay", _RDONLY | _NOSUID | _NODEV, options)
+    for own in (sys.prefix, sys.base_prefix, os.path.dirname(os.path.abspath(__file__))):  # noqa: PTH100, PTH120
+        real = os.path.realpath(own)
+        if not os.path.exists(real):  # noqa: PTH110 - it lies in a folder that is the instance's own now
+            _bind(real, real, writable=False)
+    _mount(_EMPTY, _HOST, None, _BIND)
+    if os.path.isdir(hidden):  # noqa: PTH112
+        _mount(_EMPTY, hidden, None, _BIND)
+    if os.getuid():
+        _give_up_capabilities()
+
+
+def adopt_orphans() -> None:
+    """Become the parent of descendants whose parent ends, so that they can be ended; does nothing elsewhere."""
+    try:
+        _load()
+    except (OSError, AttributeError, ImportError, KeyError):
+        return
+    if hasattr(_libc, "prctl"):
+        _libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def join(pid: int) -> None:
+    """Enter the namespaces of an instance's process; what is forked from now on lives in them.
+
+    Raises: OSError.
+    """
+    _load()
+    names = ("user", "mnt", "pid") if os.getuid() else ("mnt", "pid")
+    descriptors = [os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY) for name in names]
+    for descriptor in descriptors:
+        _check(_libc.setns(descriptor, 0), "setns")
+        os.close(descriptor)
+
+
+def start(arguments: list[str]) -> NoReturn:
+    """Run a command beside an instance: *arguments* are its process's id, the folder and the command line.
+
+    Raises: OSError.
+    """
+    join(int(arguments[0]))
+    pid = os.fork()
+    if pid == 0:
+        os.chdir(arguments[1])
+        if os.getuid():
+            _give_up_capabilities()
+        os.execvp(arguments[2], arguments[2:])  # noqa: S606 - the owner of the function runs what they like
+    for number in (signal.SIGINT, signal.SIGQUIT):  # of a terminal, for the command
+        signal.signal(number, signal.SIG_IGN)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os._exit(code if code >= 0 else 128 - code)
+
+
+def _load() -> None:
+    global _libc, _clone, _pivot_root, _capset
+    import ctypes
+
+    _clone, _pivot_root, _capset = _SYSTEM_CALLS[os.uname().machine]
+    if sys.platform != "linux":
+        raise OSError(sys.platform)
+    _libc = ctypes.CDLL(None, use_errno=True)
+    _libc.syscall.restype = ctypes.c_long
+    _libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p)
+
+
+def _try_out(folder: str, writing: int) -> None:
+    try:
+        enter(folder)
+        pid = fork_inside()
+        if pid == 0:
+            mount_folders([[folder, "/tmp", True]], [], "")  # noqa: S108 - as an instance does
+            os.write(writing, b"+")
+            os._exit(0)
+        os.waitpid(pid, 0)
+    except BaseException as error:
+        os.write(writing, str(error).encode())
+    os._exit(0)
+
+
+def _reap_until(instance: int) -> None:
+    """Be the first process of a namespace: reap what is orphaned, end with the instance.
+
+    Signals from inside do not reach it: without handlers the kernel does not deliver them.
+    """
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(null, descriptor)
+    os.closerange(3, 65536)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    while os.waitpid(-1, 0)[0] != instance:
+        pass
+    os._exit(0)
+
+
+def _copy_entry(name: str, folder: str) -> None:
+    source, target = f"/{name}", f"{folder}/{name}"
+    mode = os.lstat(source).st_mode
+    if stat.S_ISLNK(mode):
+        os.symlink(os.readlink(source), target)  # noqa: PTH115, PTH211
+        return
+    if stat.S_ISDIR(mode):
+        os.mkdir(target)  # noqa: PTH102
+    else:
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY))
+    _mount(source, target, None, _BIND | _REC)
+
+
+def _bind(source: str, target: str, *, writable: bool) -> None:
+    if os.path.isdir(_HOST + source):  # noqa: PTH112
+        os.makedirs(target, exist_ok=True)  # noqa: PTH103
+    elif not os.path.exists(target):  # noqa: PTH110
+        os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY))
+    _mount(_HOST + source, target, None, _BIND | _REC)
+    if not writable:
+        locked = os.statvfs(target).f_flag & (_NOSUID | _NODEV | _NOEXEC)
+        _mount(None, target, None, _REMOUNT | _BIND | _RDONLY | locked)
+
+
+def _give_up_capabilities() -> None:
+    import ctypes
+
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+    _check(_libc.syscall(_capset, header, (ctypes.c_uint32 * 6)()), "capset")
+
+
+def _mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    encoded = [os.fsencode(text) if text is not None else None for text in (source, target, kind)]
+    _check(_libc.mount(*encoded, flags, os.fsencode(data) if data is not None else None), f"mount {target}")
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        import ctypes
+
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result

@@ -1,0 +1,302 @@
+"""What goes into the function runtime and what comes out: images, invocations, results, failures.
+
+Nothing here starts a process. `InstancePool` in ``pool.py`` takes a `FunctionImage` and an `Invocation` and returns an
+`InvocationResult`. A function that fails is data (``error_type``); only what the platform could not do is raised.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import Literal, NamedTuple, Self
+
+from emulator.http.client import StreamedResponse
+from emulator.kernel.frozen import frozen
+
+OnEnd = Callable[[BaseException | None], object]
+
+
+class Abandoned(Exception):
+    """The reader closed the body before its end."""
+
+
+class StreamedBody:
+    """The pieces of a body. Only when it has been read to its end, or closed, the call is over."""
+
+    def __init__(self, pieces: StreamedResponse) -> None:
+        self._pieces = pieces
+        self._on_end: list[OnEnd] | None = []
+
+    def at_end(self, action: OnEnd) -> None:
+        """Have *action* called at the end, with what cut the body short or None; the first one registered is first."""
+        assert self._on_end is not None
+        self._on_end.append(action)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Return the next piece.
+
+        Raises: ClientError when the function has not written it to its end.
+        """
+        try:
+            return await anext(self._pieces)
+        except StopAsyncIteration:
+            self._end(None)
+            raise
+        except BaseException as error:
+            self._end(error)
+            raise
+
+    async def aclose(self) -> None:
+        """Read no further."""
+        await self._pieces.aclose()
+        self._end(Abandoned())
+
+    def _end(self, error: BaseException | None) -> None:
+        actions, self._on_end = self._on_end or (), None
+        for action in actions:
+            action(error)
+
+
+ErrorType = Literal["HandledInvocationError", "UnhandledInvocationError", "InitializationError"]
+"""What ``X-Fc-Error-Type`` says about a failed function."""
+
+InstanceState = Literal["starting", "idle", "busy", "stopping"]
+
+DebugMode = Literal["", "wait", "run"]
+"""Whether an instance has a debugger in it, and whether its first call waits until a client is attached to it."""
+
+
+@frozen
+class HealthCheck:
+    """How to find out whether a program that listens is well: ``path`` has to be answered with a 2xx or 3xx status."""
+
+    path: str
+    initial_delay_s: int = 0
+    period_s: int = 3
+    timeout_s: int = 1
+    failure_threshold: int = 3
+    success_threshold: int = 1
+
+
+@frozen
+class Container:
+    """The image of a custom container; ``entrypoint`` and ``command`` replace the image's own where they are given."""
+
+    image: str
+    entrypoint: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    web_server: bool = True
+
+
+@frozen
+class FunctionImage:
+    """Everything an instance is built from; calls with equal `key` share instances.
+
+    ``key`` is unique per tenant, service, function, version and the state of its configuration and code: a change makes
+    a new key. ``family`` (tenant/service/function/``LATEST`` or version) is what `InstancePool.retire_family` names.
+    ``version`` is ``LATEST`` or a number; ``service`` is None for functions without one (3.0). Handlers of hooks are
+    None when not configured. ``code_dir`` is used in place; ``layers`` are unpacked folders, first one first. ``port``,
+    ``command`` and ``health_check`` are those of custom runtimes, ``container`` that of a custom container. With
+    ``debug`` the instance has a debugger in it and its memory has no limit. ``keys_in_environment`` and
+    ``keys_in_calls`` say where the keys of the role are: in variables; in the context or the fields of each request.
+    ``label`` names the function in logs.
+    """
+
+    key: str
+    family: str
+    generation: Literal["2.0", "3.0"]
+    account: str
+    region: str
+    service: str | None
+    function: str
+    version: str
+    runtime: str
+    handler: str
+    code_dir: Path
+    memory_mb: int = 128
+    timeout_s: int = 3
+    initializer: str | None = None
+    initializer_timeout_s: int = 3
+    pre_freeze: str | None = None
+    pre_freeze_timeout_s: int = 3
+    pre_stop: str | None = None
+    pre_stop_timeout_s: int = 3
+    environment: Mapping[str, str] = field(default_factory=dict)
+    instance_concurrency: int = 1
+    layers: tuple[Path, ...] = ()
+    log_project: str = ""
+    log_store: str = ""
+    role: str = ""
+    port: int = 9000
+    command: tuple[str, ...] = ()
+    health_check: HealthCheck | None = None
+    container: Container | None = None
+    debug: DebugMode = ""
+    keys_in_environment: bool = True
+    keys_in_calls: bool = True
+    label: str = ""
+
+
+@frozen
+class ShellCommand:
+    """A command to run beside an instance, and which of its streams are connected.
+
+    With ``tty`` it has a terminal for all three.
+    """
+
+    command: tuple[str, ...]
+    stdin: bool = False
+    stdout: bool = True
+    stderr: bool = True
+    tty: bool = False
+
+
+@frozen
+class Credentials:
+    """Temporary keys of the function's role, as the context shows them."""
+
+    access_key_id: str
+    access_key_secret: str
+    security_token: str
+
+
+@frozen
+class HttpCall:
+    """An HTTP request that a function serves; its body is the invocation's event.
+
+    ``path`` is what lies below the trigger's address, decoded, at least ``/``. ``request_uri`` is path and query as
+    sent, and begins with ``base_path`` where the trigger's address is a part of it. ``headers`` are in order of
+    arrival, texts with ``surrogateescape``.
+    """
+
+    method: str
+    path: str
+    request_uri: str
+    base_path: str
+    client_ip: str
+    host: str
+    headers: tuple[tuple[str, str], ...]
+
+
+@frozen
+class HttpAnswer:
+    """Status and header fields of a function's answer to an HTTP request; the body is the result's."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+
+
+@frozen
+class Invocation:
+    """One call: the event's bytes and what the context shows of the call.
+
+    ``qualifier`` is what the caller named (``LATEST``, a version or an alias). ``tracing`` holds the request headers
+    whose names start with ``x-fc-tracing-`` (lower case). With ``http`` the handler is called for an HTTP request; with
+    ``stream`` its answer may be passed on as it comes.
+    """
+
+    request_id: str
+    event: bytes
+    qualifier: str = "LATEST"
+    retry_count: int = 0
+    credentials: Credentials | None = None
+    tracing: Mapping[str, str] = field(default_factory=dict)
+    http: HttpCall | None = None
+    stream: bool = False
+
+
+@frozen
+class InvocationResult:
+    """How one call ended.
+
+    ``body`` is what the function returned, or the error JSON when ``error_type`` is set. ``log`` is this call's part of
+    the instance's log with markers and summary, cut at the front when it is long. ``cold`` is whether an instance
+    was started for this call, ``provisioned`` whether it was one kept ready. ``http`` is set when an HTTP request was
+    served without failure. ``stream`` stands for ``body`` when the function still writes it: the call goes on, and the
+    log, until it has been read or closed.
+    """
+
+    body: bytes
+    error_type: ErrorType | None
+    log: bytes
+    duration_ms: float
+    max_memory_mb: float
+    instance_id: str
+    cold: bool
+    provisioned: bool = False
+    http: HttpAnswer | None = None
+    stream: StreamedBody | None = None
+
+
+class InstanceInfo(NamedTuple):
+    """One living instance as lists show it; ``started_at`` is a time of the emulator's clock."""
+
+    instance_id: str
+    version: str
+    state: InstanceState
+    provisioned: bool = False
+    started_at: int = 0
+
+
+class RuntimeFailure(Exception):
+    """The platform, not the function, could not do its part. Subclasses say what.
+
+    ::
+
+        RuntimeFailure
+        |-- RuntimeUnavailable    no way to run that runtime on this machine
+        |   `-- ProgramMissing    the code has no such program
+        |-- InstanceStartFailed   the process of an instance did not come up
+        |   `-- PortBusy          another instance holds the port that the program insists on
+        |-- InstancesExhausted    as many instances as allowed are busy
+        `-- ResponseTooLarge      the function returned more than may be answered
+    """
+
+
+class RuntimeUnavailable(RuntimeFailure):
+    """The runtime is unknown, or nothing on this machine can run it."""
+
+    def __init__(self, runtime: str, reason: str) -> None:
+        self.runtime = runtime
+        self.reason = reason
+        super().__init__(f"runtime {runtime} is not available: {reason}")
+
+
+class ProgramMissing(RuntimeUnavailable):
+    """A custom runtime's program is not there."""
+
+    def __init__(self, runtime: str, path: str) -> None:
+        super().__init__(runtime, f"the file {path} is not exist")
+
+    def __str__(self) -> str:
+        return f"Failed to start function instance. Error: {self.reason}"
+
+
+class InstanceStartFailed(RuntimeFailure):
+    """The process of an instance could not be started or ended before it was ready."""
+
+
+class PortBusy(InstanceStartFailed):
+    """Another instance, *holder*, listens on the port that a program insists on."""
+
+    def __init__(self, port: int, holder: str) -> None:
+        self.holder = holder
+        super().__init__(f"port {port} is held by another instance")
+
+
+class InstancesExhausted(RuntimeFailure):
+    """As many instances as allowed are busy."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        super().__init__(f"all {limit} instances are busy")
+
+
+class ResponseTooLarge(RuntimeFailure):
+    """The function returned more bytes than may be answered."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        super().__init__(f"payload size exceeds maximum allowed size ({limit_bytes} bytes)")

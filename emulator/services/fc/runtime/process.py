@@ -1,0 +1,258 @@
+"""The process of an instance as the server sees it: calls in, answers, output and its end out.
+
+`InstanceProcess` is what all families share; how a call reaches the code, in frames or over HTTP, is a subclass's
+business (``agent.py``, ``custom.py``, ``runtime_api.py``), and how signals reach the process is its launcher's.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+
+from emulator.kernel.frozen import frozen
+from emulator.services.fc.runtime.bootstrap.python.frames import BrokenFrame, FrameBuffer, Header, encode
+from emulator.services.fc.runtime.model import HttpAnswer, Invocation, StreamedBody
+
+CallKind = Literal["invoke", "initialize", "load", "pre_freeze", "pre_stop"]
+"""``load`` makes an agent import the handler's code and do nothing else; the first call reports what goes wrong."""
+
+_CHUNK = 16 * 1024
+
+
+@frozen
+class Answer:
+    """The process answered.
+
+    ``over_memory`` means it needed more than it may; ``size`` is that of the whole body; ``handled`` that the function
+    itself reported its failure; ``stream`` stands for a body that the function still writes.
+    """
+
+    succeeded: bool
+    body: bytes
+    duration_ms: float
+    memory_kb: int
+    over_memory: bool
+    size: int
+    http: HttpAnswer | None = None
+    handled: bool = False
+    stream: StreamedBody | None = None
+
+
+@frozen
+class Exit:
+    """The process ended instead. ``unread`` means that it never saw the call; ``fatal`` is why it could not start."""
+
+    memory_kb: int
+    unread: bool = False
+    fatal: str = ""
+
+
+Pending = asyncio.Future[Answer | Exit]
+
+
+class Listener(Protocol):
+    """Hears what happens in a process apart from answers."""
+
+    def output(self, data: bytes, request_id: str | None) -> None:
+        """The process wrote to its log; the request is None when only the time says whose output it is."""
+        ...
+
+    def listening(self, port: int) -> None:
+        """A debugger in the process listens on that port of the loopback interface."""
+        ...
+
+    def ended(self, memory_kb: int) -> None:
+        """The process has ended, having used that much at most; called once, when its pending calls are resolved."""
+        ...
+
+
+class ProcessControl(Protocol):
+    """How signals reach a process."""
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        ...
+
+    @property
+    def namespaces(self) -> int:
+        """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
+        ...
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the process."""
+        ...
+
+    def kill(self) -> None:
+        """Send SIGKILL to its whole session."""
+        ...
+
+    def watch(self, on: bool) -> None:
+        """Look regularly at what it uses, or no longer."""
+        ...
+
+
+class LogSource(Protocol):
+    """Where the output of a process is read; it is passed to `InstanceProcess.output`."""
+
+    def settle(self, sequence: str, then: Callable[[], None]) -> None:
+        """Pass on everything written before the answer of that sequence, and then call *then*."""
+        ...
+
+    def close(self) -> None:
+        """Pass on the rest and close."""
+        ...
+
+
+class Channel(asyncio.BufferedProtocol):
+    """The server's end of an instance's channel, over any stream transport; each frame received goes to *on_frame*.
+
+    *on_lost* is called once, with the error (None at a clean end), when the other end is gone or has sent what is no
+    frame, or more payload than *payload_limit* bytes.
+    """
+
+    def __init__(
+        self,
+        on_frame: Callable[[Header, bytes], None],
+        on_lost: Callable[[Exception | None], None],
+        payload_limit: int,
+    ) -> None:
+        self._on_frame = on_frame
+        self._on_lost = on_lost
+        self._buffer = FrameBuffer(payload_limit)
+        self._transport: asyncio.Transport | None = None
+        self._broken: Exception | None = None
+        # One buffer for all reads: a fresh one of the transport's size costs a system call to get and one to free.
+        self._chunk = memoryview(bytearray(_CHUNK))
+        self.received = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where the transport puts what it reads."""
+        return self._chunk
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Hand on every frame that is complete now."""
+        self.feed(self._chunk[:nbytes])
+
+    def feed(self, data: bytes | memoryview) -> None:
+        """Take in *data* as if it had been received."""
+        self.received += len(data)
+        self._buffer.feed(data)
+        try:
+            while self._broken is None and (frame := self._buffer.next()) is not None:
+                self._on_frame(*frame)
+        except BrokenFrame as error:
+            self._broken = error
+            self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Report the end."""
+        self._transport = None
+        self._on_lost(self._broken or exc)
+
+    def send(self, header: dict[str, Any], payload: bytes = b"") -> None:
+        """Send one frame; does nothing when the other end is gone, which `on_lost` reports."""
+        self.write(encode(header, payload))
+
+    def write(self, data: bytes) -> None:
+        """Send bytes of frames, as `send` does."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def pause(self) -> None:
+        """Stop reading, so that the other end has to wait."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Read on."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def close(self) -> None:
+        """Close this end."""
+        if self._transport is not None:
+            self._transport.abort()
+
+
+class InstanceProcess(ABC):
+    """A running process that performs calls. ``gone`` is resolved when it has ended."""
+
+    def __init__(self, listener: Listener, payload_limit: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._listener = listener
+        self._control: ProcessControl | None = None
+        self._log: LogSource | None = None
+        self._watchers = 0
+        self._memory_kb = 0
+        self._fatal = ""
+        self._lost = False
+        self._over = False
+        self.gone: asyncio.Future[None] = self._loop.create_future()
+        self.channel = Channel(self._on_frame, self._on_lost, payload_limit)
+
+    def attach(self, control: ProcessControl, log: LogSource) -> None:
+        """Take what reaches the process, and where its output is read."""
+        self._control = control
+        self._log = log
+
+    @property
+    def namespaces(self) -> int:
+        """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
+        return self._control.namespaces if self._control is not None and not self.gone.done() else 0
+
+    @abstractmethod
+    def begin(self, kind: CallKind, call: Invocation) -> Pending:
+        """Hand over a call.
+
+        The future is resolved in any case, at the latest when the process ends, and after everything that the call
+        wrote has been passed to the listener.
+        """
+
+    def watch(self) -> None:
+        """From now on look regularly at what the process uses and kill it when that is too much."""
+        self._watchers += 1
+        if self._watchers == 1 and self._control is not None and not self.gone.done():
+            self._control.watch(True)
+
+    def unwatch(self) -> None:
+        """Take back one `watch`."""
+        self._watchers -= 1
+        if self._watchers == 0 and self._control is not None and not self.gone.done():
+            self._control.watch(False)
+
+    def terminate(self) -> None:
+        """Ask the process to end (SIGTERM), which makes it log what it was doing."""
+        if self._control is not None and not self.gone.done():
+            self._control.terminate()
+
+    def kill(self) -> None:
+        """End the process and all that it started."""
+        if self._control is not None and not self.gone.done():
+            self._control.kill()
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """Let go of a process whose start failed; its listener hears no more of it."""
+
+    def output(self, data: bytes) -> None:
+        """Take in what came through the log pipe."""
+        self._listener.output(data, None)
+
+    @abstractmethod
+    def exited(self, memory_kb: int) -> None:
+        """Take note that the process has ended, having used that much at most; what it sent is still delivered."""
+
+    @abstractmethod
+    def _on_frame(self, header: Header, payload: bytes) -> None:
+        """Take a frame of the process."""
+
+    def _on_lost(self, error: Exception | None) -> None:
+        """Take note that the channel has closed."""
+        del error
+        self._lost = True

@@ -1,0 +1,284 @@
+"""The HTTP interface that the vendor's own runtime libraries poll for work, as Go programs do that call ``fc.Start``.
+
+``GET .../invocation/next`` waits for a call and gets its event as body and everything else as header fields; the answer
+is posted to ``.../invocation/{request id}/response`` or ``.../error``. All instances share one loopback port; each
+gets an address with a secret of its own in it.
+
+Source: fc-runtime-go-sdk fc/runtime_api_client.go, fc/invoke_loop.go.
+"""
+
+import asyncio
+import json
+from base64 import b64decode, b64encode
+from collections import deque
+from contextlib import AsyncExitStack
+from typing import Any
+
+from emulator.http.connections import Connections, HttpLimits
+from emulator.http.message import Request, Respond, Response
+from emulator.http.protocol import HttpProtocol
+from emulator.kernel.clock import SystemClock
+from emulator.kernel.ids import Ids
+from emulator.services.fc.runtime.custom import Fields, request_fields
+from emulator.services.fc.runtime.launcher import Forker
+from emulator.services.fc.runtime.model import (
+    Credentials,
+    FunctionImage,
+    HttpAnswer,
+    HttpCall,
+    InstanceStartFailed,
+    Invocation,
+)
+from emulator.services.fc.runtime.process import CallKind, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.program import ProgramProcess, program_of
+from emulator.services.fc.runtime.settings import RuntimeSettings
+
+_PREFIX = "2020-11-11/runtime/invocation/"
+_SECRET_DIGITS = 32
+_SLACK = 1024 * 1024
+
+
+class CallQueue:
+    """The calls that wait for a poll of their instance, and its polls that wait for a call."""
+
+    def __init__(self) -> None:
+        self._calls: deque[Response] = deque()
+        self._polls: deque[tuple[Respond, asyncio.Future[None]]] = deque()
+
+    def put(self, call: Response) -> None:
+        """Hand *call* to a poll, now or when there is one."""
+        while self._polls:
+            respond, waiting = self._polls.popleft()
+            if not waiting.done():
+                waiting.set_result(None)
+                respond(call)
+                return
+        self._calls.append(call)
+
+    def withdraw(self, call: Response) -> None:
+        """Take *call* back if no poll has got it."""
+        if call in self._calls:
+            self._calls.remove(call)
+
+    def poll(self, respond: Respond) -> "asyncio.Future[Any] | None":
+        """Answer a poll, now or when there is a call."""
+        if self._calls:
+            respond(self._calls.popleft())
+            return None
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._polls.append((respond, waiting))
+        return waiting
+
+
+class RuntimeApi:
+    """Serves that interface to every instance of an emulator; it listens from the first `open` on."""
+
+    def __init__(self, ids: Ids, response_limit: int) -> None:
+        self._ids = ids
+        self._limit = response_limit + _SLACK
+        self._processes: dict[str, PollingProcess] = {}
+        self._server: asyncio.Server | None = None
+        self._connections = Connections(self, clock=SystemClock(), limits=HttpLimits(idle_s=3600))
+
+    async def open(self, process: "PollingProcess") -> str:
+        """Return the address for a new instance, ``HOST:PORT/SECRET``."""
+        if self._server is None:
+            loop = asyncio.get_running_loop()
+            self._server = await loop.create_server(lambda: HttpProtocol(self._connections), "127.0.0.1", 0)
+        port = self._server.sockets[0].getsockname()[1]
+        secret = self._ids.secret(_SECRET_DIGITS // 2).hex()
+        self._processes[secret] = process
+        return f"127.0.0.1:{port}/{secret}"
+
+    def forget(self, address: str) -> None:
+        """Serve the instance with that address no longer."""
+        self._processes.pop(address.rpartition("/")[2], None)
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._server is not None:
+            self._server.close()
+            await self._connections.stop(0)
+
+    def admit(self, request: Request) -> Response | int:
+        """Take bodies of known instances only."""
+        return self._limit if self._find(request)[0] is not None else _not_found()
+
+    def too_large(self, request: Request, limit: int) -> Response:
+        """Refuse a body, and fail the call that it answers: its result is too large."""
+        process, page = self._find(request)
+        if process is not None:
+            process.outgrown(page.rpartition("/")[0], limit)
+        return Response(413)
+
+    def malformed(self, status: int, reason: str) -> Response:
+        """Refuse what is no request."""
+        return Response(status, reason.encode())
+
+    def serve(self, request: Request, respond: Respond) -> "asyncio.Future[Any] | None":
+        """Serve a poll or take an answer."""
+        process, page = self._find(request)
+        if process is None:
+            respond(_not_found())
+            return None
+        if (request.method, page) == ("GET", "next"):
+            return process.poll(respond)
+        request_id, _, kind = page.rpartition("/")
+        known = request.method == "POST" and kind in {"response", "error"}
+        if known and process.answered(request_id, request, ok=kind == "response"):
+            respond(Response(200, b"{}", [("Content-Type", "application/json")]))
+        else:
+            respond(_not_found())
+        return None
+
+    def _find(self, request: Request) -> "tuple[PollingProcess | None, str]":
+        secret, _, rest = request.path.lstrip("/").partition("/")
+        if not rest.startswith(_PREFIX):
+            return None, ""
+        return self._processes.get(secret), rest.removeprefix(_PREFIX)
+
+
+def _not_found() -> Response:
+    return Response(404, b"{}", [("Content-Type", "application/json")])
+
+
+RUNTIMES = frozenset({"go1"})
+ADDRESS_VARIABLE = "FC_RUNTIME_API"
+_HTTP_FIELD = "x-fc-http-params"
+
+
+class PollingLauncher:
+    """A `Launcher` for programs that poll."""
+
+    def __init__(self, settings: RuntimeSettings, ids: Ids, forker: Forker) -> None:
+        self._settings = settings
+        self._forker = forker
+        self._api = RuntimeApi(ids, settings.response_limit)
+
+    def warm_up(self) -> None:
+        """Do nothing: there is nothing to prepare."""
+
+    async def launch(
+        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
+    ) -> InstanceProcess:
+        """Start the program and wait until it polls; see `Launcher`.
+
+        Raises: ProgramMissing; RuntimeUnavailable; InstanceStartFailed.
+        """
+        process = PollingProcess(image, listener, self._settings.response_limit)
+        async with AsyncExitStack() as undo:
+            undo.callback(process.abandon)
+            address = await self._api.open(process)
+            process.at_end(lambda: self._api.forget(address))
+            isolated = await self._forker.isolated(image.runtime)
+            variables = {ADDRESS_VARIABLE: address}
+            command = (f"/code/{image.handler}",)
+            program = program_of(image, instance_id, self._settings, command, variables, credentials, isolated=isolated)
+            control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=False)
+            process.attach(control, source)
+            limit_s = self._settings.start_timeout_s
+            await asyncio.wait({process.polled, process.gone}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+            if process.gone.done():
+                raise InstanceStartFailed(process.failure(f"/code/{image.handler}"))
+            if not process.polled.done():
+                raise InstanceStartFailed(
+                    f"the program did not ask for a call at {ADDRESS_VARIABLE} in {limit_s:g} seconds.\nLogs:\n"
+                    + process.said()
+                )
+            undo.pop_all()
+        return process
+
+    async def close(self) -> None:
+        """Stop serving; the processes are ended by the forker that started them."""
+        await self._api.close()
+
+
+class PollingProcess(ProgramProcess):
+    """An `InstanceProcess` that gets its calls by polling. ``polled`` is resolved by its first poll."""
+
+    def __init__(self, image: FunctionImage, listener: Listener, response_limit: int) -> None:
+        super().__init__(image, listener)
+        self._limit = response_limit
+        self.queue = CallQueue()
+        self.polled: asyncio.Future[None] = self._loop.create_future()
+        self._open: dict[str, tuple[Pending, float]] = {}
+
+    def poll(self, respond: Respond) -> "asyncio.Future[Any] | None":
+        """Answer a poll, now or when there is a call."""
+        if not self.polled.done():
+            self.polled.set_result(None)
+        return self.queue.poll(respond)
+
+    def answered(self, request_id: str, request: Request, *, ok: bool) -> bool:
+        """Take the answer to a call; return whether there is such a call."""
+        waiting = self._open.pop(request_id, None)
+        if waiting is None:
+            return False
+        future, began = waiting
+        http = _http_answer(request.headers.get(_HTTP_FIELD)) if ok else None
+        body, size = request.body, len(request.body)
+        answer = self._answer(
+            body if size <= self._limit else b"", (self._loop.time() - began) * 1000, ok=ok, size=size, http=http
+        )
+        self._resolve(future, answer)
+        return True
+
+    def outgrown(self, request_id: str, limit: int) -> None:
+        """Take note that the answer to a call is larger than *limit* bytes."""
+        waiting = self._open.pop(request_id, None)
+        if waiting is not None:
+            future, began = waiting
+            self._resolve(future, self._answer(b"", (self._loop.time() - began) * 1000, size=limit + 1))
+
+    def _send(self, kind: CallKind, call: Invocation, future: Pending) -> None:
+        began = self._loop.time()
+        request_id = call.request_id
+        self._open[request_id] = (future, began)
+        response = Response(200, call.event, _fields(self._image, kind, call))
+        self.queue.put(response)
+
+        def settle(_: Pending) -> None:
+            self.queue.withdraw(response)
+            if self._open.get(request_id) == (future, began):
+                del self._open[request_id]
+
+        future.add_done_callback(settle)
+
+
+def _fields(image: FunctionImage, kind: CallKind, call: Invocation) -> Fields:
+    timeout_s = image.timeout_s if kind == "invoke" else image.initializer_timeout_s
+    deadline = SystemClock().now() + timeout_s * 1000
+    fields = [pair for pair in request_fields(image, kind, call, own=False) if pair[0].lower() != "content-type"]
+    fields += [("Content-Type", "application/octet-stream"), ("x-fc-function-deadline", str(deadline))]
+    if call.http is not None:
+        fields.append((_HTTP_FIELD, _http_params(call.http)))
+    return fields
+
+
+def _http_params(http: HttpCall) -> str:
+    """Return an HTTP request as the libraries read it: base64 of JSON, names and values as lists."""
+    headers: dict[str, list[str]] = {}
+    for name, value in http.headers:
+        headers.setdefault(name.title(), []).append(value)
+    described = {
+        "method": http.method,
+        "path": http.path,
+        "requestURI": http.request_uri,
+        "clientIP": http.client_ip,
+        "host": http.host,
+        "headersMap": headers,
+        "queriesMap": {},
+    }
+    return b64encode(json.dumps(described).encode("ascii")).decode("ascii")
+
+
+def _http_answer(field: str) -> HttpAnswer | None:
+    """Return the status and fields a program has answered with, None when it says nothing that makes sense."""
+    try:
+        described = json.loads(b64decode(field)) if field else None
+        if described is None:
+            return None
+        pairs = [(name, value) for name, values in (described.get("headersMap") or {}).items() for value in values]
+        return HttpAnswer(status=int(described["status"]) or 200, headers=tuple(pairs))
+    except (ValueError, KeyError, TypeError, AttributeError):  # what a program says is not ours to trust
+        return None

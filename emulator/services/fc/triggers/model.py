@@ -1,0 +1,247 @@
+"""Triggers: what calls a function besides InvokeFunction, their configurations, and the names of an HTTP trigger."""
+
+import json
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, Literal, cast, get_args
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.cron import LENIENT, CronError, parse_schedule
+from emulator.kernel.frozen import frozen
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import ANYTHING, FLAG, TEXT, Check, Items, OneOf, Shape, Text
+from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.invoke.tokens import read_rules
+from emulator.services.fc.model import LATEST, Struct, etag
+
+TriggerKind = Literal[
+    "http", "timer", "oss", "mns_topic", "log", "tablestore", "cdn_events", "eventbridge", "rds"
+]  # fmt: skip
+AuthKind = Literal["anonymous", "function", "jwt"]
+
+_OUTSIDE_LABEL = r"[^a-z0-9-]+"
+
+
+@frozen
+class Trigger:
+    """A trigger of a function. ``service`` is empty for a 3.0 function.
+
+    ``config`` is checked and under the API's own names. ``qualifier`` is a version, an alias or ``LATEST``. ``label``
+    is the first label of an HTTP trigger's own host names, empty for other kinds. ``folder`` is the file it was read
+    from, empty when it was made by the API.
+    """
+
+    service: str
+    function: str
+    name: str
+    trigger_id: str
+    kind: TriggerKind
+    config: Struct
+    created_at: Millis
+    modified_at: Millis
+    source_arn: str = ""
+    role: str = ""
+    qualifier: str = LATEST
+    description: str = ""
+    label: str = ""
+    revision: int = 1
+    folder: str = ""
+
+    @property
+    def etag(self) -> str:
+        """The opaque text that changes with every update."""
+        return etag(self.trigger_id, self.revision)
+
+    @property
+    def auth(self) -> AuthKind:
+        """Who may call an HTTP trigger."""
+        kind: AuthKind = self.config.get("authType", "function")
+        return kind
+
+    @property
+    def enabled(self) -> bool:
+        """Whether a trigger that can be switched off is on; the others always are."""
+        return bool(self.config.get("enable", self.config.get("triggerEnable", True)))
+
+
+def host_label(service: str, function: str, trigger_id: str) -> str:
+    """Return the first label of the trigger's host names: readable, a valid host label, different for every trigger."""
+    readable = re.sub(_OUTSIDE_LABEL, "-", f"{function}-{service}".lower()).strip("-")[:48].strip("-") or "function"
+    number = int.from_bytes(sha256(trigger_id.encode()).digest()[:8], "big")
+    letters = ""
+    for _ in range(10):
+        number, letter = divmod(number, 26)
+        letters += chr(ord("a") + letter)
+    return f"{readable}-{letters}"
+
+
+def trigger_path(trigger: Trigger) -> str:
+    """Return the path an HTTP trigger is served under on every host name, without a final slash.
+
+    Source: the form of 2.0 is the cloud's; the one of 3.0 is the emulator's own.
+    """
+    qualifier = "" if trigger.qualifier == LATEST else f".{trigger.qualifier}"
+    if trigger.service:
+        return f"/2016-08-15/proxy/{trigger.service}{qualifier}/{trigger.function}"
+    return f"/2023-03-30/proxy/{trigger.function}{qualifier}"
+
+
+KINDS = frozenset(get_args(TriggerKind))
+
+METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"})
+_WITH_SOURCE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events"})
+_WITH_ROLE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events", "rds"})
+
+# texts, not compiled patterns: few starts need them, and the library keeps what it has compiled
+_OBJECT_EVENT = r"oss:(?:ObjectCreated|ObjectRemoved|ObjectReplication):(?:\*|[A-Za-z]+)"
+_TOPIC_ARN = r"acs:mns:[^:]*:[^:]*:/?topics/([A-Za-z0-9_-]+)(?:/messages)?"
+_BUCKET_ARN = r"acs:oss:[^:]*:[^:]*:([a-z0-9][a-z0-9-]*)"
+
+
+def config_of(kind: TriggerKind, given: object) -> Struct:
+    """Check a trigger's configuration: an object, or a string that holds one.
+
+    Raises: InvalidArgument.
+    """
+    config = _opened(given)
+    known: dict[str, Any] = TRIGGER_CONFIGS[kind](config, "triggerConfig")
+    match kind:
+        case "http":
+            return _http(known)
+        case "timer":
+            return _timer(known)
+        case "oss":
+            if not known.get("events"):
+                raise InvalidArgument("triggerConfig.events is required for an oss trigger")
+            return known
+        case "mns_topic":
+            return {"notifyContentFormat": "STREAM", "notifyStrategy": "BACKOFF_RETRY", **known}
+        case _:
+            return known
+
+
+def kind_of(value: object) -> TriggerKind:
+    """Check the type of a trigger.
+
+    Raises: InvalidArgument.
+    """
+    return cast(TriggerKind, OneOf(KINDS)(value, "triggerType"))
+
+
+def check_source(kind: TriggerKind, source_arn: str, role: str, *, role_needed: bool = True) -> None:
+    """Check that a trigger names its event source, and the role its source calls with.
+
+    Raises: InvalidArgument.
+    """
+    if kind in _WITH_SOURCE and not source_arn:
+        raise InvalidArgument(f"sourceArn is required for a trigger of type {kind}")
+    if kind == "mns_topic" and not topic_of(source_arn):
+        raise InvalidArgument(f"sourceArn '{source_arn[:200]}' is invalid: it must name a topic")
+    if kind == "oss" and not bucket_of(source_arn):
+        raise InvalidArgument(f"sourceArn '{source_arn[:200]}' is invalid: it must name a bucket")
+    if role_needed and kind in _WITH_ROLE and not role:
+        raise InvalidArgument(f"invocationRole is required for a trigger of type {kind}")
+
+
+def topic_of(source_arn: str) -> str:
+    """Return the topic a resource name names, empty when it names none."""
+    found = re.fullmatch(_TOPIC_ARN, source_arn)
+    return found[1] if found else ""
+
+
+def bucket_of(source_arn: str) -> str:
+    """Return the bucket a resource name names, empty when it names none."""
+    found = re.fullmatch(_BUCKET_ARN, source_arn)
+    return found[1] if found else ""
+
+
+def _opened(given: object) -> Mapping[str, Any]:
+    if given is None or given == "":
+        return {}
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except ValueError:
+            raise InvalidArgument("triggerConfig must be a string that holds JSON") from None
+    if not isinstance(given, dict):
+        raise InvalidArgument("triggerConfig must be an object")
+    return given
+
+
+def _lower(choices: frozenset[str]) -> Check:
+    def check(value: Any, field: str) -> str:
+        return str(OneOf(choices)(value.lower() if isinstance(value, str) else value, field))
+
+    return check
+
+
+def _method(value: Any, field: str) -> str:
+    return str(OneOf(METHODS)(value.upper() if isinstance(value, str) else value, field))
+
+
+def _schedule(value: Any, field: str) -> str:
+    expression = str(Text(limits.CRON_LENGTH, 1)(value, field))
+    try:
+        parse_schedule(expression, LENIENT)
+    except CronError as error:
+        raise InvalidArgument(f"{field} '{expression[:100]}' is invalid: {error}") from error
+    return expression
+
+
+def _payload(value: Any, field: str) -> str:
+    payload = str(TEXT(value, field))
+    if len(payload.encode("utf-8", "replace")) > limits.ASYNC_PAYLOAD_BYTES:
+        raise InvalidArgument(f"{field} must not be larger than {limits.ASYNC_PAYLOAD_BYTES} bytes")
+    return payload
+
+
+def _object_event(value: Any, field: str) -> str:
+    if not isinstance(value, str) or not re.fullmatch(_OBJECT_EVENT, value):
+        raise InvalidArgument(f"{field} '{str(value)[:80]}' is not the name of an object event")
+    return value
+
+
+def _http(known: dict[str, Any]) -> Struct:
+    if not known.get("methods"):
+        raise InvalidArgument("triggerConfig.methods is required for an http trigger")
+    if known.get("authType") == "jwt":
+        read_rules(known.get("authConfig"), "triggerConfig.authConfig")
+    return {"authType": "function", **known, "methods": list(dict.fromkeys(known["methods"]))}
+
+
+def _timer(known: dict[str, Any]) -> Struct:
+    if "cronExpression" not in known:
+        raise InvalidArgument("triggerConfig.cronExpression is required for a timer trigger")
+    return {"payload": "", "enable": True, **known}
+
+
+def _kept(value: Any, field: str) -> dict[str, Any]:
+    kept: dict[str, Any] = ANYTHING(value, field)
+    return kept
+
+
+TRIGGER_CONFIGS: Mapping[TriggerKind, Check] = {
+    "http": Shape(
+        authType=_lower(frozenset({"anonymous", "function", "jwt"})),
+        methods=Items(_method),
+        disableURLInternet=FLAG,
+        authConfig=ANYTHING,
+        corsConfig=ANYTHING,
+    ),
+    "timer": Shape(cronExpression=_schedule, enable=FLAG, payload=_payload),
+    "oss": Shape(
+        events=Items(_object_event),
+        filter=Shape(key=Shape(prefix=TEXT, suffix=TEXT)),
+    ),
+    "mns_topic": Shape(
+        filterTag=Text(limits.FILTER_TAG_LENGTH),
+        notifyContentFormat=OneOf(frozenset({"STREAM", "JSON"})),
+        notifyStrategy=OneOf(frozenset({"BACKOFF_RETRY", "EXPONENTIAL_DECAY_RETRY"})),
+    ),
+    "log": _kept,
+    "tablestore": _kept,
+    "cdn_events": _kept,
+    "eventbridge": _kept,
+    "rds": _kept,
+}

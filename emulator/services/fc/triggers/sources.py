@@ -1,0 +1,130 @@
+"""All that calls functions besides InvokeFunction: triggers of every kind and custom domains, joined."""
+
+import logging
+from collections.abc import Callable, Iterable
+
+from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.identity import Tenant
+from emulator.kernel.ids import Ids
+from emulator.kernel.timers import Timers
+from emulator.services.fc.catalog.domains import Domains, DomainStore
+from emulator.services.fc.catalog.resolving import Resolver
+from emulator.services.fc.errors import FcError
+from emulator.services.fc.invoke.http_invoke import HttpInvoker
+from emulator.services.fc.invoke.http_routing import HttpRouting
+from emulator.services.fc.invoke.invoking import Invoker
+from emulator.services.fc.model import Function
+from emulator.services.fc.ports import Enqueue, HostNames, TopicSubscriptions
+from emulator.services.fc.triggers.events import ObjectChange, fires, object_event
+from emulator.services.fc.triggers.model import Trigger, bucket_of, trigger_path
+from emulator.services.fc.triggers.store import TriggerStore
+from emulator.services.fc.triggers.triggers import Triggers
+from emulator.services.fc.triggers.watchers import TimerTriggers, TopicTriggers, TriggerNames, names_of
+from emulator.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+
+class EventSources:
+    """The triggers and custom domains of every account, and what they do.
+
+    *enqueue* takes asynchronous calls, *endpoint* returns the emulator's own address. Without *host_names* triggers
+    are reached by their paths only; without *topics* topic triggers are kept and get no messages.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: TriggerStore,
+        database: Database,
+        clock: Clock,
+        ids: Ids,
+        timers: Timers,
+        resolver: Resolver,
+        invoker: Invoker,
+        enqueue: Enqueue,
+        endpoint: Callable[[], str],
+        host_names: HostNames | None = None,
+        topics: TopicSubscriptions | None = None,
+        may_fire: Callable[[Tenant, Trigger], bool] = lambda tenant, trigger: True,
+    ) -> None:
+        self._endpoint = endpoint
+        self._enqueue = enqueue
+        self._may_fire = may_fire
+        self._store = store
+        domain_store = DomainStore(database)
+        self.triggers = Triggers(self._store, database, resolver, ids)
+        self.domains = Domains(domain_store, database, ids, host_names)
+        self.http_routing = HttpRouting(self._store, domain_store, resolver)
+        self.http_invoker = HttpInvoker(invoker, enqueue)
+        self.timer_triggers = TimerTriggers(self._store, clock, timers, enqueue)
+        self._names = TriggerNames(self._store, host_names) if host_names is not None else None
+        self.triggers.watchers.append(self.timer_triggers)
+        if self._names is not None:
+            self.triggers.watchers.append(self._names)
+        if topics is not None:
+            self.triggers.watchers.append(TopicTriggers(topics))
+
+    # --- life ----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Take up what an earlier run has left: timers are armed, host names answered."""
+        self.domains.start()
+        if self._names is not None:
+            self._names.start()
+        self.timer_triggers.start()
+
+    async def close(self) -> None:
+        """Disarm the timers."""
+        await self.timer_triggers.close()
+
+    def clear(self) -> None:
+        """Forget every trigger and domain."""
+        self.triggers.clear()
+        self.domains.clear()
+
+    def follow_folder(self, tenant: Tenant, functions: Iterable[Function], now: Millis) -> None:
+        """Make the triggers of the folder's functions be what their files say; versions are passed over."""
+        self.triggers.follow_folder(tenant, [function for function in functions if not function.version], now)
+
+    # --- addresses -----------------------------------------------------------------------------------------------
+
+    def url(self, trigger: Trigger) -> str:
+        """Return the address of an HTTP trigger that works from everywhere on this machine, without a final slash."""
+        return f"{self._endpoint().rstrip('/')}{trigger_path(trigger)}"
+
+    def urls(self, tenant: Tenant, trigger: Trigger) -> list[str]:
+        """Return the addresses of an HTTP trigger: by path, and by its own host name; none for other kinds."""
+        if not trigger.label:
+            return []
+        port = self._endpoint().rpartition(":")[2].strip("/")
+        own = [name for name in names_of(tenant, trigger) if name.endswith(".localhost")]
+        return [self.url(trigger), *(f"http://{name}:{port}" for name in own)]
+
+    def host(self, tenant: Tenant, trigger: Trigger) -> str:
+        """Return the host name of an HTTP trigger; ``.localhost`` in place of its domain works too."""
+        return names_of(tenant, trigger)[0]
+
+    # --- events --------------------------------------------------------------------------------------------------
+
+    def object_changed(self, tenant: Tenant, change: ObjectChange) -> list[str]:
+        """Queue a call for every object trigger that *change* fires, in the transaction of this moment.
+
+        Returns the request ids. A trigger whose function cannot be called is logged and does not keep others from
+        firing, nor the change from happening.
+        """
+        started = []
+        for owner, trigger in self._store.of_kind("oss"):
+            if owner != tenant or bucket_of(trigger.source_arn) != change.bucket:
+                continue
+            if fires(trigger.config, change) and self._may_fire(tenant, trigger):
+                event = object_event(tenant, trigger.trigger_id, change)
+                key = f"object/{trigger.trigger_id}/{change.request_id}/{change.key}"
+                service = trigger.service or None
+                try:
+                    started.append(
+                        self._enqueue(tenant, service, trigger.function, trigger.qualifier, event, key=key)
+                    )  # fmt: skip
+                except FcError as error:
+                    _log.warning("trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
+        return started

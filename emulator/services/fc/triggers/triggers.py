@@ -1,0 +1,316 @@
+"""Triggers as resources: create, get, update, delete, list, and those the functions folder names."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import Tenant
+from emulator.kernel.ids import Ids
+from emulator.kernel.paging import Page, cut
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import TEXT, Text, check_name
+from emulator.services.fc.catalog.resolving import Resolver
+from emulator.services.fc.catalog.store import Slice
+from emulator.services.fc.catalog.versions import check_if_match
+from emulator.services.fc.errors import FcError, InvalidArgument
+from emulator.services.fc.model import LATEST, Function, Struct
+from emulator.services.fc.triggers.model import Trigger, bucket_of, check_source, config_of, host_label, kind_of
+from emulator.services.fc.triggers.store import TriggerStore
+from emulator.storage.database import CommitFailed, Database
+
+_log = logging.getLogger(__name__)
+
+_ALL = Slice(limit=1_000_000)
+
+
+class TriggerWatcher(Protocol):
+    """What acts on triggers: arms timers, subscribes to topics."""
+
+    def joining(self, tenant: Tenant, trigger: Trigger) -> None:
+        """Take part in making or changing *trigger*, within the same transaction.
+
+        Raises: FcError when it cannot be.
+        """
+        ...
+
+    def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
+        """Take part in removing *trigger*, within the same transaction."""
+        ...
+
+    def changed(self, tenant: Tenant, trigger: Trigger) -> None:
+        """React to a trigger that is new or has changed; called after the commit."""
+        ...
+
+    def removed(self, tenant: Tenant, trigger: Trigger) -> None:
+        """React to a trigger that has been removed; called after the commit."""
+        ...
+
+
+class Triggers:
+    """The triggers of every account; ``service`` is empty for those of 3.0 functions."""
+
+    def __init__(self, store: TriggerStore, database: Database, resolver: Resolver, ids: Ids) -> None:
+        self._store = store
+        self._database = database
+        self._resolver = resolver
+        self._ids = ids
+        self._warned: frozenset[str] = frozenset()
+        self.watchers: list[TriggerWatcher] = []
+
+    # --- the operations ------------------------------------------------------------------------------------------
+
+    def create(self, tenant: Tenant, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
+        """Create a trigger from a request body.
+
+        Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument,
+        TriggerAlreadyExists, LimitExceeded for a bucket that has enough triggers.
+        """
+        self._resolver.function(tenant, service, function)
+        trigger = self._read(service, function, body, now)
+        if self._store.get(tenant, service, function, trigger.name) is not None:
+            raise FcError("TriggerAlreadyExists", trigger=trigger.name, function=function)
+        check_source(trigger.kind, trigger.source_arn, trigger.role)
+        self._check_place(tenant, trigger)
+        if trigger.kind == "oss":
+            self._check_bucket(tenant, bucket_of(trigger.source_arn))
+        self._put(tenant, trigger)
+        return trigger
+
+    def get(self, tenant: Tenant, service: str, function: str, name: str) -> Trigger:
+        """Return a trigger.
+
+        Raises: ServiceNotFound, FunctionNotFound, TriggerNotFound.
+        """
+        trigger = self._store.get(tenant, service, function, name)
+        if trigger is None:
+            self._resolver.function(tenant, service, function)
+            raise FcError("TriggerNotFound", trigger=name, function=function)
+        return trigger
+
+    def update(
+        self,
+        tenant: Tenant,
+        service: str,
+        function: str,
+        name: str,
+        body: Mapping[str, Any],
+        if_match: str,
+        now: Millis,
+    ) -> Trigger:
+        """Change what *body* says; a configuration is replaced as a whole.
+
+        Raises: as `get`; PreconditionFailed, InvalidArgument, VersionNotFound, AliasNotFound, TriggerAlreadyExists.
+        """
+        old = self.get(tenant, service, function, name)
+        check_if_match(if_match, old.etag)
+        _check_own(old)
+        values = _given(body)
+        changes: dict[str, Any] = {
+            attribute: values[wire]
+            for wire, attribute in (("invocationrole", "role"), ("description", "description"))
+            if wire in values
+        }
+        if "triggerconfig" in values:
+            changes["config"] = config_of(old.kind, values["triggerconfig"])
+        if values.get("qualifier"):
+            changes["qualifier"] = values["qualifier"]
+        trigger = replace(old, **_checked(changes), modified_at=now, revision=old.revision + 1)
+        self._check_place(tenant, trigger)
+        self._put(tenant, trigger)
+        return trigger
+
+    def delete(self, tenant: Tenant, service: str, function: str, name: str, if_match: str) -> None:
+        """Remove a trigger.
+
+        Raises: as `get`; PreconditionFailed, InvalidArgument for one named in a file.
+        """
+        trigger = self.get(tenant, service, function, name)
+        check_if_match(if_match, trigger.etag)
+        _check_own(trigger)
+        self._delete(tenant, trigger)
+
+    def page(self, tenant: Tenant, service: str, function: str, part: Slice) -> Page[Trigger]:
+        """Return a function's triggers by name.
+
+        Raises: ServiceNotFound, FunctionNotFound.
+        """
+        self._resolver.function(tenant, service, function)
+        return cut(self._store.some(tenant, service, function, part), part.limit, lambda trigger: trigger.name)
+
+    def check_none(self, tenant: Tenant, service: str, function: str) -> None:
+        """Keep a function with triggers from being deleted.
+
+        Raises: FunctionNotEmpty.
+        """
+        if self._store.some(tenant, service, function, Slice(limit=1)):
+            raise FcError("FunctionNotEmpty", function=function)
+
+    def clear(self) -> None:
+        """Forget every trigger."""
+        for tenant, trigger in self._store.all():
+            self._delete(tenant, trigger)
+
+    def all(self) -> list[tuple[Tenant, Trigger]]:
+        """Return every trigger of every tenant."""
+        return self._store.all()
+
+    # --- the functions folder ------------------------------------------------------------------------------------
+
+    def follow_folder(self, tenant: Tenant, functions: Iterable[Function], now: Millis) -> None:
+        """Make the triggers of the folder's functions be what their files say.
+
+        *functions* are those of the folder, current versions only. What cannot be used is logged once and left out.
+        Triggers of functions that have left are removed, whoever made them.
+        """
+        gone = {
+            (trigger.service, trigger.function, trigger.name): trigger
+            for owner, trigger in self._store.all()
+            if owner == tenant and (trigger.folder or not self._has_function(tenant, trigger))
+        }
+        warnings = []
+        for function in functions:
+            for described in function.triggers:
+                try:
+                    trigger = self._read(function.service, function.name, _as_api(described), now)
+                    check_source(trigger.kind, trigger.source_arn, trigger.role, role_needed=False)
+                    self._follow(tenant, replace(trigger, folder=function.folder), now)
+                except FcError as error:
+                    warnings.append(f"{function.folder}: a trigger is left out: {error.message}")
+                else:
+                    gone.pop((function.service, function.name, trigger.name), None)
+        for trigger in gone.values():
+            self._delete(tenant, trigger)
+        for warning in warnings:
+            if warning not in self._warned:
+                _log.warning("%s", warning)
+        self._warned = frozenset(warnings)
+
+    def _follow(self, tenant: Tenant, found: Trigger, now: Millis) -> None:
+        old = self._store.get(tenant, found.service, found.function, found.name)
+        if old is None:
+            self._check_place(tenant, found)
+            self._put(tenant, found)
+            return
+        new = replace(
+            found,
+            trigger_id=old.trigger_id,
+            label=old.label if found.label else "",
+            created_at=old.created_at,
+            modified_at=old.modified_at,
+            revision=old.revision,
+        )
+        if new != old:
+            new = replace(new, modified_at=now, revision=old.revision + 1)
+            self._check_place(tenant, new)
+            self._put(tenant, new)
+
+    def _has_function(self, tenant: Tenant, trigger: Trigger) -> bool:
+        try:
+            self._resolver.function(tenant, trigger.service, trigger.function)
+        except FcError:
+            return False
+        return True
+
+    # --- inside --------------------------------------------------------------------------------------------------
+
+    def _read(self, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
+        values = _given(body)
+        kind = kind_of(values.get("triggertype"))
+        trigger_id = self._ids.uuid()
+        texts = {
+            "source_arn": values.get("sourcearn") or "",
+            "role": values.get("invocationrole") or "",
+            "qualifier": values.get("qualifier") or LATEST,
+            "description": values.get("description") or "",
+        }
+        return Trigger(
+            service=service,
+            function=function,
+            name=check_name(values.get("triggername"), "triggerName", limits.TRIGGER_NAME_LENGTH),
+            trigger_id=trigger_id,
+            kind=kind,
+            config=config_of(kind, values.get("triggerconfig")),
+            label=host_label(service, function, trigger_id) if kind == "http" else "",
+            created_at=now,
+            modified_at=now,
+            **_checked(texts),
+        )
+
+    def _check_place(self, tenant: Tenant, trigger: Trigger) -> None:
+        """See that the qualifier is there and has no other HTTP trigger; let the watchers do their part."""
+        self._resolver.function(tenant, trigger.service, trigger.function, trigger.qualifier)
+        if trigger.kind == "http":
+            for other in self._store.some(tenant, trigger.service, trigger.function, _ALL):
+                if other.kind == "http" and other.name != trigger.name and other.qualifier == trigger.qualifier:
+                    raise FcError(
+                        "TriggerAlreadyExists",
+                        f"function '{trigger.function}' already has an http trigger for the version or alias "
+                        f"'{trigger.qualifier}'",
+                    )
+        for watcher in self.watchers:
+            watcher.joining(tenant, trigger)
+
+    def _check_bucket(self, tenant: Tenant, bucket: str) -> None:
+        others = sum(
+            owner == tenant and bucket_of(other.source_arn) == bucket for owner, other in self._store.of_kind("oss")
+        )
+        if others >= limits.TRIGGERS_PER_BUCKET:
+            raise FcError("LimitExceeded", f"the bucket '{bucket}' has {others} triggers already, and cannot have more")
+
+    def _put(self, tenant: Tenant, trigger: Trigger) -> None:
+        self._store.put(tenant, trigger)
+        self._tell(lambda watcher: watcher.changed(tenant, trigger))
+
+    def _delete(self, tenant: Tenant, trigger: Trigger) -> None:
+        for watcher in self.watchers:
+            watcher.leaving(tenant, trigger)
+        self._store.delete(tenant, trigger)
+        self._tell(lambda watcher: watcher.removed(tenant, trigger))
+
+    def _tell(self, news: Callable[[TriggerWatcher], None]) -> None:
+        def committed(failure: CommitFailed | None) -> None:
+            if failure is None:
+                for watcher in self.watchers:
+                    news(watcher)
+
+        self._database.after_commit(committed)
+
+
+def _given(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what *body* says under lower-case names; null counts as absent."""
+    return {key.lower(): value for key, value in body.items() if value is not None}
+
+
+TRIGGER = {
+    "source_arn": ("sourceArn", TEXT),
+    "role": ("invocationRole", Text(limits.ROLE_LENGTH)),
+    "qualifier": ("qualifier", Text(limits.ALIAS_NAME_LENGTH)),
+    "description": ("description", Text(limits.DESCRIPTION_LENGTH)),
+}
+
+
+def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
+    for name, value in values.items():
+        if name in TRIGGER:
+            wire, check = TRIGGER[name]
+            check(value, wire)
+    return dict(values)
+
+
+def _check_own(trigger: Trigger) -> None:
+    if trigger.folder:
+        raise InvalidArgument(f"trigger '{trigger.name}' is set in {trigger.folder}; change the files there instead")
+
+
+def _as_api(described: Struct) -> dict[str, Any]:
+    """Return a trigger of a ``function.yml`` under the API's names; the shorter ones of ``s.yaml`` are fine too."""
+    shorter = {"name": "triggerName", "type": "triggerType", "config": "triggerConfig", "role": "invocationRole"}
+    named = {shorter.get(str(key), str(key)): value for key, value in described.items()}
+    config = named.get("triggerConfig")
+    if isinstance(config, dict):
+        named["triggerConfig"] = {str(key): value for key, value in config.items()}
+    if "qualifier" in named:
+        named["qualifier"] = str(named["qualifier"])
+    return named

@@ -1,0 +1,185 @@
+"""Parameters and answers of the management API.
+
+Parameters arrive as text: booleans as ``True`` or ``true``, objects as JSON, lists of tags as ``Tag.1.Key``. An answer
+is an envelope around the objects of the API.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from emulator.services.mns.codec import unknown_word
+from emulator.services.mns.queues.model import QUEUE, TYPES, QueueView
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, Subscription, TopicView
+from emulator.wire.attributes import Notation
+from emulator.wire.pop_errors import InvalidParameter, MissingParameter
+from emulator.wire.rpc import Reply
+
+Parameters = Mapping[str, str]
+Object = dict[str, Any]
+
+PAGE_NUMBER = (1, 100_000_000)
+PAGE_SIZE = (10, 50)
+
+_TAG = re.compile(r"Tag\.(\d{1,4})\.(Key|Value)")
+_DONE = "operation success"
+
+
+# --- single values -----------------------------------------------------------------------------------------------
+
+
+def required(parameters: Parameters, name: str) -> str:
+    """Return a parameter.
+
+    Raises: MissingParameter.
+    """
+    value = parameters.get(name, "")
+    if not value:
+        raise MissingParameter(name=name)
+    return value
+
+
+def read_number(parameters: Parameters, name: str) -> int | None:
+    """Return a whole number, or None.
+
+    Raises: InvalidParameter.
+    """
+    text = parameters.get(name, "").strip()
+    return _number(text, name) if text else None
+
+
+def read_switch(parameters: Parameters, name: str) -> bool | None:
+    """Return a boolean, or None.
+
+    Raises: InvalidParameter.
+    """
+    text = parameters.get(name, "")
+    return _switch(text, name) if text else None
+
+
+def read_json(parameters: Parameters, name: str, kind: type[dict[str, Any]] | type[list[Any]]) -> Any:
+    """Return a parameter that is the JSON text of an object or a list, or None.
+
+    Raises: InvalidParameter.
+    """
+    text = parameters.get(name, "")
+    if not text:
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, kind):
+        raise InvalidParameter(name=name)
+    return value
+
+
+def read_fifo(parameters: Parameters, name: str) -> bool | None:
+    """Return whether ``normal`` or ``fifo`` was asked for, or None.
+
+    Raises: InvalidParameter.
+    """
+    text = parameters.get(name, "")
+    if not text:
+        return None
+    if text.lower() not in TYPES:
+        raise InvalidParameter(name=name)
+    return TYPES[text.lower()]
+
+
+def read_tags(parameters: Parameters) -> tuple[tuple[str, str], ...]:
+    """Return the resource tags in order.
+
+    Raises: InvalidParameter for a tag without a key.
+    """
+    found: dict[int, dict[str, str]] = {}
+    for name, value in parameters.items():
+        if match := _TAG.fullmatch(name):
+            found.setdefault(int(match[1]), {})[match[2]] = value
+    tags = tuple((found[number].get("Key", ""), found[number].get("Value", "")) for number in sorted(found))
+    if not all(key for key, _ in tags):
+        raise InvalidParameter(name="Tag")
+    return tags
+
+
+def read_page(parameters: Parameters) -> tuple[int, int]:
+    """Return number and size of the page; what is out of range is moved to the nearest bound.
+
+    Raises: InvalidParameter for what is no number.
+    """
+    number, size = read_number(parameters, "PageNum"), read_number(parameters, "PageSize")
+    return (
+        min(max(PAGE_NUMBER[0] if number is None else number, PAGE_NUMBER[0]), PAGE_NUMBER[1]),
+        min(max(PAGE_SIZE[0] if size is None else size, PAGE_SIZE[0]), PAGE_SIZE[1]),
+    )
+
+
+def _switch(value: object, name: str) -> bool:
+    text = str(value).strip().lower()
+    if text not in {"true", "false"}:
+        raise InvalidParameter(name=name)
+    return text == "true"
+
+
+def _number(value: object, name: str) -> int:
+    text = str(value).strip()
+    if isinstance(value, bool) or len(text) > 15 or not text.isascii() or not text.removeprefix("-").isdigit():
+        raise InvalidParameter(name=name)
+    return int(text)
+
+
+PARAMETERS = Notation("rpc", _number, _switch, lambda name: InvalidParameter(name=name), unknown_word)
+
+
+# --- answers -----------------------------------------------------------------------------------------------------
+
+
+def success(data: Any = None) -> Reply:
+    """Return the envelope around *data*; ``Code`` is a number there and nowhere else."""
+    reply: Reply = {"Code": 200, "Status": "Success", "Message": _DONE, "Success": True}
+    if data is not None:
+        reply["Data"] = data
+    return reply
+
+
+def done() -> Reply:
+    """Return the envelope of an operation without a result; it says so once more inside."""
+    return success({"Code": 200, "Message": _DONE, "Success": True})
+
+
+def page(items: Sequence[Object], number: int, size: int) -> Object:
+    """Return one page of all *items*."""
+    part = list(items[(number - 1) * size : number * size])
+    return {
+        "PageData": part,
+        "PageNum": number,
+        "PageSize": size,
+        "Pages": -(-len(items) // size),
+        "Size": len(part),
+        "Total": len(items),
+    }
+
+
+def queue_object(view: QueueView, *, listed: bool = False) -> Object:
+    """Return a queue; one in a list has no rate limit."""
+    first = dict.fromkeys(("QueueName", "QueueType", "CreateTime", "LastModifyTime"))
+    return _object(first | dict(QUEUE.show("reply", view.queue.settings, view)), listed=listed)
+
+
+def topic_object(view: TopicView) -> Object:
+    """Return a topic, with the addresses it would have in the cloud."""
+    return _object(dict(TOPIC.show("reply", view.topic.settings, view)))
+
+
+def subscription_object(subscription: Subscription, *, listed: bool = False) -> Object:
+    """Return a subscription; one in a list has no rate limit."""
+    return _object(dict(SUBSCRIPTION.show("reply", subscription.settings, subscription)), listed=listed)
+
+
+def _object(members: Object, *, listed: bool = False) -> Object:
+    if listed:
+        del members["TenantRateLimitPolicy"]
+    if "Tags" in members:
+        members["Tags"] = [{"TagKey": key, "TagValue": value} for key, value in members["Tags"]]
+    return members

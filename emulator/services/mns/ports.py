@@ -1,0 +1,46 @@
+"""What topics need from outside, named after the need; the composition fills them."""
+
+from typing import Protocol
+
+from emulator.kernel.identity import Tenant
+
+
+class FunctionRefused(Exception):
+    """Function Compute did not accept the event; the text says why."""
+
+
+class FunctionInvoker(Protocol):
+    """Runs functions for the subscriptions their triggers have made."""
+
+    async def invoke_async(self, tenant: Tenant, arn: str, event: bytes, key: str) -> None:
+        """Hand an event over; return once it is accepted and will be run without a caller waiting.
+
+        *arn* is ``acs:fc:{region}:{account}:services/{service}[.{qualifier}]/functions/{function}`` or
+        ``acs:fc:{region}:{account}:functions/{function}[/{qualifier}]``. *key* is the same when a hand-over is made
+        again after a crash.
+
+        Raises: FunctionRefused.
+        """
+        ...
+
+
+class NotificationSigner(Protocol):
+    """Signs pushes; `emulator.auth.push.PushSigner` in a running emulator."""
+
+    def warm(self) -> None:
+        """Get ready, so that the first push need not wait."""
+        ...
+
+    async def authorization(self, text: str) -> str:
+        """Return the ``Authorization`` header for a string to sign.
+
+        Raises: SigningFailed.
+        """
+        ...
+
+    async def certificate(self) -> bytes:
+        """Return the certificate receivers verify with, as PEM.
+
+        Raises: SigningFailed.
+        """
+        ...

@@ -1,0 +1,132 @@
+"""Queues: created, changed, looked at, listed, deleted."""
+
+from dataclasses import replace
+
+from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.identity import Tenant
+from emulator.kernel.paging import Page, cut
+from emulator.services.mns import limits
+from emulator.services.mns.errors import MnsError, QueueNotExist
+from emulator.services.mns.queues.dead_letters import DeadLetters
+from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
+from emulator.services.mns.queues.model import QUEUE, Change, Counters, QueueSettings, QueueView
+from emulator.services.mns.queues.ready_index import Retention
+from emulator.services.mns.queues.store import QueueStore
+from emulator.services.mns.queues.validation import (
+    check_queue_name,
+    check_range,
+    check_settings,
+    same_settings,
+)
+from emulator.services.mns.queues.visibility import expiry_bound
+from emulator.services.mns.queues.waiters import LongPolls
+
+
+class Queues:
+    """The queues of every tenant."""
+
+    def __init__(
+        self,
+        registry: QueueRegistry,
+        store: QueueStore,
+        retention: Retention,
+        dead_letters: DeadLetters,
+        waiters: LongPolls,
+        clock: Clock,
+        profile: limits.Profile,
+    ) -> None:
+        self._registry = registry
+        self._store = store
+        self._retention = retention
+        self._dead_letters = dead_letters
+        self._waiters = waiters
+        self._clock = clock
+        self._profile = profile
+
+    def view(self, tenant: Tenant, name: str) -> QueueView:
+        """Return a queue and its counters.
+
+        Raises: QueueNotExist.
+        """
+        return self._view(self._registry.find(tenant, name), self._clock.now())
+
+    def page(self, tenant: Tenant, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[QueueView]:
+        """Return queues by name, from the name *start* on; the page's marker is the name to go on with.
+
+        Raises: InvalidArgument for a limit outside 1..1000. Source: order and refusal assumed.
+        """
+        now = self._clock.now()
+        part = self.names(tenant, prefix=prefix, start=start, limit=limit)
+        return Page([self._view(self._registry.find(tenant, name), now) for name in part.items], part.next_marker)
+
+    def names(self, tenant: Tenant, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[str]:
+        """Return names as `page` does queues, without their counters.
+
+        Raises: InvalidArgument for a limit outside 1..1000.
+        """
+        wanted = limits.LIST_PAGE.default if limit is None else limit
+        check_range("x-mns-ret-number", wanted, limits.LIST_PAGE)
+        found = self._store.queues(tenant, prefix=prefix, start=start, limit=wanted + 1)
+        return cut([queue.name for queue in found], wanted, str)
+
+    def create(self, tenant: Tenant, name: str, change: Change) -> bool:
+        """Create a queue; return whether it is new (False: it existed with the same attributes).
+
+        Raises: InvalidQueueName, QueueNameLengthError, InvalidArgument, QueueAlreadyExist.
+        """
+        check_queue_name(name, self._profile)
+        check_settings(change, name)
+        existing = self._store.queue(tenant, name)
+        if existing is None:
+            settings = replace(QueueSettings(), **change)
+            self._registry.keep(self._store.add_queue(tenant, name, settings, self._clock.now()))
+            return True
+        if not same_settings(QUEUE, existing.settings, change):
+            raise MnsError("QueueAlreadyExist")
+        return False
+
+    def change(self, tenant: Tenant, name: str, change: Change) -> None:
+        """Change the attributes a request names.
+
+        A new retention counts for messages already there, the other attributes for what comes. Source: assumed.
+
+        Raises: QueueNotExist, InvalidArgument.
+        """
+        live = self._registry.find(tenant, name)
+        check_settings(change, name)
+        before = live.queue.settings
+        changed = replace(live.queue, settings=replace(before, **change), modified_at=self._clock.now())
+        self._store.put_queue(changed)
+        live.queue = changed
+        if changed.settings.retention_s != before.retention_s:
+            self._retention.replan(changed)
+        if changed.settings.dead_letter != before.dead_letter:
+            self._dead_letters.replan(changed.queue_id)
+
+    def delete(self, tenant: Tenant, name: str) -> None:
+        """Delete a queue and its messages; receivers waiting at it are sent away.
+
+        Deleting a missing queue succeeds. Source: assumed; no client knows an error.
+        """
+        try:
+            queue = self._registry.find(tenant, name).queue
+        except QueueNotExist:
+            return
+        self._store.remove_queue(queue.queue_id)
+        self._registry.drop(queue)
+        self._retention.purge(queue.queue_id)
+        self._waiters.dismiss(queue.queue_id, QueueNotExist())
+
+    def _view(self, live: LiveQueue, now: Millis) -> QueueView:
+        """Return exact counters: what has expired is removed first or, when that is too much at once, subtracted."""
+        everything_removed = self._retention.sweep(live, now)
+        counters = live.tally.counters(now)
+        if not everything_removed:
+            bound = expiry_bound(live.queue.settings, now)
+            expired = self._store.expired_numbers(live.queue.queue_id, bound, now)
+            counters = Counters(
+                active=counters.active - expired.active,
+                inactive=counters.inactive - expired.inactive,
+                delayed=counters.delayed - expired.delayed,
+            )
+        return QueueView(queue=live.queue, counters=counters)

@@ -1,0 +1,273 @@
+"""Sending, receiving, peeking, deleting and changing visibility: one method per operation.
+
+Every operation checks first and then writes, reads the clock once, and keeps table and counters in step.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from hashlib import md5
+from typing import NamedTuple
+
+from emulator.kernel.clock import SECOND, Clock, Millis
+from emulator.kernel.ids import Ids
+from emulator.kernel.tracing import trace
+from emulator.services.mns import limits
+from emulator.services.mns.errors import ERRORS, MessageNotExist, ReceiptHandleError
+from emulator.services.mns.queues.dead_letters import DeadLetters
+from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
+from emulator.services.mns.queues.model import (
+    BatchEntry,
+    Draft,
+    Message,
+    MessageReceipt,
+    QueueId,
+    Refused,
+    known_system_properties,
+    stored,
+)
+from emulator.services.mns.queues.ready_index import ReadyIndex
+from emulator.services.mns.queues.store import NotStored, QueueStore, Trace
+from emulator.services.mns.queues.validation import check_batch, check_draft, check_range
+from emulator.services.mns.queues.visibility import (
+    HELD,
+    due_at,
+    expiry_bound,
+    hidden_until,
+    is_held,
+    is_last_receive,
+    read_handle,
+    write_handle,
+)
+from emulator.services.mns.queues.waiters import LongPolls, Shape, T
+
+
+class ChangedVisibility(NamedTuple):
+    """The new receipt handle and the time it is good until."""
+
+    handle: str
+    next_visible_at: int
+
+
+class Messages:
+    """The messages of all queues; the source of the parked receivers."""
+
+    def __init__(
+        self,
+        registry: QueueRegistry,
+        store: QueueStore,
+        ready: ReadyIndex,
+        dead_letters: DeadLetters,
+        waiters: LongPolls,
+        clock: Clock,
+        ids: Ids,
+        profile: limits.Profile,
+    ) -> None:
+        self._registry = registry
+        self._store = store
+        self._ready = ready
+        self._dead_letters = dead_letters
+        self._waiters = waiters
+        self._clock = clock
+        self._ids = ids
+        self._profile = profile
+
+    # --- sending -------------------------------------------------------------------------------------------------
+
+    def send(self, live: LiveQueue, draft: Draft) -> MessageReceipt:
+        """Store a message; it is visible at once or after its delay.
+
+        Raises: InvalidArgument, SchemaViolation, FifoMissingMessageGroupId.
+        """
+        check_draft(draft, live.queue.settings, self._profile)
+        return self._store_draft(live, draft, self._clock.now())
+
+    def send_batch(self, live: LiveQueue, drafts: Sequence[Draft]) -> list[BatchEntry]:
+        """Store up to 16 messages; the answer has an entry for each, in their order.
+
+        Raises: InvalidArgument, SchemaViolation, FifoMissingMessageGroupId; then nothing is stored.
+        """
+        check_batch(drafts, live.queue.settings, self._profile)
+        now = self._clock.now()
+        entries: list[BatchEntry] = []
+        for draft in drafts:
+            try:
+                entries.append(self._store_draft(live, draft, now))
+            except NotStored:
+                entries.append(Refused("InternalError", "Internal Error."))
+        return entries
+
+    def _store_draft(self, live: LiveQueue, draft: Draft, now: Millis) -> MessageReceipt:
+        queue = live.queue
+        due = due_at(queue.settings, draft.delay_s, now)
+        message_id = self._ids.hex(32).upper()
+        body_md5 = md5(draft.body.encode(), usedforsecurity=False).hexdigest().upper()
+        user, system = draft.user_properties, draft.system_properties
+        message = Message(
+            self._ready.next_seq(), queue.queue_id, draft.priority or limits.PRIORITY.default, due, 0, 0, now, 0,
+            message_id, body_md5, draft.group_id or None, stored(user) if user else None,
+            stored(known_system_properties(system)) if system else None, draft.body, trace(),
+        )  # fmt: skip
+        self._ready.add(live, message, now)
+        handle = write_handle(message_id, queue.queue_id, message.seq, 0, due) if due > now else None
+        return MessageReceipt(message_id, body_md5, handle, message.group_id)
+
+    # --- receiving -----------------------------------------------------------------------------------------------
+
+    def receive(self, live: LiveQueue, count: int, wait_s: int | None, shape: Shape[T]) -> "T | asyncio.Future[T]":
+        """Hand out up to *count* visible messages and hide them for the queue's visibility timeout.
+
+        Urgent priorities come first, then what has been visible longest. When none is visible, wait *wait_s* seconds
+        (None: as the queue says) for the first; the future then gives the answer. *shape* makes the answer.
+
+        Raises: InvalidArgument; MessageNotExist (also through the future) when there was nothing in time.
+        """
+        check_range("numOfMessages", count, limits.BATCH)
+        if wait_s is not None:
+            check_range("waitseconds", wait_s, limits.POLLING_WAIT_S, " seconds")
+        now = self._clock.now()
+        found = self._claim(live, count, now)
+        if found:
+            return shape(found)
+        wait = live.queue.settings.polling_wait_s if wait_s is None else wait_s
+        if wait == 0:
+            raise MessageNotExist
+        deadline = Millis(now + wait * SECOND - limits.POLL_MARGIN_MS)
+        return self._waiters.park(live.queue.queue_id, count, deadline, shape, self)
+
+    def peek(self, live: LiveQueue, count: int) -> list[Message]:
+        """Return up to *count* visible messages and change nothing.
+
+        Raises: InvalidArgument, MessageNotExist. Source: that only active messages are shown is assumed.
+        """
+        check_range("numOfMessages", count, limits.BATCH)
+        now = self._clock.now()
+        found: list[Message] = []
+        for priority in live.tally.priorities():
+            if len(found) < count:
+                found += self._visible(live, priority, count - len(found), now)
+        if not found:
+            raise MessageNotExist
+        return found
+
+    def claim(self, queue_id: QueueId, count: int, now: Millis) -> list[Message]:
+        """Hand out up to *count* visible messages of a queue, none when it is gone; for parked receivers."""
+        live = self._registry.find_by_id(queue_id)
+        return [] if live is None else self._claim(live, count, now)
+
+    def next_visible(self, queue_id: QueueId, now: Millis) -> Millis | None:
+        """Return the first time after *now* at which a message becomes visible by itself."""
+        live = self._registry.find_by_id(queue_id)
+        if live is None:
+            return None
+        times = (self._store.next_visible_from(queue_id, item, now) for item in live.tally.priorities())
+        return min((Millis(at) for at in times if at is not None), default=None)
+
+    def _visible(self, live: LiveQueue, priority: int, limit: int, now: Millis) -> list[Message]:
+        queue = live.queue
+        sent_after = expiry_bound(queue.settings, now)
+        return self._store.first_visible(queue.queue_id, priority, now=now, sent_after=sent_after, limit=limit)
+
+    def _claim(self, live: LiveQueue, count: int, now: Millis) -> list[Message]:
+        settings = live.queue.settings
+        if settings.fifo:
+            self._ready.retention.sweep(live, now)  # an expired message holds no other back
+        found: list[Message] = []
+        for priority in live.tally.priorities():
+            candidates = self._visible(live, priority, count - len(found), now)
+            if settings.dead_letter is not None:
+                candidates = self._without_dead(live, candidates, now)
+            found += [self._hand_out(live, message, now) for message in candidates]
+            if len(found) == count:
+                break
+        return found
+
+    def _without_dead(self, live: LiveQueue, candidates: list[Message], now: Millis) -> list[Message]:
+        """Move dead letters away that the timer has not moved yet; others of the queue take their places.
+
+        Bounded: what is left after many moves is for the next receive.
+        """
+        policy = live.queue.settings.dead_letter
+        for _ in range(limits.SWEEP_ROWS):
+            dead = next((item for item in candidates if is_last_receive(policy, item.dequeue_count)), None)
+            if dead is None or not self._dead_letters.move(live, dead, now):
+                return candidates
+            candidates = self._visible(live, dead.priority, len(candidates), now)
+        return []
+
+    def _hand_out(self, live: LiveQueue, message: Message, now: Millis) -> Message:
+        queue = live.queue
+        until = hidden_until(queue.settings.visibility_timeout_s, now)
+        received = message._replace(
+            visible_from=until,
+            dequeue_count=message.dequeue_count + 1,
+            revision=message.revision + 1,
+            first_dequeued_at=message.first_dequeued_at or now,
+        )
+        dying = is_last_receive(queue.settings.dead_letter, received.dequeue_count)
+        self._store.hide(received, dying=dying)
+        live.tally.hidden(until, now, received=True)
+        self._waiters.visible_at(queue.queue_id, until, now)
+        if dying:
+            self._dead_letters.expect(queue.queue_id, until)
+        return received
+
+    # --- by receipt handle -----------------------------------------------------------------------------------------
+
+    def delete(self, live: LiveQueue, handle: str) -> None:
+        """Delete the message a handle is about.
+
+        Raises: ReceiptHandleError for what never was a handle of this queue; MessageNotExist for one that is expired,
+        superseded or used. Source: FAQ on deleting; for superseded and used ones assumed.
+        """
+        now = self._clock.now()
+        self._ready.remove(live, self._find(live, handle, now), now)
+
+    def delete_batch(self, live: LiveQueue, handles: Sequence[str]) -> list[Refused]:
+        """Delete up to 16 messages and return what failed; the others are deleted.
+
+        Raises: InvalidArgument.
+        Source: BatchDeleteMessage page; its example has ReceiptHandleError for stale handles.
+        """
+        check_range("ReceiptHandles", len(handles), limits.BATCH)
+        now = self._clock.now()
+        failed = []
+        for handle in handles:
+            try:
+                self._ready.remove(live, self._find(live, handle, now), now)
+            except (ReceiptHandleError, MessageNotExist):
+                failed.append(Refused("ReceiptHandleError", ERRORS["ReceiptHandleError"].text, handle))
+        return failed
+
+    def change_visibility(self, live: LiveQueue, handle: str, timeout_s: int) -> ChangedVisibility:
+        """Hide a received message until *timeout_s* seconds from now, or make a delayed one due then.
+
+        Raises: InvalidArgument; ReceiptHandleError, MessageNotExist as `delete`.
+        """
+        check_range("VisibilityTimeout", timeout_s, limits.VISIBILITY_TIMEOUT_S, " seconds")
+        now = self._clock.now()
+        trace = self._find(live, handle, now)
+        queue_id = live.queue.queue_id
+        until = hidden_until(timeout_s, now)
+        visible_from = HELD + until if is_held(trace.visible_from) else until
+        self._store.reschedule(trace.seq, visible_from, trace.revision + 1)
+        received = trace.dequeue_count > 0
+        live.tally.unhidden(trace.visible_from, received=received)
+        live.tally.hidden(visible_from, now, received=received)
+        self._waiters.visible_at(queue_id, visible_from, now)
+        if is_last_receive(live.queue.settings.dead_letter, trace.dequeue_count):
+            self._dead_letters.expect(queue_id, until)
+        message_id = read_handle(handle).message_id
+        return ChangedVisibility(write_handle(message_id, queue_id, trace.seq, trace.revision + 1, until), until)
+
+    def _find(self, live: LiveQueue, handle: str, now: Millis) -> Trace:
+        parsed = read_handle(handle)
+        queue = live.queue
+        if parsed.queue_id != queue.queue_id:
+            raise ReceiptHandleError
+        if parsed.until <= now:
+            raise MessageNotExist
+        sent_after = expiry_bound(queue.settings, now)
+        trace = self._store.find(queue.queue_id, parsed.seq, parsed.message_id, parsed.revision, sent_after)
+        if trace is None:
+            raise MessageNotExist
+        return trace

@@ -1,0 +1,283 @@
+"""Queues, their attributes, messages and properties: values and pure functions on them."""
+
+import json
+from enum import Enum
+from typing import Any, Literal, NamedTuple, NewType
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import Tenant
+from emulator.services.mns import limits
+from emulator.wire.attributes import Attribute, Resource
+
+QueueId = NewType("QueueId", int)
+"""Number of a queue in the state file; never used again after the queue is deleted."""
+
+
+# --- queues ------------------------------------------------------------------------------------------------------
+
+
+@frozen
+class DeadLetterPolicy:
+    """Where a message goes when it has been received *max_receives* times and would be received once more."""
+
+    enabled: bool = False
+    target: str = ""
+    max_receives: int = limits.MAX_RECEIVES.default
+
+
+@frozen
+class RateLimit:
+    """Tenant rate limit; kept, not enforced."""
+
+    enabled: bool = False
+    max_receives_per_second: int | None = None
+
+
+@frozen
+class Encryption:
+    """Server-side encryption; kept, without effect."""
+
+    enabled: bool = False
+    kind: str = ""
+    algorithm: str = ""
+    key_id: str = ""
+
+
+@frozen
+class QueueSettings:
+    """What a caller can choose about a queue; the attributes are described in `QUEUE`."""
+
+    delay_s: int = limits.DELAY_S.default
+    maximum_message_size: int = limits.MESSAGE_SIZE.default
+    retention_s: int = limits.RETENTION_S.default
+    visibility_timeout_s: int = limits.VISIBILITY_TIMEOUT_S.default
+    polling_wait_s: int = limits.POLLING_WAIT_S.default
+    logging_enabled: bool = False
+    fifo: bool = False
+    dead_letter: DeadLetterPolicy | None = None
+    rate_limit: RateLimit | None = None
+    encryption: Encryption = Encryption()
+    tags: tuple[tuple[str, str], ...] = ()
+
+
+Change = dict[str, Any]
+"""Settings by field that a request names; what is absent stays, or takes its default in a new resource."""
+
+
+@frozen
+class Queue:
+    """A queue as it is stored."""
+
+    queue_id: QueueId
+    tenant: Tenant
+    name: str
+    settings: QueueSettings
+    created_at: Millis
+    modified_at: Millis
+
+
+@frozen
+class Counters:
+    """How many messages are receivable, received and hidden, and not yet due."""
+
+    active: int
+    inactive: int
+    delayed: int
+
+
+@frozen
+class QueueView:
+    """A queue and its counters at one time."""
+
+    queue: Queue
+    counters: Counters
+
+
+@frozen
+class AccountAttributes:
+    """What an account chose for all its queues; kept, without effect."""
+
+    logging_bucket: str = ""
+    trace_enabled: bool = False
+
+
+# --- attributes --------------------------------------------------------------------------------------------------
+
+ENABLED = Attribute("Enabled", "enabled", bool)
+DEAD_LETTER_TARGET = Attribute("DeadLetterTargetQueue", "target")
+
+RATE_LIMIT = Attribute(
+    "TenantRateLimitPolicy", "rate_limit", RateLimit, only=("rpc", "reply"), absent={"Enabled": False},
+    members=(ENABLED, Attribute("MaxReceivesPerSecond", "max_receives_per_second", int)),
+    source="SetQueueAttributes and Subscribe (2022-01-19)",
+)  # fmt: skip
+ENCRYPTION = Attribute(
+    "Encryption", "encryption", Encryption, flat=True, only=("rpc", "reply"),
+    members=(
+        Attribute("EnableSSE", "enabled", bool),
+        Attribute("SseType", "kind"),
+        Attribute("SseAlgorithm", "algorithm"),
+        Attribute("KmsKeyId", "key_id"),
+    ),
+    source="CreateQueue and CreateTopic (2022-01-19)",
+)  # fmt: skip
+TAGS = Attribute("Tags", "tags", tuple, only=("reply",), source="CreateQueue and CreateTopic (2022-01-19)")
+LOGGING = Attribute(
+    "LoggingEnabled", "logging_enabled", bool, names={"rpc": "EnableLogging"}, source="CreateQueue, CreateTopic"
+)
+TYPES = {"normal": False, "fifo": True}
+
+QUEUE = Resource(
+    "Queue",
+    QueueSettings,
+    (
+        Attribute("QueueName", only=("xml", "reply"), shown=lambda view: view.queue.name),
+        Attribute(
+            "QueueType", "fifo", bool, words=TYPES, fixed=True, only=("rpc", "reply", "file"),
+            source="CreateQueue (2022-01-19)",
+        ),
+        Attribute("DelaySeconds", "delay_s", int, limits.DELAY_S, " seconds", source="CreateQueue"),
+        Attribute(
+            "MaximumMessageSize", "maximum_message_size", int, limits.MESSAGE_SIZE, " bytes", source="CreateQueue"
+        ),
+        Attribute("MessageRetentionPeriod", "retention_s", int, limits.RETENTION_S, " seconds", source="CreateQueue"),
+        Attribute(
+            "VisibilityTimeout", "visibility_timeout_s", int, limits.VISIBILITY_TIMEOUT_S, " seconds",
+            source="CreateQueue",
+        ),
+        Attribute("CreateTime", kind=int, only=("xml", "reply"), shown=lambda view: view.queue.created_at // 1000),
+        Attribute("LastModifyTime", kind=int, only=("xml", "reply"), shown=lambda view: view.queue.modified_at // 1000),
+        Attribute("PollingWaitSeconds", "polling_wait_s", int, limits.POLLING_WAIT_S, " seconds", source="CreateQueue"),
+        Attribute("ActiveMessages", kind=int, only=("xml", "reply"), shown=lambda view: view.counters.active),
+        Attribute("InactiveMessages", kind=int, only=("xml", "reply"), shown=lambda view: view.counters.inactive),
+        Attribute("DelayMessages", kind=int, only=("xml", "reply"), shown=lambda view: view.counters.delayed),
+        LOGGING,
+        Attribute("MessageType", kind=int, only=("xml",), shown=lambda view: 0, source="GetQueueAttributes, observed"),
+        Attribute("EnableSSE", kind=bool, only=("xml",), shown=lambda view: view.queue.settings.encryption.enabled),
+        Attribute(
+            "EncryptionEnabled", kind=bool, only=("reply",), shown=lambda view: view.queue.settings.encryption.enabled
+        ),
+        ENCRYPTION,
+        Attribute(
+            "DlqPolicy", "dead_letter", DeadLetterPolicy, only=("rpc", "reply", "file"), absent={"Enabled": False},
+            members=(
+                ENABLED,
+                DEAD_LETTER_TARGET,
+                # a text in answers, unlike any other number
+                Attribute("MaxReceiveCount", "max_receives", int, limits.MAX_RECEIVES, shown=str),
+            ),
+            source="CreateQueue (2022-01-19)",
+        ),
+        TAGS,
+        RATE_LIMIT,
+    ),
+)  # fmt: skip
+"""A new attribute is a row here, a field of `QueueSettings` and a column in ``schema/``."""
+
+
+# --- messages ----------------------------------------------------------------------------------------------------
+
+
+class PropertyType(Enum):
+    """Types of a message property; the value is text in each of them."""
+
+    STRING = "STRING"
+    NUMBER = "NUMBER"
+    BOOLEAN = "BOOLEAN"
+    BINARY = "BINARY"
+
+
+class Property(NamedTuple):
+    """A user or system property as it was sent; a BINARY value stays Base64 text."""
+
+    name: str
+    value: str
+    type: str
+
+
+Properties = tuple[Property, ...]
+
+SYSTEM_PROPERTY_NAMES = frozenset(
+    {"traceparent", "tracestate", "baggage", "DLQMessageType", "DLQSourceArn", "DLQOriginMessageId"}
+)
+
+
+@frozen
+class Draft:
+    """A message to be sent; None means the queue's or the service's default."""
+
+    body: str
+    delay_s: int | None = None
+    priority: int | None = None
+    group_id: str | None = None
+    user_properties: Properties = ()
+    system_properties: Properties = ()
+
+
+class Message(NamedTuple):
+    """A stored message, fields named as the table's columns.
+
+    A named tuple, because rows become messages on every receive and this costs a fifth of a dataclass. Timestamps are
+    milliseconds; ``visible_from`` is explained in `visibility`. ``first_dequeued_at`` is 0 before the first receive.
+    ``revision`` grows with every change and makes earlier receipt handles stale. ``trace`` is the request it comes
+    from.
+    """
+
+    seq: int
+    queue_id: int
+    priority: int
+    visible_from: int
+    dequeue_count: int
+    revision: int
+    enqueued_at: int
+    first_dequeued_at: int
+    message_id: str
+    body_md5: str
+    group_id: str | None
+    user_properties: str | None
+    system_properties: str | None
+    body: str
+    trace: str = ""
+
+
+class MessageReceipt(NamedTuple):
+    """What the sender learns. ``handle`` is there only while the message is delayed."""
+
+    message_id: str
+    body_md5: str
+    handle: str | None = None
+    group_id: str | None = None
+
+
+class Refused(NamedTuple):
+    """An entry of a batch that failed; ``handle`` is the one it was about, "" for a send."""
+
+    code: str
+    message: str
+    handle: str = ""
+
+
+BatchEntry = MessageReceipt | Refused
+MessageState = Literal["active", "inactive", "delayed"]
+
+
+def known_system_properties(properties: Properties) -> Properties:
+    """Return those whose names the service knows: the Java client fails on a message that carries any other."""
+    return tuple(item for item in properties if item.name in SYSTEM_PROPERTY_NAMES)
+
+
+def stored(properties: Properties) -> str | None:
+    """Return the form for the tables."""
+    return json.dumps(properties, ensure_ascii=False, separators=(",", ":")) if properties else None
+
+
+def restored(text: str | None) -> Properties:
+    """Read the form of the tables."""
+    return tuple(Property._make(item) for item in json.loads(text)) if text else ()
+
+
+def appended(text: str | None, more: Properties) -> str | None:
+    """Return stored system properties with *more*, which replace those of the same names."""
+    names = {item.name for item in more}
+    return stored(tuple(item for item in restored(text) if item.name not in names) + more)

@@ -1,0 +1,323 @@
+"""All SQL of accounts, queues and messages: `QueueStore`."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.services.mns.queues.model import (
+    QUEUE,
+    AccountAttributes,
+    Message,
+    Queue,
+    QueueId,
+    QueueSettings,
+)
+from emulator.services.mns.queues.visibility import HELD
+from emulator.storage.database import Database
+
+
+class Trace(NamedTuple):
+    """What the counters need to know of a message that changes or goes, without its body."""
+
+    seq: int
+    priority: int
+    visible_from: int
+    dequeue_count: int
+    revision: int
+    group_id: str | None
+
+
+class HiddenNumber(NamedTuple):
+    """How many messages of a queue become visible at one time, and how many of them have been received."""
+
+    visible_from: int
+    number: int
+    received: int
+
+
+class StateNumbers(NamedTuple):
+    """Messages by what the counters call them."""
+
+    active: int
+    inactive: int
+    delayed: int
+
+
+class NotStored(Exception):
+    """A message could not be written (disk full, ...); nothing of it was."""
+
+
+_QUEUE = f"SELECT id, account, region, name, created_at, modified_at, {QUEUE.columns} FROM mns_queues"  # noqa: S608 - constants
+_ADD_QUEUE = (
+    f"INSERT INTO mns_queues (account, region, name, created_at, modified_at, {QUEUE.columns}) "  # noqa: S608 - constants
+    f"VALUES ({', '.join('?' * (5 + len(QUEUE.stored)))})"
+)
+_PUT_QUEUE = (
+    f"UPDATE mns_queues SET (modified_at, {QUEUE.columns}) = ({', '.join('?' * (1 + len(QUEUE.stored)))}) WHERE id = ?"  # noqa: S608 - constants
+)
+_ABOVE_ALL_NAMES = "\U0010ffff"
+
+_COLUMNS = ", ".join(Message._fields).replace("queue_id", "queue")
+_MESSAGE = f"SELECT {_COLUMNS} FROM mns_messages"  # noqa: S608 - constants
+_ADD_MESSAGE = f"INSERT INTO mns_messages ({_COLUMNS}) VALUES ({', '.join('?' * len(Message._fields))})"  # noqa: S608 - constants
+_FIRST_VISIBLE = (
+    f"{_MESSAGE} WHERE queue = ? AND priority = ? AND visible_from > ? AND visible_from <= ? AND enqueued_at > ? "
+    "ORDER BY visible_from, seq LIMIT ?"
+)
+_TRACE = f"SELECT {', '.join(Trace._fields)} FROM mns_messages"  # noqa: S608 - constants
+_FIND = f"{_TRACE} WHERE seq = ? AND queue = ? AND message_id = ? AND revision = ? AND enqueued_at > ?"
+_EXPIRED = f"{_TRACE} WHERE queue = ? AND enqueued_at <= ? ORDER BY enqueued_at LIMIT ?"
+_NEXT_VISIBLE = (
+    "SELECT visible_from FROM mns_messages WHERE queue = ? AND priority = ? AND visible_from > ? "
+    "ORDER BY visible_from LIMIT 1"
+)
+_HIDE = "UPDATE mns_messages SET visible_from = ?, dequeue_count = ?, revision = ?, first_dequeued_at = ? WHERE seq = ?"
+_HIDE_DYING = _HIDE.replace("SET", "SET dying = 1,")
+_HIDDEN = (
+    "SELECT visible_from, count(*), sum(dequeue_count > 0) FROM mns_messages "
+    "WHERE queue = ? AND priority = ? AND visible_from > ? GROUP BY visible_from"
+)
+_EXPIRED_STATES = (
+    "SELECT visible_from, dequeue_count > 0, count(*) FROM mns_messages WHERE queue = ? AND enqueued_at <= ? "
+    "GROUP BY visible_from, dequeue_count > 0"
+)
+
+
+class QueueStore:
+    """The tables of ``schema/``; answers what this tick has written."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # --- accounts ------------------------------------------------------------------------------------------------
+
+    def account(self, tenant: Tenant) -> AccountAttributes:
+        """Return what was stored, or the defaults."""
+        row = self._database.read(
+            "SELECT logging_bucket, trace_enabled FROM mns_accounts WHERE account = ? AND region = ?",
+            (tenant.account, tenant.region),
+        ).fetchone()
+        return AccountAttributes(logging_bucket=row[0], trace_enabled=bool(row[1])) if row else AccountAttributes()
+
+    def put_account(self, tenant: Tenant, attributes: AccountAttributes) -> None:
+        """Store the attributes of an account."""
+        self._database.write(
+            "INSERT OR REPLACE INTO mns_accounts VALUES (?, ?, ?, ?)",
+            (tenant.account, tenant.region, attributes.logging_bucket, attributes.trace_enabled),
+        )
+
+    # --- queues --------------------------------------------------------------------------------------------------
+
+    def queue(self, tenant: Tenant, name: str) -> Queue | None:
+        """Return a queue."""
+        row = self._database.read(
+            f"{_QUEUE} WHERE account = ? AND region = ? AND name = ?", (tenant.account, tenant.region, name)
+        ).fetchone()
+        return _queue(row) if row else None
+
+    def queue_by_id(self, queue_id: QueueId) -> Queue | None:
+        """Return a queue that has not been deleted."""
+        row = self._database.read(f"{_QUEUE} WHERE id = ?", (queue_id,)).fetchone()
+        return _queue(row) if row else None
+
+    def queues(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[Queue]:
+        """Return at most *limit* queues whose name starts with *prefix*, from the name *start* on, ordered by name."""
+        rows = self._database.read(
+            f"{_QUEUE} WHERE account = ? AND region = ? AND name >= ? AND name < ? ORDER BY name LIMIT ?",
+            (tenant.account, tenant.region, max(prefix, start), prefix + _ABOVE_ALL_NAMES, limit),
+        )
+        return [_queue(row) for row in rows]
+
+    def all_queues(self) -> list[Queue]:
+        """Return every queue of every tenant."""
+        return [_queue(row) for row in self._database.read(f"{_QUEUE} ORDER BY id")]
+
+    def add_queue(self, tenant: Tenant, name: str, settings: QueueSettings, now: Millis) -> Queue:
+        """Store a new queue."""
+        values = (tenant.account, tenant.region, name, now, now, *QUEUE.to_row(settings))
+        number = self._database.write(_ADD_QUEUE, values).lastrowid
+        if number is None:
+            raise LookupError("an insert without a row number")
+        return Queue(
+            queue_id=QueueId(number), tenant=tenant, name=name, settings=settings, created_at=now, modified_at=now
+        )
+
+    def put_queue(self, queue: Queue) -> None:
+        """Store a queue's changed settings and time of change."""
+        self._database.write(_PUT_QUEUE, (queue.modified_at, *QUEUE.to_row(queue.settings), queue.queue_id))
+
+    def remove_queue(self, queue_id: QueueId) -> None:
+        """Forget a queue; its messages are left to `purge`."""
+        self._database.write("INSERT INTO mns_deleted_queues VALUES (?)", (queue_id,))
+        self._database.write("DELETE FROM mns_queues WHERE id = ?", (queue_id,))
+
+    def deleted_queues(self) -> list[QueueId]:
+        """Return the deleted queues that may still have messages."""
+        return [QueueId(number) for (number,) in self._database.read("SELECT id FROM mns_deleted_queues ORDER BY id")]
+
+    def purge(self, queue_id: QueueId, limit: int) -> bool:
+        """Remove at most *limit* messages of a deleted queue; return whether that was all."""
+        rows = self._database.read("SELECT seq FROM mns_messages WHERE queue = ? LIMIT ?", (queue_id, limit)).fetchall()
+        self.remove_all([seq for (seq,) in rows])
+        if len(rows) == limit:
+            return False
+        self._database.write("DELETE FROM mns_deleted_queues WHERE id = ?", (queue_id,))
+        return True
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for table in ("mns_messages", "mns_queues", "mns_deleted_queues", "mns_accounts", "mns_tallies"):
+            self._database.write(f"DELETE FROM {table}")  # noqa: S608 - the names above
+
+    # --- messages ------------------------------------------------------------------------------------------------
+
+    def keep_visible(self, now: Millis, before: Millis) -> None:
+        """Make visible at *now* what became visible up to *before*; the order among these is that of sending."""
+        self._database.write(
+            "UPDATE mns_messages SET visible_from = ? WHERE visible_from > ? AND visible_from <= ?", (now, now, before)
+        )
+
+    def last_seq(self) -> int:
+        """Return the highest number a message has, or 0."""
+        return int(self._database.read("SELECT ifnull(max(seq), 0) FROM mns_messages").fetchone()[0])
+
+    def add(self, message: Message) -> None:
+        """Store a new message.
+
+        Raises: NotStored.
+        """
+        try:
+            self._database.write(_ADD_MESSAGE, message)
+        except sqlite3.Error as error:
+            raise NotStored(str(error)) from error
+
+    def find(self, queue_id: QueueId, seq: int, message_id: str, revision: int, sent_after: Millis) -> Trace | None:
+        """Return the message a receipt handle is about, if it still is in that revision and not expired."""
+        row = self._database.read(_FIND, (seq, queue_id, message_id, revision, sent_after)).fetchone()
+        return Trace._make(row) if row else None
+
+    def first_visible(
+        self, queue_id: QueueId, priority: int, *, now: Millis, sent_after: Millis, limit: int
+    ) -> list[Message]:
+        """Return the first messages of a priority that are visible at *now* and were sent after *sent_after*.
+
+        Nothing is visible before it is sent, so ``visible_from > sent_after`` loses no message, and it lets the probe
+        jump over what has expired without ever being received, however much that is.
+        """
+        rows = self._database.read(_FIRST_VISIBLE, (queue_id, priority, sent_after, now, sent_after, limit))
+        return [Message._make(row) for row in rows]
+
+    def next_visible_from(self, queue_id: QueueId, priority: int, now: Millis) -> int | None:
+        """Return the first time after *now* at which a message of that priority becomes visible."""
+        row = self._database.read(_NEXT_VISIBLE, (queue_id, priority, now)).fetchone()
+        return row[0] if row and row[0] < HELD else None
+
+    def hide(self, message: Message, *, dying: bool) -> None:
+        """Store visibility, counts and revision of a received message; *dying* marks its last receive."""
+        values = (
+            message.visible_from, message.dequeue_count, message.revision, message.first_dequeued_at, message.seq,
+        )  # fmt: skip
+        self._database.write(_HIDE_DYING if dying else _HIDE, values)
+
+    def reschedule(self, seq: int, visible_from: int, revision: int) -> None:
+        """Store visibility and revision of a message."""
+        self._database.write(
+            "UPDATE mns_messages SET visible_from = ?, revision = ? WHERE seq = ?", (visible_from, revision, seq)
+        )
+
+    def remove(self, seq: int) -> None:
+        """Remove a message."""
+        self._database.write("DELETE FROM mns_messages WHERE seq = ?", (seq,))
+
+    def remove_all(self, seqs: Sequence[int]) -> None:
+        """Remove messages."""
+        self._database.write_many("DELETE FROM mns_messages WHERE seq = ?", [(seq,) for seq in seqs])
+
+    def expired(self, queue_id: QueueId, bound: Millis, limit: int) -> list[Trace]:
+        """Return the oldest messages, sent at *bound* or before."""
+        rows = self._database.read(_EXPIRED, (queue_id, bound, limit))
+        return [Trace._make(row) for row in rows]
+
+    def oldest(self, queue_id: QueueId) -> Millis | None:
+        """Return the time the queue's oldest message was sent."""
+        row = self._database.read("SELECT min(enqueued_at) FROM mns_messages WHERE queue = ?", (queue_id,)).fetchone()
+        return None if row[0] is None else Millis(row[0])
+
+    def first_of_group(self, queue_id: QueueId, group_id: str) -> Message | None:
+        """Return the message of the group that was sent first."""
+        row = self._database.read(
+            f"{_MESSAGE} WHERE queue = ? AND group_id = ? ORDER BY seq LIMIT 1", (queue_id, group_id)
+        ).fetchone()
+        return Message._make(row) if row else None
+
+    def dying(self, queue_id: QueueId, now: Millis, limit: int) -> list[Message]:
+        """Return messages marked by their last receive that are visible at *now*."""
+        rows = self._database.read(
+            f"{_MESSAGE} WHERE queue = ? AND dying = 1 AND visible_from <= ? ORDER BY visible_from LIMIT ?",
+            (queue_id, now, limit),
+        )
+        return [Message._make(row) for row in rows]
+
+    def next_dying(self, queue_id: QueueId) -> Millis | None:
+        """Return the first time at which a message marked by its last receive is visible."""
+        row = self._database.read(
+            "SELECT min(visible_from) FROM mns_messages WHERE queue = ? AND dying = 1", (queue_id,)
+        ).fetchone()
+        return None if row[0] is None else Millis(row[0])
+
+    def spare(self, seq: int) -> None:
+        """Take the mark of the last receive off a message."""
+        self._database.write("UPDATE mns_messages SET dying = 0 WHERE seq = ?", (seq,))
+
+    # --- counters, once per queue after a start --------------------------------------------------------------------
+
+    def numbers(self, queue_id: QueueId) -> list[tuple[int, int]]:
+        """Return (priority, number of messages)."""
+        return self._database.read(
+            "SELECT priority, count(*) FROM mns_messages WHERE queue = ? GROUP BY priority", (queue_id,)
+        ).fetchall()
+
+    def put_tally(self, queue_id: QueueId, numbers: list[tuple[int, int]]) -> None:
+        """Keep (priority, number of messages) of a queue that is not used any more in this run."""
+        rows = [(queue_id, priority, number) for priority, number in numbers]
+        self._database.write_many("INSERT OR REPLACE INTO mns_tallies VALUES (?, ?, ?)", rows)
+
+    def take_tally(self, queue_id: QueueId) -> list[tuple[int, int]]:
+        """Return what an earlier run has kept of a queue, and forget it: from now on it changes."""
+        found = self._database.read(
+            "SELECT priority, number FROM mns_tallies WHERE queue = ?", (queue_id,)
+        ).fetchall()  # fmt: skip
+        if found:
+            self._database.write("DELETE FROM mns_tallies WHERE queue = ?", (queue_id,))
+        return found
+
+    def hidden_numbers(self, queue_id: QueueId, priority: int, now: Millis) -> list[HiddenNumber]:
+        """Return the messages hidden at *now* by time."""
+        return [HiddenNumber._make(row) for row in self._database.read(_HIDDEN, (queue_id, priority, now))]
+
+    def expired_numbers(self, queue_id: QueueId, bound: Millis, now: Millis) -> StateNumbers:
+        """Return how many expired messages count as active, inactive and delayed."""
+        active = inactive = delayed = 0
+        for visible_from, received, number in self._database.read(_EXPIRED_STATES, (queue_id, bound)):
+            until = visible_from - HELD if visible_from >= HELD else visible_from
+            if until <= now:
+                active += number
+            elif received:
+                inactive += number
+            else:
+                delayed += number
+        return StateNumbers(active, inactive, delayed)
+
+
+def _queue(row: tuple[Any, ...]) -> Queue:
+    number, account, region, name, created_at, modified_at, *chosen = row
+    return Queue(
+        queue_id=QueueId(number),
+        tenant=Tenant(AccountId(account), Region(region)),
+        name=name,
+        settings=QUEUE.from_row(chosen),
+        created_at=Millis(created_at),
+        modified_at=Millis(modified_at),
+    )

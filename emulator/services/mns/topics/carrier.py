@@ -1,0 +1,198 @@
+"""Carries one message to one subscriber, whatever kind of endpoint that is.
+
+Mails, short messages, mobile notifications and events are recorded in the outbox and shown in the log, never sent.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+
+from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.identity import Tenant
+from emulator.services.mns.errors import MnsError
+from emulator.services.mns.limits import OUTBOX
+from emulator.services.mns.ports import FunctionInvoker, FunctionRefused
+from emulator.services.mns.queues.live_queues import LiveQueue
+from emulator.services.mns.queues.messages import Messages
+from emulator.services.mns.queues.model import Draft, Properties, Property
+from emulator.services.mns.queues.store import NotStored
+from emulator.services.mns.topics.endpoints import (
+    FunctionEndpoint,
+    HttpEndpoint,
+    OutboxEndpoint,
+    QueueEndpoint,
+    read_endpoint,
+)
+from emulator.services.mns.topics.model import Attributes, OutboxEntry, Outcome, Publication, Subscription
+from emulator.services.mns.topics.notifications import function_event, notification
+from emulator.services.mns.topics.push import Pusher
+from emulator.services.mns.topics.store import TopicStore
+
+_log = logging.getLogger(__name__)
+
+_ATTRIBUTES = {"mail": ("DirectMail", "DM"), "sms": ("DirectSMS", "DYSMS"), "push": ("Push",), "event": ()}
+"""Message attributes that say how a message of a kind looks; the second names are those of the newer Java client."""
+
+_SUBSCRIBED = {"mail": "DmAttributes", "sms": "DysmsAttributes", "push": "", "event": ""}
+"""Where a subscription made through the management API keeps its own."""
+
+
+class Outbox:
+    """What would have been sent, the newest thousand of each account and region."""
+
+    def __init__(self, store: TopicStore) -> None:
+        self._store = store
+
+    def record(
+        self, endpoint: OutboxEndpoint, subscription: Subscription, publication: Publication, now: Millis
+    ) -> Outcome:
+        """Record a message for a mail address, telephone or app.
+
+        Anonymous and dynamic endpoints have their receivers in the message's attributes; ``multiContent`` messages list
+        them as the keys of SmsParams.
+        """
+        details = _details(endpoint.kind, subscription.settings.extras, publication.attributes)
+        address = endpoint.address
+        if address in {"anonymous", "__dynamic"}:
+            address = _receivers(details) or address
+        entry = OutboxEntry(
+            kind=endpoint.kind,
+            address=address,
+            topic_name=subscription.topic_name,
+            subscription_name=subscription.name,
+            message_id=publication.message_id,
+            body=publication.body,
+            details=details,
+            recorded_at=now,
+        )
+        self._store.add_outbox(subscription.tenant, entry, OUTBOX)
+        _log.info(
+            "%s for %s, from topic %s, subscription %s, is in the outbox: %r",
+            endpoint.kind, address, entry.topic_name, entry.subscription_name, publication.body[:200],
+        )  # fmt: skip
+        return Outcome(delivered=True, detail=f"{endpoint.kind} for {address} is in the outbox")
+
+    def entries(self, tenant: Tenant, limit: int = 100) -> list[OutboxEntry]:
+        """Return the newest entries, newest first."""
+        return self._store.outbox(tenant, limit)
+
+
+def _details(kind: str, extras: dict[str, str], attributes: Attributes) -> dict[str, object]:
+    """Return what subscription and message say about the look of a message; the message wins."""
+    details = _members(extras.get(_SUBSCRIBED[kind], ""))
+    for name in _ATTRIBUTES[kind]:
+        details |= _members(attributes.get(name, ""))
+    return details
+
+
+def _members(text: str) -> dict[str, object]:
+    if not text:
+        return {}
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"text": text}
+    return value if isinstance(value, dict) else {"text": text}
+
+
+def _receivers(details: dict[str, object]) -> str:
+    given = details.get("Receiver") or details.get("PhoneNumber") or details.get("MailAddress")
+    if isinstance(given, str) and given:
+        return given
+    parameters = details.get("SmsParams")
+    if isinstance(parameters, str):
+        parameters = _members(parameters)
+    return ",".join(parameters) if isinstance(parameters, dict) and details.get("Type") == "multiContent" else ""
+
+
+class Carrier:
+    """Knows every kind of endpoint. Failures are outcomes, not exceptions."""
+
+    def __init__(
+        self,
+        find_queue: Callable[[Tenant, str], LiveQueue],
+        messages: Messages,
+        outbox: Outbox,
+        pusher: Pusher,
+        functions: FunctionInvoker | None,
+        clock: Clock,
+    ) -> None:
+        self._find_queue = find_queue
+        self._messages = messages
+        self._outbox = outbox
+        self._pusher = pusher
+        self._functions = functions
+        self._clock = clock
+
+    def carry_now(self, subscription: Subscription, publication: Publication) -> Outcome | None:
+        """Put a message into a queue or the outbox in the transaction of this tick; None: it has to be awaited."""
+        match read_endpoint(subscription.settings.endpoint):
+            case QueueEndpoint(queue):
+                return self._send(subscription, publication, queue, publication.user_properties, ())
+            case OutboxEndpoint() as target:
+                return self._outbox.record(target, subscription, publication, self._clock.now())
+            case _:
+                return None
+
+    async def carry(self, subscription: Subscription, publication: Publication) -> Outcome:
+        """Carry a message to any endpoint."""
+        outcome = self.carry_now(subscription, publication)
+        if outcome is not None:
+            return outcome
+        endpoint = read_endpoint(subscription.settings.endpoint)
+        if isinstance(endpoint, HttpEndpoint):
+            return await self._pusher.push(endpoint.url, subscription, publication)
+        assert isinstance(endpoint, FunctionEndpoint)
+        return await self._invoke(endpoint.arn, subscription, publication)
+
+    def get_ready_for(self, subscription: Subscription) -> None:
+        """Prepare for a subscriber's first message."""
+        if isinstance(read_endpoint(subscription.settings.endpoint), HttpEndpoint):
+            self._pusher.warm()
+
+    def send_dead_letter(self, subscription: Subscription, publication: Publication) -> Outcome | None:
+        """Put what could not be delivered into the subscription's dead-letter queue; None when it has none.
+
+        Source: the queue is documented; that it gets the same text as the subscriber, and the values of the system
+        properties, are assumed.
+        """
+        policy = subscription.settings.dead_letters
+        if policy is None or not policy.enabled:
+            return None
+        tenant = subscription.tenant
+        path = f"/topics/{subscription.topic_name}/subscriptions/{subscription.name}"
+        origin = (
+            Property("DLQMessageType", "SUBSCRIPTION", "STRING"),
+            Property("DLQSourceArn", f"acs:mns:{tenant.region}:{tenant.account}:{path}", "STRING"),
+            Property("DLQOriginMessageId", publication.message_id, "STRING"),
+        )
+        return self._send(subscription, publication, policy.target, publication.user_properties, origin)
+
+    def _send(
+        self, subscription: Subscription, publication: Publication, queue: str, user: Properties, system: Properties
+    ) -> Outcome:
+        """Send the notification as plain text, with a message id, digest and priority of its own. Source: observed."""
+        draft = Draft(
+            body=notification(subscription, publication),
+            group_id=publication.group_id,
+            user_properties=user,
+            system_properties=system,
+        )
+        try:
+            receipt = self._messages.send(self._find_queue(subscription.tenant, queue), draft)
+        except MnsError as error:
+            return Outcome(delivered=False, detail=str(error))
+        except NotStored as error:
+            return Outcome(delivered=False, detail=f"the message could not be stored: {error}")
+        return Outcome(delivered=True, detail=f"queue {queue}, message {receipt.message_id}")
+
+    async def _invoke(self, arn: str, subscription: Subscription, publication: Publication) -> Outcome:
+        if self._functions is None:
+            return Outcome(delivered=False, detail="Function Compute is not available here")
+        event = function_event(subscription, publication)
+        key = f"{publication.message_id}/{subscription.subscription_id}"
+        try:
+            await self._functions.invoke_async(subscription.tenant, arn, event, key)
+        except FunctionRefused as error:
+            return Outcome(delivered=False, detail=str(error))
+        return Outcome(delivered=True, detail="accepted by the function")

@@ -1,0 +1,357 @@
+"""Topics and subscriptions: created, changed, viewed, listed, deleted.
+
+Topics in use are kept in memory with their subscriptions, because every publish needs them. What is kept can be made
+again from the tables; it is dropped when a commit fails.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from emulator.kernel.clock import Clock
+from emulator.kernel.identity import Tenant
+from emulator.kernel.paging import Page, cut
+from emulator.services.mns import limits
+from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
+from emulator.services.mns.limits import SUBSCRIPTION_NAME_LENGTH, SUBSCRIPTIONS, TAG_LENGTH
+from emulator.services.mns.queues.live_queues import QueueRegistry
+from emulator.services.mns.queues.model import Change
+from emulator.services.mns.queues.validation import check_range, check_ranges, same_settings
+from emulator.services.mns.topics.endpoints import QueueEndpoint, read_endpoint
+from emulator.services.mns.topics.model import (
+    SUBSCRIPTION,
+    TOPIC,
+    Subscription,
+    SubscriptionDeadLetters,
+    SubscriptionId,
+    SubscriptionSettings,
+    Topic,
+    TopicId,
+    TopicSettings,
+    TopicView,
+)
+from emulator.services.mns.topics.store import TopicStore
+from emulator.storage.database import Database
+
+
+class LiveTopic:
+    """A topic in use: its stored form, its subscriptions by name, and how many of its messages are on their way.
+
+    That number is None until it is first needed.
+    """
+
+    __slots__ = ("message_count", "subscriptions", "topic")
+
+    def __init__(self, topic: Topic, subscriptions: list[Subscription]) -> None:
+        self.topic = topic
+        self.subscriptions = {item.name: item for item in subscriptions}
+        self.message_count: int | None = None
+
+    def subscription(self, name: str) -> Subscription:
+        """Return a subscription.
+
+        Raises: SubscriptionNotExist.
+        """
+        found = self.subscriptions.get(name)
+        if found is None:
+            raise SubscriptionNotExist
+        return found
+
+
+class TopicRegistry:
+    """Finds topics by name and subscriptions by number."""
+
+    def __init__(self, database: Database, store: TopicStore) -> None:
+        self._store = store
+        self._by_name: dict[tuple[str, str, str], LiveTopic] = {}
+        self._by_id: dict[TopicId, LiveTopic] = {}
+        database.on_rollback(self.forget)
+
+    def find(self, tenant: Tenant, name: str) -> LiveTopic:
+        """Return a topic.
+
+        Raises: TopicNotExist.
+        """
+        live = self._by_name.get((tenant.account, tenant.region, name))
+        if live is not None:
+            return live
+        topic = self._store.topic(tenant, name)
+        if topic is None:
+            raise TopicNotExist
+        return self.keep(topic)
+
+    def keep(self, topic: Topic) -> LiveTopic:
+        """Take a stored topic into use."""
+        live = LiveTopic(topic, self._store.subscriptions(topic))
+        self._by_name[topic.tenant.account, topic.tenant.region, topic.name] = live
+        self._by_id[topic.topic_id] = live
+        return live
+
+    def subscription(self, subscription_id: SubscriptionId) -> Subscription | None:
+        """Return a subscription, or None when it has been deleted."""
+        return self._store.subscription_by_id(subscription_id)
+
+    def counted(self, topic_id: TopicId, change: int) -> None:
+        """Note that a topic has more or fewer messages on their way."""
+        live = self._by_id.get(topic_id)
+        if live is not None and live.message_count is not None:
+            live.message_count += change
+
+    def message_count(self, live: LiveTopic) -> int:
+        """Return how many messages of a topic are on their way; counted once, then kept."""
+        if live.message_count is None:
+            live.message_count = self._store.publication_count(live.topic.topic_id)
+        return live.message_count
+
+    def recount(self) -> None:
+        """Forget the numbers: messages have gone without `counted`."""
+        for live in self._by_id.values():
+            live.message_count = None
+
+    def drop(self, topic: Topic) -> None:
+        """Forget a deleted topic."""
+        self._by_name.pop((topic.tenant.account, topic.tenant.region, topic.name), None)
+        self._by_id.pop(topic.topic_id, None)
+
+    def forget(self) -> None:
+        """Forget every topic; the tables are asked again."""
+        self._by_name.clear()
+        self._by_id.clear()
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*", re.ASCII)
+
+
+class Topics:
+    """The topics of every tenant. *unsubscribed* is called for each subscription that goes with its topic."""
+
+    def __init__(
+        self,
+        registry: TopicRegistry,
+        store: TopicStore,
+        clock: Clock,
+        profile: limits.Profile,
+        unsubscribed: Callable[[SubscriptionId], None],
+    ) -> None:
+        self._registry = registry
+        self._store = store
+        self._clock = clock
+        self._profile = profile
+        self._unsubscribed = unsubscribed
+
+    def view(self, tenant: Tenant, name: str) -> TopicView:
+        """Return a topic and how many of its messages are on their way.
+
+        Raises: TopicNotExist.
+        """
+        return self._view(self._registry.find(tenant, name))
+
+    def page(self, tenant: Tenant, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[TopicView]:
+        """Return topics by name, from the name *start* on; the page's marker is the name to go on with.
+
+        Raises: InvalidArgument for a limit outside 1..1000. Source: order and refusal assumed, as for queues.
+        """
+        wanted = limits.LIST_PAGE.default if limit is None else limit
+        check_range("x-mns-ret-number", wanted, limits.LIST_PAGE)
+        found = self._store.topics(tenant, prefix=prefix, start=start, limit=wanted + 1)
+        part = cut(found, wanted, lambda topic: topic.name)
+        return Page([self._view(self._registry.find(tenant, item.name)) for item in part.items], part.next_marker)
+
+    def create(self, tenant: Tenant, name: str, change: Change) -> bool:
+        """Create a topic; return whether it is new (False: it existed with the same attributes).
+
+        The attributes of the XML API are compared with their defaults filled in, the others when they are named.
+
+        Raises: TopicNameInvalid, TopicNameLengthError, InvalidArgument, TopicAlreadyExist.
+        """
+        self._check_name(name)
+        check_ranges(TOPIC, change)
+        existing = self._store.topic(tenant, name)
+        if existing is None:
+            self._registry.keep(self._store.add_topic(tenant, name, TopicSettings(**change), self._clock.now()))
+            return True
+        if not same_settings(TOPIC, existing.settings, change):
+            raise MnsError("TopicAlreadyExist")
+        return False
+
+    def change(self, tenant: Tenant, name: str, change: Change) -> None:
+        """Change the attributes a request names.
+
+        Raises: TopicNotExist, InvalidArgument.
+        """
+        live = self._registry.find(tenant, name)
+        check_ranges(TOPIC, change)
+        changed = replace(live.topic, settings=replace(live.topic.settings, **change), modified_at=self._clock.now())
+        self._store.put_topic(changed)
+        live.topic = changed
+
+    def delete(self, tenant: Tenant, name: str) -> None:
+        """Delete a topic, its subscriptions, and its messages on their way.
+
+        Deleting a missing topic succeeds. Source: assumed; no client knows an error.
+        """
+        try:
+            live = self._registry.find(tenant, name)
+        except TopicNotExist:
+            return
+        for subscription in live.subscriptions.values():
+            self._store.remove_subscription(subscription.subscription_id)
+        self._store.remove_topic(live.topic.topic_id)
+        self._registry.drop(live.topic)
+        for subscription in live.subscriptions.values():
+            self._unsubscribed(subscription.subscription_id)
+
+    def _view(self, live: LiveTopic) -> TopicView:
+        return TopicView(topic=live.topic, message_count=self._registry.message_count(live))
+
+    def _check_name(self, name: str) -> None:
+        if len(name) > self._profile.queue_name_length:  # topics and queues have the same limit
+            raise MnsError("TopicNameLengthError")
+        if _NAME.fullmatch(name) is None:
+            raise MnsError("TopicNameInvalid")
+
+
+class Subscriptions:
+    """The subscriptions of every tenant. *changed* is called for a new one, *unsubscribed* for each that has ended."""
+
+    def __init__(
+        self,
+        registry: TopicRegistry,
+        store: TopicStore,
+        queues: QueueRegistry,
+        clock: Clock,
+        changed: Callable[[Subscription], None],
+        unsubscribed: Callable[[SubscriptionId], None],
+    ) -> None:
+        self._registry = registry
+        self._store = store
+        self._queues = queues
+        self._clock = clock
+        self._changed = changed
+        self._unsubscribed = unsubscribed
+
+    def get(self, tenant: Tenant, topic: str, name: str) -> Subscription:
+        """Return a subscription.
+
+        Raises: TopicNotExist, SubscriptionNotExist.
+        """
+        return self._registry.find(tenant, topic).subscription(name)
+
+    def all(self, tenant: Tenant, topic: str) -> list[Subscription]:
+        """Return the subscriptions of a topic by name.
+
+        Raises: TopicNotExist.
+        """
+        found = self._registry.find(tenant, topic).subscriptions
+        return [found[name] for name in sorted(found)]
+
+    def page(
+        self, tenant: Tenant, topic: str, *, prefix: str = "", start: str = "", limit: int | None = None
+    ) -> Page[Subscription]:
+        """Return subscriptions by name, from the name *start* on; the page's marker is the name to go on with.
+
+        Raises: TopicNotExist, InvalidArgument. Source: order and refusal assumed, as for queues.
+        """
+        wanted = limits.LIST_PAGE.default if limit is None else limit
+        check_range("x-mns-ret-number", wanted, limits.LIST_PAGE)
+        found = [item for item in self.all(tenant, topic) if item.name.startswith(prefix) and item.name >= start]
+        return cut(found[: wanted + 1], wanted, lambda item: item.name)
+
+    def create(self, tenant: Tenant, topic: str, name: str, settings: SubscriptionSettings) -> bool:
+        """Subscribe; return whether the subscription is new (False: it existed with the same attributes).
+
+        A queue that does not exist can be subscribed; deliveries to it fail until it does. Source: assumed.
+
+        Raises: TopicNotExist, SubscriptionNameInvalid, SubscriptionNameLengthError, InvalidArgument, EndpointInvalid,
+        SubscriptionAlreadyExist, SubscriptionNumExceededLimit.
+        """
+        live = self._registry.find(tenant, topic)
+        _check_name(name)
+        _check_tag(settings.filter_tag)
+        self._check_endpoint(live.topic, settings)
+        existing = live.subscriptions.get(name)
+        if existing is not None:
+            if not _same(existing.settings, settings):
+                raise MnsError("SubscriptionAlreadyExist")
+            return False
+        if len(live.subscriptions) >= SUBSCRIPTIONS:
+            raise MnsError("SubscriptionNumExceededLimit", high=SUBSCRIPTIONS)
+        made = self._store.add_subscription(live.topic, name, settings, self._clock.now())
+        live.subscriptions[name] = made
+        self._changed(made)
+        return True
+
+    def change(self, tenant: Tenant, topic: str, name: str, change: Change) -> None:
+        """Change the attributes a request names; a new strategy counts from the next failure on.
+
+        Raises: TopicNotExist, SubscriptionNotExist, InvalidArgument.
+        """
+        live = self._registry.find(tenant, topic)
+        before = live.subscription(name)
+        settings = replace(before.settings, **change)
+        _check_tag(settings.filter_tag)
+        if "dead_letters" in change:
+            _check_dead_letters(settings.dead_letters, settings.endpoint)
+        changed = replace(before, settings=settings, modified_at=self._clock.now())
+        self._store.put_subscription(changed)
+        live.subscriptions[name] = changed
+
+    def delete(self, tenant: Tenant, topic: str, name: str) -> None:
+        """Unsubscribe; what is on its way to the subscriber is dropped.
+
+        Ending a missing subscription succeeds. Source: assumed; no client knows an error.
+        """
+        try:
+            live = self._registry.find(tenant, topic)
+        except TopicNotExist:
+            return
+        gone = live.subscriptions.pop(name, None)
+        if gone is not None:
+            self._store.remove_subscription(gone.subscription_id)
+            self._unsubscribed(gone.subscription_id)
+
+    def _check_endpoint(self, topic: Topic, settings: SubscriptionSettings) -> None:
+        """Check the form of an endpoint, and that its queue, when there is one, takes the topic's largest messages.
+
+        Source: the limits page demands the latter; the code is assumed.
+        """
+        endpoint = read_endpoint(settings.endpoint)
+        _check_dead_letters(settings.dead_letters, settings.endpoint)
+        if not isinstance(endpoint, QueueEndpoint):
+            return
+        try:
+            queue = self._queues.find(topic.tenant, endpoint.queue).queue
+        except QueueNotExist:
+            return
+        if queue.settings.maximum_message_size < topic.settings.maximum_message_size:
+            raise MnsError("EndpointInvalid", "The MaximumMessageSize of the queue is smaller than that of the topic.")
+
+
+def _check_name(name: str) -> None:
+    if len(name) > SUBSCRIPTION_NAME_LENGTH:
+        raise MnsError("SubscriptionNameLengthError", high=SUBSCRIPTION_NAME_LENGTH)
+    if _NAME.fullmatch(name) is None:
+        raise MnsError("SubscriptionNameInvalid")
+
+
+def _check_tag(tag: str | None) -> None:
+    if tag is not None and len(tag) > TAG_LENGTH:
+        raise MnsError("InvalidArgument", name="FilterTag", low=1, high=TAG_LENGTH, unit=" characters")
+
+
+def _check_dead_letters(policy: SubscriptionDeadLetters | None, endpoint: str) -> None:
+    if policy is None or not policy.enabled:
+        return
+    own = read_endpoint(endpoint)
+    if not policy.target or (isinstance(own, QueueEndpoint) and own.queue == policy.target):
+        raise MnsError("InvalidArgument", "The value of DeadLetterTargetQueue should be the name of another queue.")
+
+
+def _same(existing: SubscriptionSettings, wanted: SubscriptionSettings) -> bool:
+    """Compare what the XML API knows, and the rest where the request names it, so that either API can repeat a call."""
+    always = {each.field for each in SUBSCRIPTION.of_form("xml")}
+    return all(
+        getattr(existing, each.field) == getattr(wanted, each.field)
+        for each in SUBSCRIPTION.stored
+        if each.field in always or getattr(wanted, each.field)
+    )

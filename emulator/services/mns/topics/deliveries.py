@@ -1,0 +1,415 @@
+"""Deliveries on their way: each subscription has a lane of its own, with a timer for its next attempt.
+
+A delivery is a row, written in the transaction of the publish; an attempt changes it only when it has ended. So a crash
+at any moment repeats an attempt at most, and after a restart every row is tried at the time it names. Lanes share
+nothing but a bound on open connections, of which each may always have one: a subscriber that hangs delays no other.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from emulator.kernel.clock import SECOND, Clock, Millis
+from emulator.kernel.ids import Ids
+from emulator.kernel.tasks import TaskGroup
+from emulator.kernel.timers import Timers
+from emulator.kernel.tracing import begin
+from emulator.services.mns.limits import HISTORY, PURGE_PAUSE_MS, PURGE_ROWS, PUSHES, PUSHES_PER_SUBSCRIPTION
+from emulator.services.mns.topics.carrier import Carrier
+from emulator.services.mns.topics.catalog import TopicRegistry
+from emulator.services.mns.topics.endpoints import kind_of
+from emulator.services.mns.topics.model import (
+    Delivery,
+    DeliveryId,
+    DeliveryReport,
+    DeliveryState,
+    Outcome,
+    Publication,
+    Push,
+    Subscription,
+    SubscriptionId,
+    Topic,
+)
+from emulator.services.mns.topics.publishing import next_attempt
+from emulator.services.mns.topics.store import TopicStore
+from emulator.storage.database import CommitFailed, Database
+
+_log = logging.getLogger(__name__)
+
+_ATTEMPT_LINE = (
+    "attempt %(attempt)d to deliver message %(message_id)s to subscription %(subscription)s of topic %(topic)s"
+    " %(result)s: %(detail)s"
+)
+
+_BODY_SHOWN = 4096
+"""Characters of a message's body in a report."""
+
+_PUSHES_KEPT = 1000
+
+_REST_MS = 5 * SECOND
+"""A lane pauses this long when the result of an attempt could not be stored, or it would try again at once."""
+
+
+class _Lane:
+    __slots__ = ("rest_until", "under_way")
+
+    def __init__(self) -> None:
+        self.under_way: dict[DeliveryId, asyncio.Task[None]] = {}
+        self.rest_until = 0
+
+
+class Courier:
+    """Starts attempts when they are due and decides what follows. *scale* stretches or shrinks every retry's gap."""
+
+    def __init__(
+        self,
+        database: Database,
+        store: TopicStore,
+        registry: TopicRegistry,
+        carrier: Carrier,
+        timers: Timers,
+        clock: Clock,
+        ids: Ids,
+        *,
+        scale: float = 1.0,
+    ) -> None:
+        self._database = database
+        self._store = store
+        self._registry = registry
+        self._carrier = carrier
+        self._timers = timers
+        self._clock = clock
+        self._ids = ids
+        self._scale = scale
+        self._tasks = TaskGroup("mns-push")
+        self._lanes: dict[SubscriptionId, _Lane] = {}
+        self._starved: dict[SubscriptionId, None] = {}
+        self._history: dict[SubscriptionId, deque[DeliveryReport]] = {}
+        self._pushes: dict[DeliveryId, Push] = {}
+        self._under_way = 0
+        self._closed = True
+        self.attempts: dict[tuple[str, str], int] = {}
+        """Attempts since the start by kind of endpoint and result."""
+        self.ended: dict[str, int] = {}
+        """Deliveries that have ended since the start, by how."""
+        database.on_rollback(self._after_rollback)
+        timers.on_step_back(self._clock_set_back)
+
+    # --- life ----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Take up what is pending: overdue attempts are made now, the others at their times."""
+        self._closed = False
+        for subscription_id in self._store.subscriptions_with_deliveries():
+            self._pump(subscription_id)
+
+    async def close(self) -> None:
+        """Break off what is under way; its rows stay as they are."""
+        self.stop()
+        await self._tasks.close()
+
+    def reset(self) -> None:
+        """Break off what is under way and forget it; the rows are removed by the caller."""
+        for lane in self._lanes.values():
+            for task in lane.under_way.values():
+                task.cancel()
+        self.stop()
+        self._history.clear()
+        self._pushes.clear()
+        self._closed = False
+
+    def stop(self) -> None:
+        """Start no more attempts."""
+        self._closed = True
+        for subscription_id in list(self._lanes):
+            self._timers.cancel(_timer(subscription_id))
+        self._lanes.clear()
+        self._starved.clear()
+
+    # --- in ------------------------------------------------------------------------------------------------------
+
+    def dispatch(
+        self, topic: Topic, publication: Publication, subscriptions: Sequence[Subscription], now: Millis
+    ) -> None:
+        """Hand a message to *subscriptions*: to queues now, to the others once it is committed."""
+        rows: list[tuple[SubscriptionId, int, Millis, str]] = []
+        for subscription in subscriptions:
+            outcome = self._carrier.carry_now(subscription, publication)
+            if outcome is None:
+                rows.append((subscription.subscription_id, 0, now, ""))
+                continue
+            self._note_attempt(subscription, publication, 1, outcome)
+            if outcome.delivered:
+                self._remember(subscription, publication, "delivered", 1, outcome.detail, now)
+            elif (next_at := self._next(subscription, publication, 1, now)) is not None:
+                rows.append((subscription.subscription_id, 1, next_at, outcome.detail))
+        if rows:
+            self._store.add_deliveries(self._store.add_publication(topic.topic_id, publication), rows)
+            self._registry.counted(topic.topic_id, 1)
+            self._database.after_commit(partial(self._committed, [row[0] for row in rows]))
+
+    def forget(self, subscription_id: SubscriptionId) -> None:
+        """Break off and forget what is on its way to a subscriber that has left."""
+        lane = self._lanes.pop(subscription_id, None)
+        self._timers.cancel(_timer(subscription_id))
+        self._starved.pop(subscription_id, None)
+        self._history.pop(subscription_id, None)
+        if lane is not None:
+            for task in lane.under_way.values():
+                task.cancel()
+
+    def reports(self, subscription_id: SubscriptionId, limit: int) -> list[DeliveryReport]:
+        """Return pending deliveries, then ended ones, newest first."""
+        ended = list(reversed(self._history.get(subscription_id, ())))
+        subscription = self._registry.subscription(subscription_id)
+        endpoint = subscription.settings.endpoint if subscription is not None else ""
+        pending = [
+            replace(each, body=each.body[:_BODY_SHOWN], endpoint=endpoint, push=self._pushes.get(each.delivery_id))
+            for each in self._store.pending(subscription_id, limit)
+        ]
+        return (pending + ended)[:limit]
+
+    def attempts_under_way(self) -> list[tuple[str, str, str]]:
+        """Return the attempts being made: topic, subscription, endpoint."""
+        subscriptions = (
+            self._registry.subscription(number) for number, lane in self._lanes.items() for _ in lane.under_way
+        )
+        return [(each.topic_name, each.name, each.settings.endpoint) for each in subscriptions if each is not None]
+
+    @property
+    def under_way(self) -> int:
+        """How many attempts are being made."""
+        return self._under_way
+
+    # --- lanes ---------------------------------------------------------------------------------------------------
+
+    def _committed(self, subscription_ids: list[SubscriptionId], failure: CommitFailed | None) -> None:
+        if failure is None:
+            for subscription_id in subscription_ids:
+                self._pump(subscription_id)
+
+    def _after_rollback(self) -> None:
+        """Look at all rows again: what was removed may be back, and what was postponed may be due."""
+        if not self._closed:
+            resting = Millis(self._clock.now() + _REST_MS)
+            for subscription_id in self._store.subscriptions_with_deliveries():
+                self._rest(subscription_id, resting)
+
+    def _clock_set_back(self, before: Millis) -> None:
+        """Go on with what is due, or it would rest until the old time has come again."""
+        if not self._closed:
+            self._store.keep_due(self._clock.now(), before)
+            for lane in self._lanes.values():
+                lane.rest_until = 0
+            self._database.after_commit(partial(self._committed, self._store.subscriptions_with_deliveries()))
+
+    def _rest(self, subscription_id: SubscriptionId, until: Millis) -> None:
+        lane = self._lanes.setdefault(subscription_id, _Lane())
+        lane.rest_until = until
+        self._timers.call_at(until, _timer(subscription_id), partial(self._pump, subscription_id))
+
+    def _pump(self, subscription_id: SubscriptionId) -> None:
+        """Start the attempts that are due, as many as there is room for, and arm the timer for the next one."""
+        now = self._clock.now()
+        if self._closed:
+            return
+        lane = self._lanes.setdefault(subscription_id, _Lane())
+        if lane.rest_until > now:
+            return
+        room = self._room(lane)
+        wanted = room + len(lane.under_way)
+        due = self._store.due(subscription_id, now, wanted) if room else []
+        for delivery_id in due:
+            if room and delivery_id not in lane.under_way:
+                room -= 1
+                self._under_way += 1
+                task = self._tasks.spawn(
+                    self._attempt(subscription_id, delivery_id), f"{subscription_id}/{delivery_id}"
+                )
+                lane.under_way[delivery_id] = task
+                # not in a finally of the attempt: one that is called off before it starts never gets there
+                task.add_done_callback(partial(self._ended, subscription_id, lane, delivery_id))
+        if not room and len(lane.under_way) < PUSHES_PER_SUBSCRIPTION:
+            self._starved[subscription_id] = None
+        next_at = self._store.next_due(subscription_id, now)
+        if next_at is not None:
+            self._timers.call_at(next_at, _timer(subscription_id), partial(self._pump, subscription_id))
+        elif not lane.under_way:
+            self._lanes.pop(subscription_id, None)
+
+    def _room(self, lane: _Lane) -> int:
+        own = PUSHES_PER_SUBSCRIPTION - len(lane.under_way)
+        if own <= 0:
+            return 0
+        shared = min(own, PUSHES - self._under_way)
+        return max(shared, 0 if lane.under_way else 1)
+
+    async def _attempt(self, subscription_id: SubscriptionId, delivery_id: DeliveryId) -> None:
+        try:
+            subscription = self._registry.subscription(subscription_id)
+            delivery = self._store.delivery(delivery_id)
+            if subscription is not None and delivery is not None:
+                begin(delivery.publication.trace)
+                outcome = await self._carrier.carry(subscription, delivery.publication)
+                self._conclude(subscription, delivery, outcome)
+        except Exception:
+            _log.exception("delivery %d of subscription %d failed inside", delivery_id, subscription_id)
+            self._rest(subscription_id, Millis(self._clock.now() + _REST_MS))
+
+    def _ended(
+        self, subscription_id: SubscriptionId, lane: _Lane, delivery_id: DeliveryId, task: "asyncio.Task[None]"
+    ) -> None:
+        del task
+        self._under_way -= 1
+        lane.under_way.pop(delivery_id, None)
+        while self._starved and self._under_way < PUSHES:  # the subscriptions that have waited come first
+            waiting = next(iter(self._starved))
+            del self._starved[waiting]
+            if waiting in self._lanes:
+                self._pump(waiting)
+        if self._lanes.get(subscription_id) is lane:
+            self._pump(subscription_id)
+
+    # --- what follows an attempt ---------------------------------------------------------------------------------
+
+    def _conclude(self, subscription: Subscription, delivery: Delivery, outcome: Outcome) -> None:
+        now = self._clock.now()
+        attempts = delivery.attempts + 1
+        publication = delivery.publication
+        self._note_attempt(subscription, publication, attempts, outcome)
+        if outcome.delivered:
+            self._end(subscription, delivery, "delivered", outcome.detail, now, outcome.push)
+            return
+        next_at = self._next(subscription, publication, attempts, now)
+        if next_at is not None:
+            self._keep_push(delivery.delivery_id, outcome.push)
+            self._store.postpone(delivery.delivery_id, attempts, next_at, outcome.detail)
+            return
+        letter = self._carrier.send_dead_letter(subscription, publication)
+        state: DeliveryState = "dead-lettered" if letter is not None and letter.delivered else "dropped"
+        detail = outcome.detail if letter is None else f"{outcome.detail}; {letter.detail}"
+        _log.warning(
+            "message %s for subscription %s of topic %s is %s after %d attempts: %s",
+            publication.message_id, subscription.name, subscription.topic_name, state, attempts, detail,
+        )  # fmt: skip
+        self._end(subscription, delivery, state, detail, now, outcome.push)
+
+    def _end(
+        self,
+        subscription: Subscription,
+        delivery: Delivery,
+        state: DeliveryState,
+        detail: str,
+        now: Millis,
+        push: Push | None,
+    ) -> None:
+        self._pushes.pop(delivery.delivery_id, None)
+        if self._store.settle(delivery.delivery_id, delivery.publication_id):
+            self._registry.counted(subscription.topic_id, -1)
+        self._remember(subscription, delivery.publication, state, delivery.attempts + 1, detail, now, push)
+
+    def _keep_push(self, delivery_id: DeliveryId, push: Push | None) -> None:
+        """Remember the last push of a pending delivery; of very many, the latest ones."""
+        self._pushes.pop(delivery_id, None)
+        if push is not None:
+            self._pushes[delivery_id] = push
+            if len(self._pushes) > _PUSHES_KEPT:
+                del self._pushes[next(iter(self._pushes))]
+
+    def _next(self, subscription: Subscription, publication: Publication, failures: int, now: Millis) -> Millis | None:
+        strategy = subscription.settings.strategy
+        return next_attempt(strategy, failures, now, publication.published_at, self._ids.fraction(), self._scale)
+
+    def _note_attempt(
+        self, subscription: Subscription, publication: Publication, attempt: int, outcome: Outcome
+    ) -> None:
+        """Count an attempt and tell the log of it."""
+        key = kind_of(subscription.settings.endpoint), "delivered" if outcome.delivered else "failed"
+        self.attempts[key] = self.attempts.get(key, 0) + 1
+        _log.info(
+            _ATTEMPT_LINE,
+            {
+                "attempt": attempt, "message_id": publication.message_id, "subscription": subscription.name,
+                "topic": subscription.topic_name, "result": key[1], "detail": outcome.detail,
+                "trace": publication.trace,
+            },
+        )  # fmt: skip
+
+    def _remember(
+        self,
+        subscription: Subscription,
+        publication: Publication,
+        state: DeliveryState,
+        attempts: int,
+        detail: str,
+        now: Millis,
+        push: Push | None = None,
+    ) -> None:
+        self.ended[state] = self.ended.get(state, 0) + 1
+        history = self._history.setdefault(subscription.subscription_id, deque(maxlen=HISTORY))
+        history.append(
+            DeliveryReport(
+                delivery_id=DeliveryId(0),
+                message_id=publication.message_id,
+                body=publication.body[:_BODY_SHOWN],
+                tag=publication.tag,
+                endpoint=subscription.settings.endpoint,
+                push=push,
+                published_at=publication.published_at,
+                state=state,
+                attempts=attempts,
+                last_result=detail,
+                ended_at=now,
+            )
+        )
+
+
+def _timer(subscription_id: SubscriptionId) -> tuple[str, SubscriptionId]:
+    return ("mns-push", subscription_id)
+
+
+_TIMER = ("mns", "purge")
+
+
+class Purge:
+    """Removes the deliveries of deleted subscriptions; a crash on the way only delays that."""
+
+    def __init__(self, registry: TopicRegistry, store: TopicStore, timers: Timers, clock: Clock) -> None:
+        self._registry = registry
+        self._store = store
+        self._timers = timers
+        self._clock = clock
+        self._waiting: deque[SubscriptionId] = deque()
+
+    def start(self) -> None:
+        """Go on with what an earlier run has left."""
+        self._waiting.extend(self._store.deleted_subscriptions())
+        self._arm()
+
+    def close(self) -> None:
+        """Remove no more; the next start goes on."""
+        self._timers.cancel(_TIMER)
+        self._waiting.clear()
+
+    def remove(self, subscription_id: SubscriptionId) -> None:
+        """Remove the first portion now and the others bit by bit."""
+        if not self._purge(subscription_id):
+            self._waiting.append(subscription_id)
+            self._arm()
+
+    def _purge(self, subscription_id: SubscriptionId) -> bool:
+        done = self._store.purge(subscription_id, PURGE_ROWS)
+        self._registry.recount()
+        return done
+
+    def _fire(self) -> None:
+        if self._purge(self._waiting[0]):
+            self._waiting.popleft()
+        self._arm()
+
+    def _arm(self) -> None:
+        if self._waiting:
+            self._timers.call_at(Millis(self._clock.now() + PURGE_PAUSE_MS), _TIMER, self._fire)

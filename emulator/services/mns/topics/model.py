@@ -1,0 +1,292 @@
+"""Topics, subscriptions, their attributes, and deliveries: values, no rules."""
+
+from dataclasses import field
+from enum import Enum
+from typing import Literal, NewType
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import Tenant
+from emulator.services.mns import limits
+from emulator.services.mns.queues.model import (
+    DEAD_LETTER_TARGET,
+    ENABLED,
+    ENCRYPTION,
+    LOGGING,
+    RATE_LIMIT,
+    TAGS,
+    TYPES,
+    Encryption,
+    Properties,
+    RateLimit,
+)
+from emulator.wire.attributes import Attribute, Resource
+
+TopicId = NewType("TopicId", int)
+SubscriptionId = NewType("SubscriptionId", int)
+PublicationId = NewType("PublicationId", int)
+DeliveryId = NewType("DeliveryId", int)
+
+OutboxKind = Literal["mail", "sms", "push", "event"]
+
+Attributes = dict[str, str]
+"""Message attributes (``DirectMail``, ``DirectSMS`` ...): name -> JSON text."""
+
+
+class NotifyStrategy(Enum):
+    """When a failed push is tried again."""
+
+    BACKOFF = "BACKOFF_RETRY"
+    DECAY = "EXPONENTIAL_DECAY_RETRY"
+
+
+class ContentFormat(Enum):
+    """What a subscriber gets: an XML or JSON envelope, the bare body, or the event of a function trigger."""
+
+    XML = "XML"
+    JSON = "JSON"
+    SIMPLIFIED = "SIMPLIFIED"
+    STREAM = "STREAM"
+
+
+# --- topics ------------------------------------------------------------------------------------------------------
+
+
+@frozen
+class TopicSettings:
+    """What a caller can choose about a topic; the attributes are described in `TOPIC`."""
+
+    maximum_message_size: int = limits.MESSAGE_SIZE.default
+    logging_enabled: bool = False
+    fifo: bool = False
+    encryption: Encryption = field(default_factory=Encryption)
+    tags: tuple[tuple[str, str], ...] = ()
+
+
+@frozen
+class Topic:
+    """A topic as it is stored."""
+
+    topic_id: TopicId
+    tenant: Tenant
+    name: str
+    settings: TopicSettings
+    created_at: Millis
+    modified_at: Millis
+
+
+@frozen
+class TopicView:
+    """A topic and the number of its messages that some subscriber has not got yet."""
+
+    topic: Topic
+    message_count: int
+
+
+# --- subscriptions -----------------------------------------------------------------------------------------------
+
+
+@frozen
+class SubscriptionDeadLetters:
+    """Where a message goes when its last retry has failed."""
+
+    enabled: bool = False
+    target: str = ""
+
+
+@frozen
+class SubscriptionSettings:
+    """What a caller can choose about a subscription.
+
+    The attributes are described in `SUBSCRIPTION`. ``extras`` keeps what only the management API knows and nothing here
+    acts upon, by its name there; ``DmAttributes`` fill in what a mail's message leaves open.
+    """
+
+    endpoint: str
+    filter_tag: str | None = None
+    strategy: NotifyStrategy = NotifyStrategy.BACKOFF
+    content_format: ContentFormat = ContentFormat.XML
+    dead_letters: SubscriptionDeadLetters | None = None
+    rate_limit: RateLimit | None = None
+    extras: dict[str, str] = field(default_factory=dict)
+
+
+@frozen
+class Subscription:
+    """A subscription as it is stored."""
+
+    subscription_id: SubscriptionId
+    topic_id: TopicId
+    tenant: Tenant
+    topic_name: str
+    name: str
+    settings: SubscriptionSettings
+    created_at: Millis
+    modified_at: Millis
+
+
+# --- attributes --------------------------------------------------------------------------------------------------
+
+_SIZE = {"rpc": "MaxMessageSize", "reply": "MaxMessageSize"}
+
+TOPIC = Resource(
+    "Topic",
+    TopicSettings,
+    (
+        Attribute("TopicName", only=("xml", "reply"), shown=lambda view: view.topic.name),
+        Attribute(
+            "TopicType", "fifo", bool, words=TYPES, fixed=True, only=("rpc", "reply", "file"),
+            source="CreateTopic (2022-01-19)",
+        ),
+        Attribute("TopicUrl", only=("reply",), shown=lambda view: _url(view.topic, "")),
+        Attribute("TopicInnerUrl", only=("reply",), shown=lambda view: _url(view.topic, "-internal")),
+        Attribute("CreateTime", kind=int, only=("xml", "reply"), shown=lambda view: view.topic.created_at // 1000),
+        Attribute("LastModifyTime", kind=int, only=("xml", "reply"), shown=lambda view: view.topic.modified_at // 1000),
+        Attribute(
+            "MaximumMessageSize", "maximum_message_size", int, limits.MESSAGE_SIZE, " bytes", names=_SIZE,
+            source="CreateTopic",
+        ),
+        Attribute(
+            "MessageRetentionPeriod", kind=int, only=("xml", "reply"), shown=lambda view: limits.TOPIC_RETENTION_S
+        ),
+        Attribute("MessageCount", kind=int, only=("xml", "reply"), shown=lambda view: view.message_count),
+        LOGGING,
+        Attribute(
+            "EncryptionEnabled", kind=bool, only=("reply",), shown=lambda view: view.topic.settings.encryption.enabled
+        ),
+        ENCRYPTION,
+        TAGS,
+    ),
+)  # fmt: skip
+
+_SHOWN = ("xml", "reply")
+
+SUBSCRIPTION = Resource(
+    "Subscription",
+    SubscriptionSettings,
+    (
+        Attribute("TopicOwner", only=_SHOWN, shown=lambda view: view.tenant.account),
+        Attribute("TopicName", only=_SHOWN, shown=lambda view: view.topic_name),
+        Attribute("Subscriber", only=("xml",), shown=lambda view: view.tenant.account),
+        Attribute("SubscriptionName", only=_SHOWN, shown=lambda view: view.name),
+        Attribute("Endpoint", "endpoint", fixed=True, source="Subscribe"),
+        Attribute("FilterTag", "filter_tag", names={"rpc": "MessageTag"}, absent="", source="Subscribe"),
+        Attribute("NotifyStrategy", "strategy", NotifyStrategy, source="Subscribe, NotifyStrategy"),
+        Attribute("NotifyContentFormat", "content_format", ContentFormat, fixed=True, source="Subscribe"),
+        Attribute("CreateTime", kind=int, only=_SHOWN, shown=lambda view: view.created_at // 1000),
+        Attribute("LastModifyTime", kind=int, only=_SHOWN, shown=lambda view: view.modified_at // 1000),
+        Attribute(
+            "DlqPolicy", "dead_letters", SubscriptionDeadLetters, only=("rpc", "reply", "file"),
+            absent={"Enabled": False}, members=(ENABLED, DEAD_LETTER_TARGET), source="Subscribe (2022-01-19)",
+        ),
+        RATE_LIMIT,
+        Attribute("Extras", "extras", dict, only=("column",)),
+    ),
+)  # fmt: skip
+
+
+def _url(topic: Topic, network: str) -> str:
+    """Return the address a topic would have in the cloud."""
+    return f"http://{topic.tenant.account}.mns.{topic.tenant.region}{network}.aliyuncs.com/topics/{topic.name}"
+
+
+# --- messages and their deliveries -------------------------------------------------------------------------------
+
+
+@frozen
+class PublishDraft:
+    """A message to be published."""
+
+    body: str
+    tag: str | None = None
+    attributes: Attributes = field(default_factory=dict)
+    group_id: str | None = None
+    user_properties: Properties = ()
+    system_properties: Properties = ()
+
+
+@frozen
+class Publication:
+    """A published message. It is stored while some subscriber has not got it yet. ``trace`` is the request behind."""
+
+    message_id: str
+    body: str
+    body_md5: str
+    tag: str | None
+    attributes: Attributes
+    group_id: str | None
+    user_properties: Properties
+    system_properties: Properties
+    published_at: Millis
+    trace: str = ""
+
+
+@frozen
+class Delivery:
+    """A message on its way to one subscriber: tried *attempts* times, next at ``due_at``."""
+
+    delivery_id: DeliveryId
+    subscription_id: SubscriptionId
+    publication_id: PublicationId
+    publication: Publication
+    attempts: int
+    due_at: Millis
+
+
+@frozen
+class Outcome:
+    """What came of one attempt: whether the subscriber has the message, and a line for people."""
+
+    delivered: bool
+    detail: str
+    push: "Push | None" = None
+
+
+@frozen
+class Push:
+    """The last push of a delivery over HTTP. ``status`` is None and ``answer_headers`` empty without an answer."""
+
+    headers: tuple[tuple[str, str], ...]
+    status: int | None = None
+    answer_headers: tuple[tuple[str, str], ...] = ()
+
+
+DeliveryState = Literal["pending", "delivered", "dropped", "dead-lettered"]
+
+
+@frozen
+class DeliveryReport:
+    """One delivery as administration shows it. ``next_at`` is set while it is pending, ``ended_at`` afterwards.
+
+    ``endpoint`` is the subscription's. ``push`` is known for attempts since the start. ``delivery_id`` is 0 once ended.
+    """
+
+    delivery_id: DeliveryId
+    message_id: str
+    body: str
+    tag: str | None
+    endpoint: str = ""
+    push: Push | None = None
+    published_at: Millis
+    state: DeliveryState
+    attempts: int
+    last_result: str
+    next_at: Millis | None = None
+    ended_at: Millis | None = None
+
+
+@frozen
+class OutboxEntry:
+    """A mail, short message, mobile notification or event that was recorded instead of being sent.
+
+    ``details`` are the message attributes of its kind, as JSON values.
+    """
+
+    kind: OutboxKind
+    address: str
+    topic_name: str
+    subscription_name: str
+    message_id: str
+    body: str
+    details: dict[str, object]
+    recorded_at: Millis

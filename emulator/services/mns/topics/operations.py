@@ -1,0 +1,136 @@
+"""Operations of the XML API on topics, subscriptions and published messages."""
+
+from emulator.http.message import Response
+from emulator.services.mns.codec import base_url, read_listing, respond
+from emulator.services.mns.queues.codec import render_receipt
+from emulator.services.mns.service import MessageService
+from emulator.services.mns.topics.codec import (
+    read_publish,
+    read_subscription,
+    read_subscription_change,
+    read_topic,
+    render_subscription,
+    render_subscriptions,
+    render_topic,
+    render_topics,
+)
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+
+# --- topics ------------------------------------------------------------------------------------------------------
+
+
+@operation("CreateTopic", "PUT /topics/{topic}")
+def create_topic(service: MessageService, call: OperationRequest) -> Response:
+    """Create a topic: 201 with its URL, 204 when one with the same attributes exists.
+
+    Raises: TopicNameInvalid, TopicNameLengthError, InvalidArgument, TopicAlreadyExist, MalformedXML, SchemaViolation.
+    Source: CreateTopic; that 204 carries the URL too, the Python client needs it.
+    """
+    name = call.path["topic"]
+    is_new = service.topics.create(call.tenant, name, read_topic(call.http.body))
+    return respond(call, 201 if is_new else 204, location=f"/topics/{name}")
+
+
+@operation("SetTopicAttributes", "PUT /topics/{topic}?metaoverride=true")
+def set_topic_attributes(service: MessageService, call: OperationRequest) -> Response:
+    """Change the attributes of a topic that the body names: 204.
+
+    Raises: TopicNotExist, InvalidArgument, MalformedXML, SchemaViolation. Source: SetTopicAttributes.
+    """
+    tenant, name = call.tenant, call.path["topic"]
+    service.topics.view(tenant, name)  # a missing topic is refused before a bad body
+    service.topics.change(tenant, name, read_topic(call.http.body))
+    return respond(call, 204)
+
+
+@operation("GetTopicAttributes", "GET /topics/{topic}")
+def get_topic_attributes(service: MessageService, call: OperationRequest) -> Response:
+    """Answer the attributes of a topic: 200. Raises: TopicNotExist. Source: GetTopicAttributes."""
+    return respond(call, 200, render_topic(service.topics.view(call.tenant, call.path["topic"])))
+
+
+@operation("DeleteTopic", "DELETE /topics/{topic}")
+def delete_topic(service: MessageService, call: OperationRequest) -> Response:
+    """Delete a topic with its subscriptions: 204, also when it does not exist. Source: DeleteTopic."""
+    service.topics.delete(call.tenant, call.path["topic"])
+    return respond(call, 204)
+
+
+@operation("ListTopic", "GET /topics")
+def list_topics(service: MessageService, call: OperationRequest) -> Response:
+    """Answer a page of topic URLs, on demand with attributes: 200. Raises: InvalidArgument. Source: ListTopic."""
+    prefix, start, limit, with_meta = read_listing(call)
+    page = service.topics.page(call.tenant, prefix=prefix, start=start, limit=limit)
+    return respond(call, 200, render_topics(page, base_url(call.http), with_meta=with_meta))
+
+
+@operation("PublishMessage", "POST /topics/{topic}/messages")
+def publish_message(service: MessageService, call: OperationRequest) -> Response:
+    """Publish a message: 201 with its id and digest.
+
+    Raises: TopicNotExist, MalformedXML, SchemaViolation, InvalidArgument, FifoMissingMessageGroupId.
+    Source: PublishMessage.
+    """
+    tenant, name = call.tenant, call.path["topic"]
+    service.topics.view(tenant, name)
+    receipt = service.publish_draft(tenant, name, read_publish(call.http.body))
+    call.about = {"message_id": receipt.message_id}
+    return respond(call, 201, render_receipt(receipt))
+
+
+# --- subscriptions -----------------------------------------------------------------------------------------------
+
+
+@operation("Subscribe", "PUT /topics/{topic}/subscriptions/{subscription}")
+def subscribe(service: MessageService, call: OperationRequest) -> Response:
+    """Subscribe an endpoint to a topic: 201 with the URL, 204 when the same subscription exists.
+
+    Raises: TopicNotExist, SubscriptionNameInvalid, SubscriptionNameLengthError, InvalidArgument, EndpointInvalid,
+    SubscriptionAlreadyExist, SubscriptionNumExceededLimit, MalformedXML, SchemaViolation. Source: Subscribe.
+    """
+    tenant, topic, name = call.tenant, call.path["topic"], call.path["subscription"]
+    service.topics.view(tenant, topic)
+    is_new = service.subscriptions.create(tenant, topic, name, read_subscription(call.http.body))
+    return respond(call, 201 if is_new else 204, location=f"/topics/{topic}/subscriptions/{name}")
+
+
+@operation("SetSubscriptionAttributes", "PUT /topics/{topic}/subscriptions/{subscription}?metaoverride=true")
+def set_subscription_attributes(service: MessageService, call: OperationRequest) -> Response:
+    """Change the attributes of a subscription that the body names: 204.
+
+    Raises: TopicNotExist, SubscriptionNotExist, InvalidArgument, MalformedXML, SchemaViolation.
+    Source: SetSubscriptionAttributes.
+    """
+    tenant, topic, name = call.tenant, call.path["topic"], call.path["subscription"]
+    service.subscriptions.get(tenant, topic, name)
+    service.subscriptions.change(tenant, topic, name, read_subscription_change(call.http.body))
+    return respond(call, 204)
+
+
+@operation("GetSubscriptionAttributes", "GET /topics/{topic}/subscriptions/{subscription}")
+def get_subscription_attributes(service: MessageService, call: OperationRequest) -> Response:
+    """Answer the attributes of a subscription: 200.
+
+    Raises: TopicNotExist, SubscriptionNotExist. Source: GetSubscriptionAttributes.
+    """
+    subscription = service.subscriptions.get(call.tenant, call.path["topic"], call.path["subscription"])
+    return respond(call, 200, render_subscription(subscription))
+
+
+@operation("Unsubscribe", "DELETE /topics/{topic}/subscriptions/{subscription}")
+def unsubscribe(service: MessageService, call: OperationRequest) -> Response:
+    """End a subscription: 204, also when it does not exist. Source: Unsubscribe."""
+    service.subscriptions.delete(call.tenant, call.path["topic"], call.path["subscription"])
+    return respond(call, 204)
+
+
+@operation("ListSubscriptionByTopic", "GET /topics/{topic}/subscriptions")
+def list_subscriptions(service: MessageService, call: OperationRequest) -> Response:
+    """Answer a page of the subscriptions of a topic, on demand with attributes: 200.
+
+    Raises: TopicNotExist, InvalidArgument. Source: ListSubscriptionByTopic.
+    """
+    prefix, start, limit, with_meta = read_listing(call)
+    page = service.subscriptions.page(call.tenant, call.path["topic"], prefix=prefix, start=start, limit=limit)
+    return respond(call, 200, render_subscriptions(page, base_url(call.http), with_meta=with_meta))

@@ -1,0 +1,188 @@
+"""The push itself: one signed POST, and what its answer means.
+
+Source: HttpEndpoint page; FAQ on push time-outs for which answers count. That redirects are not followed is assumed.
+"""
+
+import asyncio
+import ipaddress
+import ssl
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from emulator.auth.push import SigningFailed, string_to_sign
+from emulator.http.answer import Unsendable
+from emulator.http.client import HttpClient
+from emulator.http.client_connection import Origin, split_url
+from emulator.http.client_errors import ClientError
+from emulator.kernel.clock import Clock
+from emulator.kernel.ids import Ids
+from emulator.services.mns.limits import PUSH_TIMEOUT_S
+from emulator.services.mns.ports import NotificationSigner
+from emulator.services.mns.topics.model import Outcome, Publication, Push, Subscription
+from emulator.services.mns.topics.notifications import notification, push_headers
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_METADATA = frozenset({ipaddress.ip_address("100.100.100.200"), ipaddress.ip_address("169.254.169.254")})
+
+
+class PushPolicy:
+    """The rule. *allowed* has addresses, networks (``10.0.0.0/8``), host names (``*.test`` with all below) or ``*``."""
+
+    def __init__(self, allowed: Iterable[str] = ()) -> None:
+        self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
+        self._names: set[str] = set()
+        self._suffixes: list[str] = []
+        self._everywhere = False
+        for entry in allowed:
+            self._add(entry.strip().lower())
+
+    def names(self, host: str) -> bool:
+        """Whether *host* was allowed by its name, so that its addresses need not be."""
+        return host in self._names or any(host.endswith(suffix) for suffix in self._suffixes)
+
+    def permits(self, address: str) -> bool:
+        """Whether a push may go to *address*."""
+        parsed = ipaddress.ip_address(address)
+        if parsed.is_loopback:
+            return True
+        if _is_forbidden(parsed):
+            return False
+        return self._everywhere or any(parsed in network for network in self._networks)
+
+    def permits_named(self, address: str) -> bool:
+        """Whether a push may go to *address*, which belongs to a host that was allowed by its name."""
+        return not _is_forbidden(ipaddress.ip_address(address))
+
+    def _add(self, entry: str) -> None:
+        if entry == "*":
+            self._everywhere = True
+        elif entry.startswith("*."):
+            self._suffixes.append(entry[1:])
+        else:
+            try:
+                self._networks.append(ipaddress.ip_network(entry, strict=False))
+            except ValueError:
+                self._names.add(entry)
+
+
+def _is_forbidden(address: _Address) -> bool:
+    return (
+        address.is_link_local or address.is_multicast or address.is_unspecified or address in _METADATA
+    ) and not address.is_loopback
+
+
+_KEPT_S = 1.0
+"""How long a connection is kept for the next push: shorter than any server keeps one, for a push that meets a closing
+connection has failed and is tried again seconds later only."""
+
+_ANSWER_BYTES = 1024 * 1024
+
+Home = Callable[[str], tuple[str, int] | None]
+"""Tells where a host name that this emulator itself serves is listening for plain HTTP; None for any other name."""
+
+
+class Pusher:
+    """Makes pushes.
+
+    *certificate_url* tells the address that serves the certificate. *home* finds function URLs, custom domains and the
+    like, which lead back here. *trusted* is a file with further certificate authorities for https.
+    """
+
+    def __init__(
+        self,
+        signer: NotificationSigner | None,
+        clock: Clock,
+        ids: Ids,
+        policy: PushPolicy,
+        *,
+        certificate_url: Callable[[], str],
+        home: Home = lambda host: None,
+        trusted: Path | None = None,
+    ) -> None:
+        self._signer = signer
+        self._clock = clock
+        self._ids = ids
+        self._policy = policy
+        self._certificate_url = certificate_url
+        self._home = home
+        self._trusted = trusted
+        self._clients: dict[tuple[bool, bool], HttpClient] = {}
+        self._context: ssl.SSLContext | None = None
+
+    async def push(self, url: str, subscription: Subscription, publication: Publication) -> Outcome:
+        """Push a message; never raises but when cancelled.
+
+        A status from 200 to 299, with its whole body, within 5 seconds is success.
+        """
+        headers: list[tuple[str, str]] = []
+        try:
+            origin, target = split_url(url)
+            body = notification(subscription, publication).encode()
+            headers = await self._signed(subscription, publication, body, target)
+            address = self._home(origin.host)
+            if address is not None:
+                url = f"http://{origin.authority}{target}"
+            response = await (await self._client(origin, plain=address is not None)).request(
+                "POST",
+                url,
+                timeout_s=PUSH_TIMEOUT_S,
+                headers=headers,
+                body=body,
+                connect_to=address,
+                max_response=_ANSWER_BYTES,
+            )
+        except (ClientError, Unsendable, SigningFailed) as error:
+            return Outcome(delivered=False, detail=str(error), push=Push(headers=tuple(headers)))
+        push = Push(headers=tuple(headers), status=response.status, answer_headers=tuple(response.headers.pairs))
+        return Outcome(delivered=200 <= response.status <= 299, detail=f"HTTP {response.status}", push=push)
+
+    def warm(self) -> None:
+        """Get ready for the first push."""
+        if self._signer is not None:
+            self._signer.warm()
+
+    async def close(self) -> None:
+        """Close the connections that are kept."""
+        for client in self._clients.values():
+            await client.close()
+        self._clients.clear()
+
+    async def _signed(
+        self, subscription: Subscription, publication: Publication, body: bytes, target: str
+    ) -> list[tuple[str, str]]:
+        if self._signer is None:
+            raise SigningFailed("nothing signs pushes here")
+        now = self._clock.now()
+        headers = push_headers(
+            subscription,
+            publication,
+            body,
+            now=now,
+            request_id=f"{now // 1000:08X}{self._ids.hex(16).upper()}",
+            cert_url=self._certificate_url(),
+        )
+        headers.append(("Authorization", await self._signer.authorization(string_to_sign(headers, target))))
+        return headers
+
+    async def _client(self, origin: Origin, *, plain: bool) -> HttpClient:
+        secure = origin.scheme == "https" and not plain
+        named = self._policy.names(origin.host)
+        if secure and self._context is None:
+            # reading the system's authorities takes tens of milliseconds
+            self._context = await asyncio.get_running_loop().run_in_executor(None, _client_context, self._trusted)
+        client = self._clients.get((secure, named))
+        if client is None:
+            client = self._clients[secure, named] = HttpClient(
+                permit=self._policy.permits_named if named else self._policy.permits,
+                ssl_context=self._context if secure else None,
+                idle_s=_KEPT_S,
+            )
+        return client
+
+
+def _client_context(trusted: Path | None) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if trusted is not None and trusted.exists():
+        context.load_verify_locations(trusted)
+    return context

@@ -1,0 +1,413 @@
+"""All SQL of topics, subscriptions, deliveries, the outbox and the settings of the management API: `TopicStore`."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import AccountId, Region, Tenant
+from emulator.services.mns.queues.model import restored, stored
+from emulator.services.mns.topics.model import (
+    SUBSCRIPTION,
+    TOPIC,
+    Delivery,
+    DeliveryId,
+    DeliveryReport,
+    OutboxEntry,
+    Publication,
+    PublicationId,
+    Subscription,
+    SubscriptionId,
+    SubscriptionSettings,
+    Topic,
+    TopicId,
+    TopicSettings,
+)
+from emulator.storage.database import Database
+
+_TOPIC = f"SELECT id, account, region, name, created_at, modified_at, {TOPIC.columns} FROM mns_topics"  # noqa: S608 - constants
+_SUBSCRIPTION = (
+    "SELECT s.id, s.topic, t.account, t.region, t.name, s.name, s.created_at, s.modified_at, "  # noqa: S608 - constants
+    f"s.{SUBSCRIPTION.columns.replace(', ', ', s.')} FROM mns_subscriptions AS s JOIN mns_topics AS t ON t.id = s.topic"
+)
+_PUBLICATION = (
+    "message_id, body, body_md5, tag, attributes, group_id, user_properties, system_properties, published_at, trace"
+)
+_DELIVERY = (
+    "SELECT d.id, d.subscription, d.publication, d.attempts, d.due_at, "  # noqa: S608 - constants
+    f"p.{_PUBLICATION.replace(', ', ', p.')} "
+    "FROM mns_deliveries AS d JOIN mns_publications AS p ON p.id = d.publication WHERE d.id = ?"
+)
+_SETTLE = (
+    "DELETE FROM mns_publications WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM mns_deliveries WHERE publication = ?1)"
+)
+_PENDING = (
+    "SELECT d.id, p.message_id, p.body, p.tag, p.published_at, d.attempts, d.last_result, d.due_at "
+    "FROM mns_deliveries AS d JOIN mns_publications AS p ON p.id = d.publication "
+    "WHERE d.subscription = ? ORDER BY d.due_at, d.id LIMIT ?"
+)
+_ADD_TOPIC = (
+    f"INSERT INTO mns_topics (account, region, name, created_at, modified_at, {TOPIC.columns}) "  # noqa: S608 - constants
+    f"VALUES ({', '.join('?' * (5 + len(TOPIC.stored)))})"
+)
+_PUT_TOPIC = (
+    f"UPDATE mns_topics SET (modified_at, {TOPIC.columns}) = "  # noqa: S608 - constants
+    f"({', '.join('?' * (1 + len(TOPIC.stored)))}) WHERE id = ?"
+)
+_ADD_SUBSCRIPTION = (
+    f"INSERT INTO mns_subscriptions (topic, name, created_at, modified_at, {SUBSCRIPTION.columns}) "  # noqa: S608 - constants
+    f"VALUES ({', '.join('?' * (4 + len(SUBSCRIPTION.stored)))})"
+)
+_PUT_SUBSCRIPTION = (
+    f"UPDATE mns_subscriptions SET (modified_at, {SUBSCRIPTION.columns}) = "  # noqa: S608 - constants
+    f"({', '.join('?' * (1 + len(SUBSCRIPTION.stored)))}) WHERE id = ?"
+)
+_ABOVE_ALL_NAMES = "\U0010ffff"
+
+_TABLES = (
+    "mns_deliveries", "mns_publications", "mns_subscriptions", "mns_deleted_subscriptions", "mns_topics", "mns_outbox",
+    "mns_open_settings",
+)  # fmt: skip
+
+
+class TopicStore:
+    """The tables of ``schema/0002_topics.sql``; answers what this tick has written."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # --- topics --------------------------------------------------------------------------------------------------
+
+    def topic(self, tenant: Tenant, name: str) -> Topic | None:
+        """Return a topic."""
+        row = self._database.read(
+            f"{_TOPIC} WHERE account = ? AND region = ? AND name = ?", (tenant.account, tenant.region, name)
+        ).fetchone()
+        return _topic(row) if row else None
+
+    def topics(self, tenant: Tenant, *, prefix: str, start: str, limit: int) -> list[Topic]:
+        """Return at most *limit* topics whose name starts with *prefix*, from the name *start* on, ordered by name."""
+        rows = self._database.read(
+            f"{_TOPIC} WHERE account = ? AND region = ? AND name >= ? AND name < ? ORDER BY name LIMIT ?",
+            (tenant.account, tenant.region, max(prefix, start), prefix + _ABOVE_ALL_NAMES, limit),
+        )
+        return [_topic(row) for row in rows]
+
+    def add_topic(self, tenant: Tenant, name: str, settings: TopicSettings, now: Millis) -> Topic:
+        """Store a new topic."""
+        number = self._insert(
+            _ADD_TOPIC,
+            (tenant.account, tenant.region, name, now, now, *TOPIC.to_row(settings)),
+        )
+        return Topic(
+            topic_id=TopicId(number), tenant=tenant, name=name, settings=settings, created_at=now, modified_at=now
+        )
+
+    def put_topic(self, topic: Topic) -> None:
+        """Store a topic's changed settings and time of change."""
+        self._database.write(
+            _PUT_TOPIC,
+            (topic.modified_at, *TOPIC.to_row(topic.settings), topic.topic_id),
+        )
+
+    def remove_topic(self, topic_id: TopicId) -> None:
+        """Forget a topic that has no subscriptions left."""
+        self._database.write("DELETE FROM mns_topics WHERE id = ?", (topic_id,))
+
+    # --- subscriptions -------------------------------------------------------------------------------------------
+
+    def subscriptions(self, topic: Topic) -> list[Subscription]:
+        """Return the subscriptions of a topic, ordered by name."""
+        rows = self._database.read(f"{_SUBSCRIPTION} WHERE s.topic = ? ORDER BY s.name", (topic.topic_id,))
+        return [_subscription(row) for row in rows]
+
+    def subscription_by_id(self, subscription_id: SubscriptionId) -> Subscription | None:
+        """Return a subscription that has not been deleted."""
+        row = self._database.read(f"{_SUBSCRIPTION} WHERE s.id = ?", (subscription_id,)).fetchone()
+        return _subscription(row) if row else None
+
+    def add_subscription(self, topic: Topic, name: str, settings: SubscriptionSettings, now: Millis) -> Subscription:
+        """Store a new subscription."""
+        number = self._insert(
+            _ADD_SUBSCRIPTION,
+            (topic.topic_id, name, now, now, *SUBSCRIPTION.to_row(settings)),
+        )
+        return Subscription(
+            subscription_id=SubscriptionId(number),
+            topic_id=topic.topic_id,
+            tenant=topic.tenant,
+            topic_name=topic.name,
+            name=name,
+            settings=settings,
+            created_at=now,
+            modified_at=now,
+        )
+
+    def put_subscription(self, subscription: Subscription) -> None:
+        """Store a subscription's changed settings and time of change."""
+        self._database.write(
+            _PUT_SUBSCRIPTION,
+            (subscription.modified_at, *SUBSCRIPTION.to_row(subscription.settings), subscription.subscription_id),
+        )
+
+    def remove_subscription(self, subscription_id: SubscriptionId) -> None:
+        """Forget a subscription; its deliveries are left to `purge`."""
+        self._database.write("DELETE FROM mns_subscriptions WHERE id = ?", (subscription_id,))
+        self._database.write("INSERT INTO mns_deleted_subscriptions VALUES (?)", (subscription_id,))
+
+    def clear_topics(self) -> None:
+        """Forget everything there is."""
+        for table in _TABLES:
+            self._database.write(f"DELETE FROM {table}")  # noqa: S608 - the names above
+
+    # --- deliveries ----------------------------------------------------------------------------------------------
+
+    def add_publication(self, topic_id: TopicId, publication: Publication) -> PublicationId:
+        """Store a message that has deliveries."""
+        values = (
+            topic_id, publication.message_id, publication.body, publication.body_md5, publication.tag,
+            json.dumps(publication.attributes, ensure_ascii=False), publication.group_id,
+            stored(publication.user_properties), stored(publication.system_properties), publication.published_at,
+            publication.trace,
+        )  # fmt: skip
+        return PublicationId(
+            self._insert(
+                f"INSERT INTO mns_publications (topic, {_PUBLICATION}) VALUES ({', '.join('?' * 11)})",  # noqa: S608 - constants
+                values,
+            )
+        )
+
+    def publication_count(self, topic_id: TopicId) -> int:
+        """Return how many messages of a topic have pending deliveries."""
+        row = self._database.read("SELECT count(*) FROM mns_publications WHERE topic = ?", (topic_id,)).fetchone()
+        return int(row[0])
+
+    def add_deliveries(
+        self, publication_id: PublicationId, rows: Sequence[tuple[SubscriptionId, int, Millis, str]]
+    ) -> None:
+        """Store deliveries: subscription, attempts made, time of the next one, result of the last one."""
+        self._database.write_many(
+            "INSERT INTO mns_deliveries (publication, subscription, attempts, due_at, last_result) "
+            "VALUES (?, ?, ?, ?, ?)",
+            [(publication_id, *row) for row in rows],
+        )
+
+    def keep_due(self, now: Millis, before: Millis) -> None:
+        """Make due at *now* what became due up to *before*."""
+        self._database.write(
+            "UPDATE mns_deliveries SET due_at = ? WHERE due_at > ? AND due_at <= ?", (now, now, before)
+        )
+
+    def due(self, subscription_id: SubscriptionId, now: Millis, limit: int) -> list[DeliveryId]:
+        """Return the deliveries of a subscription that are due, the longest due first."""
+        rows = self._database.read(
+            "SELECT id FROM mns_deliveries WHERE subscription = ? AND due_at <= ? ORDER BY due_at, id LIMIT ?",
+            (subscription_id, now, limit),
+        )
+        return [DeliveryId(number) for (number,) in rows]
+
+    def next_due(self, subscription_id: SubscriptionId, after: Millis) -> Millis | None:
+        """Return the first time after *after* at which a delivery of a subscription is due."""
+        row = self._database.read(
+            "SELECT min(due_at) FROM mns_deliveries WHERE subscription = ? AND due_at > ?", (subscription_id, after)
+        ).fetchone()
+        return None if row[0] is None else Millis(row[0])
+
+    def delivery(self, delivery_id: DeliveryId) -> Delivery | None:
+        """Return a delivery with its message."""
+        row = self._database.read(_DELIVERY, (delivery_id,)).fetchone()
+        if row is None:
+            return None
+        number, subscription, publication, attempts, due_at, *content = row
+        return Delivery(
+            delivery_id=DeliveryId(number),
+            subscription_id=SubscriptionId(subscription),
+            publication_id=PublicationId(publication),
+            publication=_publication(content),
+            attempts=attempts,
+            due_at=Millis(due_at),
+        )
+
+    def postpone(self, delivery_id: DeliveryId, attempts: int, due_at: Millis, last_result: str) -> None:
+        """Store a failed attempt and the time of the next one."""
+        self._database.write(
+            "UPDATE mns_deliveries SET attempts = ?, due_at = ?, last_result = ? WHERE id = ?",
+            (attempts, due_at, last_result, delivery_id),
+        )
+
+    def settle(self, delivery_id: DeliveryId, publication_id: PublicationId) -> bool:
+        """Remove an ended delivery, and its message with the last one; return whether the message went too."""
+        self._database.write("DELETE FROM mns_deliveries WHERE id = ?", (delivery_id,))
+        return self._database.write(_SETTLE, (publication_id,)).rowcount > 0
+
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
+        """Return the next *limit* attempts due after *now*: topic, subscription, failures so far, time."""
+        return self._database.read(
+            "SELECT t.name, s.name, d.attempts, d.due_at FROM mns_deliveries d"
+            " JOIN mns_subscriptions s ON s.id = d.subscription JOIN mns_topics t ON t.id = s.topic"
+            " WHERE d.due_at > ? ORDER BY d.due_at LIMIT ?",
+            (now, limit),
+        ).fetchall()
+
+    def subscriptions_with_deliveries(self) -> list[SubscriptionId]:
+        """Return the subscriptions that have pending deliveries."""
+        rows = self._database.read(
+            "SELECT id FROM mns_subscriptions AS s "
+            "WHERE EXISTS (SELECT 1 FROM mns_deliveries WHERE subscription = s.id) ORDER BY id"
+        )
+        return [SubscriptionId(number) for (number,) in rows]
+
+    def pending(self, subscription_id: SubscriptionId, limit: int) -> list[DeliveryReport]:
+        """Return pending deliveries, the next one first."""
+        return [
+            DeliveryReport(
+                delivery_id=DeliveryId(number),
+                message_id=message_id,
+                body=body,
+                tag=tag,
+                published_at=Millis(published_at),
+                state="pending",
+                attempts=attempts,
+                last_result=last_result,
+                next_at=Millis(due_at),
+            )
+            for number, message_id, body, tag, published_at, attempts, last_result, due_at in self._database.read(
+                _PENDING, (subscription_id, limit)
+            )
+        ]
+
+    def deleted_subscriptions(self) -> list[SubscriptionId]:
+        """Return the deleted subscriptions that may still have deliveries."""
+        rows = self._database.read("SELECT id FROM mns_deleted_subscriptions ORDER BY id")
+        return [SubscriptionId(number) for (number,) in rows]
+
+    def purge(self, subscription_id: SubscriptionId, limit: int) -> bool:
+        """Remove at most *limit* deliveries of a deleted subscription; return whether that was all."""
+        rows = self._database.read(
+            "SELECT id, publication FROM mns_deliveries WHERE subscription = ? LIMIT ?", (subscription_id, limit)
+        ).fetchall()
+        for number, publication in rows:
+            self.settle(DeliveryId(number), PublicationId(publication))
+        if len(rows) == limit:
+            return False
+        self._database.write("DELETE FROM mns_deleted_subscriptions WHERE id = ?", (subscription_id,))
+        return True
+
+    # --- outbox --------------------------------------------------------------------------------------------------
+
+    def add_outbox(self, tenant: Tenant, entry: OutboxEntry, keep: int) -> None:
+        """Store an entry and drop the oldest beyond *keep*."""
+        self._database.write(
+            "INSERT INTO mns_outbox (account, region, kind, address, topic, subscription, message_id, body, details, "
+            "recorded_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                tenant.account, tenant.region, entry.kind, entry.address, entry.topic_name, entry.subscription_name,
+                entry.message_id, entry.body, json.dumps(entry.details), entry.recorded_at,
+            ),
+        )  # fmt: skip
+        self._database.write(
+            "DELETE FROM mns_outbox WHERE account = ?1 AND region = ?2 AND id <= "
+            "(SELECT id FROM mns_outbox WHERE account = ?1 AND region = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)",
+            (tenant.account, tenant.region, keep),
+        )
+
+    def outbox(self, tenant: Tenant, limit: int) -> list[OutboxEntry]:
+        """Return the newest entries, newest first."""
+        rows = self._database.read(
+            "SELECT kind, address, topic, subscription, message_id, body, details, recorded_at FROM mns_outbox "
+            "WHERE account = ? AND region = ? ORDER BY id DESC LIMIT ?",
+            (tenant.account, tenant.region, limit),
+        )
+        return [
+            OutboxEntry(
+                kind=kind,
+                address=address,
+                topic_name=topic,
+                subscription_name=subscription,
+                message_id=message_id,
+                body=body,
+                details=json.loads(details),
+                recorded_at=Millis(recorded_at),
+            )
+            for kind, address, topic, subscription, message_id, body, details, recorded_at in rows
+        ]
+
+    # --- management API ------------------------------------------------------------------------------------------
+
+    def open_setting(self, tenant: Tenant, name: str) -> object | None:
+        """Return a value, or None."""
+        row = self._database.read(
+            "SELECT content FROM mns_open_settings WHERE account = ? AND region = ? AND name = ?",
+            (tenant.account, tenant.region, name),
+        ).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def open_settings(self, tenant: Tenant, prefix: str) -> list[object]:
+        """Return the values whose name starts with *prefix*, ordered by name."""
+        rows = self._database.read(
+            "SELECT content FROM mns_open_settings WHERE account = ? AND region = ? AND name >= ? AND name < ? "
+            "ORDER BY name",
+            (tenant.account, tenant.region, prefix, prefix + _ABOVE_ALL_NAMES),
+        )
+        return [json.loads(content) for (content,) in rows]
+
+    def put_open_setting(self, tenant: Tenant, name: str, value: object | None) -> None:
+        """Store a value; None removes it."""
+        key = (tenant.account, tenant.region, name)
+        if value is None:
+            self._database.write("DELETE FROM mns_open_settings WHERE account = ? AND region = ? AND name = ?", key)
+            return
+        self._database.write("INSERT OR REPLACE INTO mns_open_settings VALUES (?, ?, ?, ?)", (*key, json.dumps(value)))
+
+    def _insert(self, sql: str, values: Sequence[Any]) -> int:
+        number = self._database.write(sql, values).lastrowid
+        if number is None:
+            raise LookupError("an insert without a row number")
+        return number
+
+
+# --- rows to values and back -------------------------------------------------------------------------------------
+
+
+def _topic(row: tuple[Any, ...]) -> Topic:
+    number, account, region, name, created_at, modified_at, *chosen = row
+    return Topic(
+        topic_id=TopicId(number),
+        tenant=Tenant(AccountId(account), Region(region)),
+        name=name,
+        settings=TOPIC.from_row(chosen),
+        created_at=Millis(created_at),
+        modified_at=Millis(modified_at),
+    )
+
+
+def _subscription(row: tuple[Any, ...]) -> Subscription:
+    number, topic, account, region, topic_name, name, created_at, modified_at, *chosen = row
+    return Subscription(
+        subscription_id=SubscriptionId(number),
+        topic_id=TopicId(topic),
+        tenant=Tenant(AccountId(account), Region(region)),
+        topic_name=topic_name,
+        name=name,
+        settings=SUBSCRIPTION.from_row(chosen),
+        created_at=Millis(created_at),
+        modified_at=Millis(modified_at),
+    )
+
+
+def _publication(content: list[Any]) -> Publication:
+    (
+        message_id, body, body_md5, tag, attributes, group_id, user_properties, system_properties, published_at, trace,
+    ) = content  # fmt: skip
+    return Publication(
+        message_id=message_id,
+        body=body,
+        body_md5=body_md5,
+        tag=tag,
+        attributes=json.loads(attributes),
+        group_id=group_id,
+        user_properties=restored(user_properties),
+        system_properties=restored(system_properties),
+        published_at=Millis(published_at),
+        trace=trace,
+    )

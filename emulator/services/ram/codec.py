@@ -1,0 +1,320 @@
+"""Parameters of resource access management as checked values, and its answers."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from emulator.kernel.identity import AccountId, stable_id
+from emulator.kernel.paging import Range, cut
+from emulator.services.ram import limits
+from emulator.services.ram.errors import (
+    beyond_length,
+    invalid_chars,
+    invalid_format,
+    invalid_value,
+    mandatory,
+)
+from emulator.services.ram.model import (
+    Group,
+    PolicyInfo,
+    PolicyType,
+    PolicyVersion,
+    Role,
+    User,
+    UserKey,
+    role_arn,
+)
+from emulator.wire.dates import iso_seconds
+
+Parameters = Mapping[str, str]
+T = TypeVar("T")
+
+_NAME = re.compile(r"[A-Za-z0-9.@_-]+", re.ASCII)
+_POLICY_NAME = re.compile(r"[A-Za-z0-9-]+", re.ASCII)
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_VERSION_ID = re.compile(r"v([1-9]\d{0,8})", re.ASCII)
+
+# --- parameters --------------------------------------------------------------------------------------------------
+
+
+def required(parameters: Parameters, name: str) -> str:
+    """Return a parameter.
+
+    Raises: RamError: Missing*.
+    """
+    value = parameters.get(name, "")
+    if not value:
+        raise mandatory(name)
+    return value
+
+
+def entity_name(parameters: Parameters, parameter: str) -> str:
+    """Return the name of a role, user or group.
+
+    Raises: RamError: Missing*, InvalidParameter.*.InvalidChars, InvalidParameter.*.Length.
+    """
+    return _checked_name(required(parameters, parameter), parameter, _NAME, limits.NAME_LENGTH)
+
+
+def policy_name(parameters: Parameters) -> str:
+    """Return the name of a policy.
+
+    Raises: RamError: Missing*, InvalidParameter.*.InvalidChars, InvalidParameter.*.Length.
+    """
+    name = required(parameters, "PolicyName")
+    return _checked_name(name, "PolicyName", _POLICY_NAME, limits.POLICY_NAME_LENGTH)
+
+
+def _checked_name(name: str, parameter: str, form: re.Pattern[str], most: int) -> str:
+    if form.fullmatch(name) is None:
+        raise invalid_chars(parameter)
+    if len(name) > most:
+        raise beyond_length(parameter)
+    return name
+
+
+def policy_type(parameters: Parameters) -> PolicyType:
+    """Return the type of a policy.
+
+    Raises: RamError: Missing*, InvalidParameter.*.
+    """
+    try:
+        return PolicyType(required(parameters, "PolicyType"))
+    except ValueError:
+        raise invalid_value("PolicyType") from None
+
+
+def version_number(parameters: Parameters) -> int:
+    """Return the number in ``VersionId`` (``v3``).
+
+    Raises: RamError: Missing*, InvalidParameter.*.Format.
+    """
+    match = _VERSION_ID.fullmatch(required(parameters, "VersionId"))
+    if match is None:
+        raise invalid_format("VersionId")
+    return int(match[1])
+
+
+def text(parameters: Parameters, parameter: str, most: int) -> str:
+    """Return a free text of at most *most* characters, ``""`` when it is absent.
+
+    Raises: RamError: InvalidParameter.*.Length.
+    """
+    value = parameters.get(parameter, "")
+    if len(value) > most:
+        raise beyond_length(parameter)
+    return value
+
+
+def email(parameters: Parameters, parameter: str) -> str:
+    """Return a mail address, ``""`` when it is absent.
+
+    Raises: RamError: InvalidParameter.*.Length, InvalidParameter.*.Format.
+    """
+    value = text(parameters, parameter, limits.CONTACT_LENGTH)
+    if value and _EMAIL.fullmatch(value) is None:
+        raise invalid_format(parameter)
+    return value
+
+
+def session_s(parameters: Parameters, parameter: str) -> int | None:
+    """Return how long a role's sessions may last, in seconds; None when it is absent.
+
+    Raises: RamError: InvalidParameter.*.
+    """
+    value = parameters.get(parameter, "")
+    if not value:
+        return None
+    if not (value.isascii() and value.isdigit()) or not limits.MAX_SESSION_S.contains(int(value[:9])):
+        raise invalid_value(parameter)
+    return int(value)
+
+
+def flag(parameters: Parameters, parameter: str) -> bool:
+    """Return a truth value; false when it is absent.
+
+    Raises: RamError: InvalidParameter.*.
+    """
+    value = parameters.get(parameter, "").lower()
+    if value not in {"", "true", "false"}:
+        raise invalid_value(parameter)
+    return value == "true"
+
+
+def number(parameters: Parameters, parameter: str, allowed: Range) -> int:
+    """Return a number in a range, its default when it is absent.
+
+    Raises: RamError: InvalidParameter.*.
+    """
+    value = parameters.get(parameter, "")
+    if not value:
+        return allowed.default
+    if not (value.isascii() and value.isdigit()) or not allowed.contains(int(value[:9])):
+        raise invalid_value(parameter)
+    return int(value)
+
+
+def token(parameters: Parameters, parameter: str) -> int:
+    """Return the position that a token for the next page stands for.
+
+    Raises: RamError: InvalidParameter.*.
+    """
+    value = parameters.get(parameter, "") or "0"
+    if not (value.isascii() and value.isdigit()) or len(value) > 9:
+        raise invalid_value(parameter)
+    return int(value)
+
+
+def names(parameters: Parameters, parameter: str) -> list[str]:
+    """Return a list of texts: a JSON array, or numbered parameters.
+
+    Raises: RamError: InvalidParameter.*.
+    """
+    listed = _json_list(parameters, parameter)
+    if listed is None:
+        listed = [parameters[name] for name in _numbered(parameters, parameter, "")]
+    if len(listed) > limits.TAGGED_AT_ONCE or not all(isinstance(each, str) and each for each in listed):
+        raise invalid_value(parameter)
+    return listed
+
+
+def tags(parameters: Parameters) -> dict[str, str]:
+    """Return the tags in ``Tag``: a JSON array of ``Key`` and ``Value``, or ``Tag.1.Key`` and ``Tag.1.Value``.
+
+    Raises: RamError: InvalidParameter.Tag.
+    """
+    listed = _json_list(parameters, "Tag")
+    if listed is None:
+        listed = [
+            {"Key": parameters[name], "Value": parameters.get(name.removesuffix("Key") + "Value", "")}
+            for name in _numbered(parameters, "Tag", ".Key")
+        ]
+    read: dict[str, str] = {}
+    for each in listed:
+        key, value = (each.get("Key"), each.get("Value") or "") if isinstance(each, dict) else (None, "")
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise invalid_value("Tag")
+        if not 0 < len(key) <= limits.TAG_KEY_LENGTH or len(value) > limits.TAG_VALUE_LENGTH or key in read:
+            raise invalid_value("Tag")
+        read[key] = value
+    if len(read) > limits.TAGS:
+        raise invalid_value("Tag")
+    return read
+
+
+def _json_list(parameters: Parameters, parameter: str) -> list[Any] | None:
+    value = parameters.get(parameter)
+    if not value:
+        return None
+    try:
+        listed = json.loads(value)
+    except (ValueError, RecursionError):
+        listed = None
+    if not isinstance(listed, list):
+        raise invalid_value(parameter)
+    return listed
+
+
+def _numbered(parameters: Parameters, parameter: str, suffix: str) -> list[str]:
+    """Return which of ``parameter.1suffix``, ``parameter.2suffix`` ... there are, in order."""
+    numbers = range(1, limits.TAGGED_AT_ONCE + 2)
+    return [name for number in numbers if (name := f"{parameter}.{number}{suffix}") in parameters]
+
+
+def page(
+    parameters: Parameters,
+    read: Callable[[str, int], Sequence[T]],
+    render: Callable[[T], dict[str, Any]],
+    elements: tuple[str, str],
+) -> dict[str, Any]:
+    """Answer a list operation: *read* returns the items after a marker, *elements* names the list and the item.
+
+    Raises: RamError: InvalidParameter.*.
+    """
+    limit = number(parameters, "MaxItems", limits.PAGE)
+    shown = cut(read(parameters.get("Marker", ""), limit + 1), limit, lambda _: "")
+    items = [render(item) for item in shown.items]
+    answer: dict[str, Any] = {elements[0]: {elements[1]: items}, "IsTruncated": shown.next_marker is not None}
+    if shown.next_marker is not None:
+        answer["Marker"] = items[-1][_MARKED_BY[elements[1]]]
+    return answer
+
+
+_MARKED_BY = {"Role": "RoleName", "User": "UserName", "Group": "GroupName", "Policy": "PolicyName"}
+
+# --- answers -----------------------------------------------------------------------------------------------------
+
+
+def render_role(account: AccountId, role: Role) -> dict[str, Any]:
+    """Return a role as operations on it answer it."""
+    return {**render_listed_role(account, role), "AssumeRolePolicyDocument": role.trust}
+
+
+def render_listed_role(account: AccountId, role: Role) -> dict[str, Any]:
+    """Return a role as lists answer it, without its trust policy."""
+    return {
+        "RoleId": stable_id("role", account, role.name),
+        "RoleName": role.name,
+        "Arn": role_arn(account, role.name),
+        "Description": role.description,
+        "MaxSessionDuration": role.max_session_s,
+        "CreateDate": iso_seconds(role.created_at),
+        "UpdateDate": iso_seconds(role.updated_at),
+    }
+
+
+def render_user(account: AccountId, user: User) -> dict[str, Any]:
+    """Return a user."""
+    return {
+        "UserId": stable_id("user", account, user.name),
+        "UserName": user.name,
+        "DisplayName": user.display_name,
+        "MobilePhone": user.mobile_phone,
+        "Email": user.email,
+        "Comments": user.comments,
+        "CreateDate": iso_seconds(user.created_at),
+        "UpdateDate": iso_seconds(user.updated_at),
+    }
+
+
+def render_key(key: UserKey) -> dict[str, Any]:
+    """Return an access key without its secret."""
+    return {
+        "AccessKeyId": key.key_id,
+        "Status": "Active" if key.active else "Inactive",
+        "CreateDate": iso_seconds(key.created_at),
+    }
+
+
+def render_group(group: Group) -> dict[str, Any]:
+    """Return a group."""
+    return {
+        "GroupName": group.name,
+        "Comments": group.comments,
+        "CreateDate": iso_seconds(group.created_at),
+        "UpdateDate": iso_seconds(group.updated_at),
+    }
+
+
+def render_policy(policy: PolicyInfo, attached: int) -> dict[str, Any]:
+    """Return a policy; *attached* is how many users, groups and roles have it."""
+    return {
+        "PolicyType": policy.type.value,
+        "PolicyName": policy.name,
+        "Description": policy.description,
+        "DefaultVersion": f"v{policy.default_version}",
+        "AttachmentCount": attached,
+        "CreateDate": iso_seconds(policy.created_at),
+        "UpdateDate": iso_seconds(policy.updated_at),
+    }
+
+
+def render_version(policy: PolicyInfo, version: PolicyVersion) -> dict[str, Any]:
+    """Return a version of a policy."""
+    return {
+        "VersionId": f"v{version.number}",
+        "IsDefaultVersion": version.number == policy.default_version,
+        "PolicyDocument": version.document,
+        "CreateDate": iso_seconds(version.created_at),
+    }

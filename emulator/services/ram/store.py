@@ -1,0 +1,374 @@
+"""Identities and policies in SQLite."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import AccountId
+from emulator.services.ram.model import (
+    Attachment,
+    Group,
+    Holder,
+    HolderKind,
+    PolicyInfo,
+    PolicyType,
+    PolicyVersion,
+    Role,
+    User,
+    UserKey,
+)
+from emulator.storage.database import Database
+
+_ROLE = "name, description, trust, max_session_s, created_at, updated_at"
+_USER = "name, display_name, mobile_phone, email, comments, created_at, updated_at"
+_KEY = "key_id, user, secret, active, created_at"
+_GROUP = "name, comments, created_at, updated_at"
+_POLICY = "name, description, default_version, created_at, updated_at"
+_ATTACHMENT = "holder_kind, holder, policy_type, policy, attached_at"
+_TABLES = ("roles", "users", "access_keys", "groups", "members", "policies", "policy_versions", "attachments", "tags")
+_COUNTED = {"roles", "users", "groups", "policies"}
+
+
+class RamStore:
+    """Everything RAM keeps. `generation` grows with every change, so that what is computed from it can be kept."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.generation = 0
+        database.on_rollback(self._changed)
+
+    def count(self, account: AccountId, table: str) -> int:
+        """Return how many rows an account has in *table* (one of `_COUNTED`)."""
+        assert table in _COUNTED
+        return int(self._one(f"SELECT count(*) FROM ram_{table} WHERE account = ?", account)[0])  # noqa: S608 - fixed names
+
+    def clear(self) -> None:
+        """Delete everything."""
+        for table in _TABLES:
+            self._write(f"DELETE FROM ram_{table}")  # noqa: S608 - fixed names
+
+    # --- roles ---------------------------------------------------------------------------------------------------
+
+    def role(self, account: AccountId, name: str) -> Role | None:
+        """Return a role."""
+        row = self._one(f"SELECT {_ROLE} FROM ram_roles WHERE account = ? AND name = ?", account, name)  # noqa: S608
+        return _role(row) if row else None
+
+    def roles(self, account: AccountId, after: str, limit: int) -> list[Role]:
+        """Return up to *limit* roles by name, those after *after*."""
+        sql = f"SELECT {_ROLE} FROM ram_roles WHERE account = ? AND name > ? ORDER BY name LIMIT ?"  # noqa: S608
+        return [_role(row) for row in self._all(sql, account, after, limit)]
+
+    def put_role(self, account: AccountId, role: Role) -> None:
+        """Store a role in place of one of its name."""
+        self._write(
+            "INSERT OR REPLACE INTO ram_roles VALUES (?, ?, ?, ?, ?, ?, ?)",
+            account, role.name, role.description, role.trust, role.max_session_s, role.created_at, role.updated_at,
+        )  # fmt: skip
+
+    def delete_role(self, account: AccountId, name: str) -> None:
+        """Remove a role with its tags."""
+        self.delete_tags(account, "role", name)
+        self._write("DELETE FROM ram_roles WHERE account = ? AND name = ?", account, name)
+
+    # --- users and their keys ------------------------------------------------------------------------------------
+
+    def user(self, account: AccountId, name: str) -> User | None:
+        """Return a user."""
+        row = self._one(f"SELECT {_USER} FROM ram_users WHERE account = ? AND name = ?", account, name)  # noqa: S608
+        return _user(row) if row else None
+
+    def users(self, account: AccountId, after: str, limit: int) -> list[User]:
+        """Return up to *limit* users by name, those after *after*."""
+        sql = f"SELECT {_USER} FROM ram_users WHERE account = ? AND name > ? ORDER BY name LIMIT ?"  # noqa: S608
+        return [_user(row) for row in self._all(sql, account, after, limit)]
+
+    def put_user(self, account: AccountId, user: User) -> None:
+        """Store a user in place of one of that name."""
+        self._write(
+            "INSERT OR REPLACE INTO ram_users VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            account, user.name, user.display_name, user.mobile_phone, user.email, user.comments, user.created_at,
+            user.updated_at,
+        )  # fmt: skip
+
+    def rename_user(self, account: AccountId, name: str, new_name: str) -> None:
+        """Give a user another name, everywhere."""
+        for table, column in (("users", "name"), ("access_keys", "user"), ("members", "user")):
+            self._write(
+                f"UPDATE ram_{table} SET {column} = ? WHERE account = ? AND {column} = ?",  # noqa: S608 - fixed names
+                new_name,
+                account,
+                name,
+            )
+        self._write(
+            "UPDATE ram_attachments SET holder = ? WHERE account = ? AND holder_kind = 'User' AND holder = ?",
+            new_name,
+            account,
+            name,
+        )
+
+    def delete_user(self, account: AccountId, name: str) -> None:
+        """Remove a user."""
+        self._write("DELETE FROM ram_users WHERE account = ? AND name = ?", account, name)
+
+    def owned_key(self, key_id: str) -> tuple[AccountId, UserKey] | None:
+        """Return the access key of that id and whose account it is of."""
+        row = self._one(f"SELECT account, {_KEY} FROM ram_access_keys WHERE key_id = ?", key_id)  # noqa: S608
+        return (AccountId(row[0]), _key(row[1:])) if row else None
+
+    def keys(self, account: AccountId, user: str) -> list[UserKey]:
+        """Return a user's access keys, oldest first."""
+        sql = f"SELECT {_KEY} FROM ram_access_keys WHERE account = ? AND user = ? ORDER BY created_at, key_id"  # noqa: S608
+        return [_key(row) for row in self._all(sql, account, user)]
+
+    def put_key(self, account: AccountId, key: UserKey) -> None:
+        """Store an access key in place of that of its id."""
+        self._write(
+            "INSERT OR REPLACE INTO ram_access_keys (account, key_id, user, secret, active, created_at)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            account, key.key_id, key.user, key.secret, key.active, key.created_at,
+        )  # fmt: skip
+
+    def delete_key(self, key_id: str) -> None:
+        """Remove an access key."""
+        self._write("DELETE FROM ram_access_keys WHERE key_id = ?", key_id)
+
+    # --- groups --------------------------------------------------------------------------------------------------
+
+    def group(self, account: AccountId, name: str) -> Group | None:
+        """Return a group."""
+        row = self._one(f"SELECT {_GROUP} FROM ram_groups WHERE account = ? AND name = ?", account, name)  # noqa: S608
+        return _group(row) if row else None
+
+    def groups(self, account: AccountId, after: str, limit: int) -> list[Group]:
+        """Return up to *limit* groups by name, those after *after*."""
+        sql = f"SELECT {_GROUP} FROM ram_groups WHERE account = ? AND name > ? ORDER BY name LIMIT ?"  # noqa: S608
+        return [_group(row) for row in self._all(sql, account, after, limit)]
+
+    def put_group(self, account: AccountId, group: Group) -> None:
+        """Store a group in place of one of its name."""
+        self._write(
+            "INSERT OR REPLACE INTO ram_groups VALUES (?, ?, ?, ?, ?)",
+            account, group.name, group.comments, group.created_at, group.updated_at,
+        )  # fmt: skip
+
+    def delete_group(self, account: AccountId, name: str) -> None:
+        """Remove a group."""
+        self._write("DELETE FROM ram_groups WHERE account = ? AND name = ?", account, name)
+
+    def memberships(self, account: AccountId, *, user: str = "", group: str = "") -> list[tuple[str, str, Millis]]:
+        """Return (user, group, since) of a user's or a group's memberships, by name."""
+        sql = "SELECT user, group_name, joined_at FROM ram_members WHERE account = ? AND "
+        if user:
+            return self._all(sql + "user = ? ORDER BY group_name", account, user)
+        return self._all(sql + "group_name = ? ORDER BY user", account, group)
+
+    def join(self, account: AccountId, user: str, group: str, now: Millis) -> None:
+        """Make a user a member of a group."""
+        self._write("INSERT INTO ram_members VALUES (?, ?, ?, ?)", account, user, group, now)
+
+    def leave(self, account: AccountId, user: str, group: str) -> bool:
+        """End a membership; return whether there was one."""
+        return self._write(
+            "DELETE FROM ram_members WHERE account = ? AND user = ? AND group_name = ?", account, user, group
+        )
+
+    # --- policies ------------------------------------------------------------------------------------------------
+
+    def policy(self, account: AccountId, name: str) -> PolicyInfo | None:
+        """Return a policy of the account."""
+        row = self._one(f"SELECT {_POLICY} FROM ram_policies WHERE account = ? AND name = ?", account, name)  # noqa: S608
+        return _policy(row) if row else None
+
+    def policies(self, account: AccountId) -> list[PolicyInfo]:
+        """Return the account's policies by name."""
+        sql = f"SELECT {_POLICY} FROM ram_policies WHERE account = ? ORDER BY name"  # noqa: S608
+        return [_policy(row) for row in self._all(sql, account)]
+
+    def put_policy(self, account: AccountId, policy: PolicyInfo) -> None:
+        """Store a policy; the number that its versions have reached stays."""
+        self._write(
+            "INSERT INTO ram_policies (account, name, description, default_version, last_version, created_at,"
+            " updated_at) VALUES (?, ?, ?, ?, 0, ?, ?) ON CONFLICT (account, name) DO UPDATE SET"
+            " description = excluded.description, default_version = excluded.default_version,"
+            " updated_at = excluded.updated_at",
+            account, policy.name, policy.description, policy.default_version, policy.created_at, policy.updated_at,
+        )  # fmt: skip
+
+    def delete_policy(self, account: AccountId, name: str) -> None:
+        """Remove a policy with all its versions and its tags."""
+        self.delete_tags(account, "policy", name)
+        self._write("DELETE FROM ram_policy_versions WHERE account = ? AND policy = ?", account, name)
+        self._write("DELETE FROM ram_policies WHERE account = ? AND name = ?", account, name)
+
+    def versions(self, account: AccountId, policy: str) -> list[PolicyVersion]:
+        """Return a policy's versions, oldest first."""
+        sql = (
+            "SELECT version, document, created_at FROM ram_policy_versions"
+            " WHERE account = ? AND policy = ? ORDER BY version"
+        )
+        return [_version(row) for row in self._all(sql, account, policy)]
+
+    def version(self, account: AccountId, policy: str, number: int) -> PolicyVersion | None:
+        """Return a version of a policy."""
+        row = self._one(
+            "SELECT version, document, created_at FROM ram_policy_versions"
+            " WHERE account = ? AND policy = ? AND version = ?",
+            account,
+            policy,
+            number,
+        )
+        return _version(row) if row else None
+
+    def add_version(self, account: AccountId, policy: str, document: str, now: Millis) -> PolicyVersion:
+        """Store the next version of a policy and return it; numbers are never used again."""
+        self._write(
+            "UPDATE ram_policies SET last_version = last_version + 1, updated_at = ? WHERE account = ? AND name = ?",
+            now,
+            account,
+            policy,
+        )
+        row = self._one("SELECT last_version FROM ram_policies WHERE account = ? AND name = ?", account, policy)
+        self._write("INSERT INTO ram_policy_versions VALUES (?, ?, ?, ?, ?)", account, policy, row[0], document, now)
+        return PolicyVersion(number=row[0], document=document, created_at=now)
+
+    def delete_version(self, account: AccountId, policy: str, number: int) -> None:
+        """Remove a version of a policy."""
+        self._write(
+            "DELETE FROM ram_policy_versions WHERE account = ? AND policy = ? AND version = ?", account, policy, number
+        )
+
+    # --- attachments ---------------------------------------------------------------------------------------------
+
+    def attachments(self, holder: Holder) -> list[Attachment]:
+        """Return what is attached to a user, group or role, by name."""
+        sql = (
+            f"SELECT {_ATTACHMENT} FROM ram_attachments"  # noqa: S608 - fixed names
+            " WHERE account = ? AND holder_kind = ? AND holder = ? ORDER BY policy, policy_type"
+        )
+        return [_attachment(row) for row in self._all(sql, holder.account, holder.kind, holder.name)]
+
+    def attached_to(self, account: AccountId, kind: PolicyType, policy: str) -> list[Attachment]:
+        """Return to whom a policy is attached."""
+        sql = (
+            f"SELECT {_ATTACHMENT} FROM ram_attachments"  # noqa: S608 - fixed names
+            " WHERE account = ? AND policy_type = ? AND policy = ? ORDER BY holder_kind, holder"
+        )
+        return [_attachment(row) for row in self._all(sql, account, kind, policy)]
+
+    def attachment_counts(self, account: AccountId) -> dict[tuple[str, str], int]:
+        """Return how many users, groups and roles have each policy, by its type and name."""
+        sql = "SELECT policy_type, policy, count(*) FROM ram_attachments WHERE account = ? GROUP BY policy_type, policy"
+        return {(kind, policy): count for kind, policy, count in self._all(sql, account)}
+
+    def attach(self, holder: Holder, kind: PolicyType, policy: str, now: Millis) -> None:
+        """Attach a policy."""
+        self._write(
+            "INSERT INTO ram_attachments VALUES (?, ?, ?, ?, ?, ?)",
+            holder.account, holder.kind, holder.name, kind, policy, now,
+        )  # fmt: skip
+
+    def detach(self, holder: Holder, kind: PolicyType, policy: str) -> bool:
+        """Detach a policy; return whether it was attached."""
+        return self._write(
+            "DELETE FROM ram_attachments WHERE account = ? AND holder_kind = ? AND holder = ? AND policy_type = ?"
+            " AND policy = ?",
+            holder.account, holder.kind, holder.name, kind, policy,
+        )  # fmt: skip
+
+    # --- tags of roles and policies ------------------------------------------------------------------------------
+
+    def tags(self, account: AccountId, kind: str, name: str = "") -> list[tuple[str, str, str]]:
+        """Return (name, key, value) of one resource's tags, or of all of that kind, in order."""
+        sql = "SELECT name, key, value FROM ram_tags WHERE account = ? AND resource_type = ?"
+        if name:
+            return self._all(sql + " AND name = ? ORDER BY key", account, kind, name)
+        return self._all(sql + " ORDER BY name, key", account, kind)
+
+    def put_tags(self, account: AccountId, kind: str, name: str, tags: Mapping[str, str]) -> None:
+        """Set tags of a resource; those with other keys stay."""
+        for key, value in tags.items():
+            self._write("INSERT OR REPLACE INTO ram_tags VALUES (?, ?, ?, ?, ?)", account, kind, name, key, value)
+
+    def delete_tags(self, account: AccountId, kind: str, name: str, keys: Iterable[str] | None = None) -> None:
+        """Remove tags of a resource, all of them without *keys*."""
+        sql = "DELETE FROM ram_tags WHERE account = ? AND resource_type = ? AND name = ?"
+        if keys is None:
+            self._write(sql, account, kind, name)
+        for key in keys or ():
+            self._write(sql + " AND key = ?", account, kind, name, key)
+
+    # --- SQLite --------------------------------------------------------------------------------------------------
+
+    def _one(self, sql: str, *parameters: Any) -> Any:
+        return self._database.read(sql, parameters).fetchone()
+
+    def _all(self, sql: str, *parameters: Any) -> list[Any]:
+        return self._database.read(sql, parameters).fetchall()
+
+    def _write(self, sql: str, *parameters: Any) -> bool:
+        """Change something; return whether a row was concerned."""
+        self._changed()
+        return self._database.write(sql, parameters).rowcount > 0
+
+    def _changed(self) -> None:
+        self.generation += 1
+
+
+def _role(row: Sequence[Any]) -> Role:
+    name, description, trust, max_session_s, created_at, updated_at = row
+    return Role(
+        name=name,
+        description=description,
+        trust=trust,
+        max_session_s=max_session_s,
+        created_at=created_at,
+        updated_at=updated_at,
+    )
+
+
+def _user(row: Sequence[Any]) -> User:
+    name, display_name, mobile_phone, email, comments, created_at, updated_at = row
+    return User(
+        name=name,
+        display_name=display_name,
+        mobile_phone=mobile_phone,
+        email=email,
+        comments=comments,
+        created_at=created_at,
+        updated_at=updated_at,
+    )
+
+
+def _key(row: Sequence[Any]) -> UserKey:
+    key_id, user, secret, active, created_at = row
+    return UserKey(key_id=key_id, user=user, secret=secret, active=bool(active), created_at=created_at)
+
+
+def _group(row: Sequence[Any]) -> Group:
+    name, comments, created_at, updated_at = row
+    return Group(name=name, comments=comments, created_at=created_at, updated_at=updated_at)
+
+
+def _policy(row: Sequence[Any]) -> PolicyInfo:
+    name, description, default_version, created_at, updated_at = row
+    return PolicyInfo(
+        type=PolicyType.CUSTOM,
+        name=name,
+        description=description,
+        default_version=default_version,
+        created_at=created_at,
+        updated_at=updated_at,
+    )
+
+
+def _version(row: Sequence[Any]) -> PolicyVersion:
+    number, document, created_at = row
+    return PolicyVersion(number=number, document=document, created_at=created_at)
+
+
+def _attachment(row: Sequence[Any]) -> Attachment:
+    kind, holder, policy_type, policy, attached_at = row
+    return Attachment(
+        kind=HolderKind(kind), holder=holder, type=PolicyType(policy_type), policy=policy, attached_at=attached_at
+    )

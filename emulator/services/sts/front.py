@@ -1,0 +1,174 @@
+"""The operations of the security token service, version 2015-04-01, spoken RPC."""
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from emulator.auth.permissions.conditions import Facts, facts_of
+from emulator.auth.permissions.policy import MalformedPolicy, parse_policy
+from emulator.kernel.identity import AccountId, Demand, Principal, stable_id
+from emulator.kernel.ids import Ids
+from emulator.services.sts.errors import StsError
+from emulator.services.sts.limits import DURATION_S, POLICY_LENGTH, SESSION_NAME_LENGTH
+from emulator.services.sts.service import TemporaryKeys, session_arn
+from emulator.wire.dates import iso_seconds
+from emulator.wire.operation import Actions, operation, operations_of
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Reply, RpcFront, no_permission
+
+VERSION = "2015-04-01"
+ASSUME_ROLE = "sts:AssumeRole"
+
+_ROLE_ARN = re.compile(r"acs:ram::(\d{1,20}):role/([A-Za-z0-9.@_-]{1,64})", re.ASCII)
+_SESSION_NAME = re.compile(r"[A-Za-z0-9.@_-]+", re.ASCII)
+
+
+class RoleDirectory(Protocol):
+    """Knows the roles of each account."""
+
+    def max_session_s(self, account: AccountId, role: str) -> int | None:
+        """Return how long a session of *role* may last, in seconds; None when there is no such role."""
+        ...
+
+    def may_assume(self, account: AccountId, role: str, caller: Principal, facts: Facts) -> bool:
+        """Whether *role* trusts the caller; *facts* is what conditions can be about."""
+        ...
+
+
+class TokenService(NamedTuple):
+    """What the operations work on.
+
+    Without *roles* every role name of the caller's own account exists, trusts every caller and allows the longest
+    session.
+    """
+
+    keys: TemporaryKeys
+    roles: RoleDirectory | None
+
+    def max_session_s(self, account: AccountId, role: str) -> int | None:
+        """Return how long a session of *role* may last, in seconds; None when there is no such role."""
+        return DURATION_S.high if self.roles is None else self.roles.max_session_s(account, role)
+
+    def trusts(self, call: OperationRequest, role: str) -> bool:
+        """Whether *role* trusts the caller."""
+        if self.roles is None or call.principal is None:
+            return True
+        return self.roles.may_assume(call.tenant.account, role, call.principal, facts_of(call))
+
+
+class StsFront(RpcFront):
+    """AssumeRole and GetCallerIdentity."""
+
+    def __init__(self, keys: TemporaryKeys, ids: Ids, roles: RoleDirectory | None = None) -> None:
+        actions = Actions(operations_of(sys.modules[__name__]))
+        super().__init__("sts", VERSION, actions, TokenService(keys, roles), ids, upper_case_ids=True)
+
+    def allows_anonymous(self, call: OperationRequest) -> bool:
+        """Let the one unsigned action of the real service through to the answer that it does not exist here."""
+        return call.action.lower() == "assumerolewithoidc"
+
+    def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
+        """Return the right to assume the role; every caller may ask who it is."""
+        role = call.parameters.get("RoleArn", "")
+        return [Demand(ASSUME_ROLE, role)] if operation == "AssumeRole" and role else []
+
+
+@operation("AssumeRole")
+def assume_role(service: TokenService, call: OperationRequest) -> Reply:
+    """Issue a temporary key for a session of a role.
+
+    The real service refuses the account's own keys with NoPermission: only users and roles may assume a role. Here the
+    account's key is the one key every user of the emulator has, so it is accepted. ``ExternalId`` and
+    ``SourceIdentity`` are accepted and not used.
+
+    Raises: StsError: MissingRoleArn, MissingRoleSessionName, InvalidParameter.*, EntityNotExist.Role, TooManyKeys;
+    NoPermission for a caller whom the role does not trust. Source: STS, "AssumeRole".
+    """
+    parameters = call.parameters
+    role_arn, session_name = parameters.get("RoleArn", ""), parameters.get("RoleSessionName", "")
+    owner, role = _named_role(role_arn, session_name)
+    policy = parameters.get("Policy", "")
+    _check_policy(policy)
+    duration_s = _duration(parameters)
+    account = call.tenant.account
+    longest_s = service.max_session_s(account, role) if owner == account else None
+    if longest_s is None:
+        raise StsError("EntityNotExist.Role", arn=role_arn)
+    if not service.trusts(call, role):
+        raise no_permission(Demand(ASSUME_ROLE, role_arn))
+    if duration_s > longest_s:
+        raise StsError("InvalidParameter.DurationSeconds", low=DURATION_S.low, high=longest_s)
+    credentials = service.keys.issue(account, role, session_name, duration_s, call.now, policy=policy)
+    return {
+        "AssumedRoleUser": {
+            "Arn": f"{role_arn}/{session_name}",
+            "AssumedRoleId": f"{stable_id('role', account, role)}:{session_name}",
+        },
+        "Credentials": {
+            "AccessKeyId": credentials.access_key_id,
+            "AccessKeySecret": credentials.access_key_secret,
+            "SecurityToken": credentials.security_token,
+            "Expiration": iso_seconds(credentials.expiration),
+        },
+    }
+
+
+def _named_role(role_arn: str, session_name: str) -> tuple[str, str]:
+    """Return account and name of the role."""
+    if not role_arn:
+        raise StsError("MissingRoleArn")
+    if not session_name:
+        raise StsError("MissingRoleSessionName")
+    role = _ROLE_ARN.fullmatch(role_arn)
+    if role is None:
+        raise StsError("InvalidParameter.RoleArn")
+    if _SESSION_NAME.fullmatch(session_name) is None or not SESSION_NAME_LENGTH.contains(len(session_name)):
+        raise StsError("InvalidParameter.RoleSessionName")
+    return role[1], role[2]
+
+
+def _check_policy(text: str) -> None:
+    if len(text) > POLICY_LENGTH:
+        raise StsError("InvalidParameter.PolicyGrammar")
+    try:
+        if text:
+            parse_policy(text)
+    except MalformedPolicy as error:
+        raise StsError("InvalidParameter.PolicyGrammar") from error
+
+
+def _duration(parameters: Mapping[str, str]) -> int:
+    text = parameters.get("DurationSeconds", "")
+    if not text:
+        return DURATION_S.default
+    if not (text.isascii() and text.isdigit()) or len(text) > 9 or not DURATION_S.contains(int(text)):
+        raise StsError("InvalidParameter.DurationSeconds", low=DURATION_S.low, high=DURATION_S.high)
+    return int(text)
+
+
+@operation("GetCallerIdentity")
+def get_caller_identity(service: TokenService, call: OperationRequest) -> Reply:
+    """Return who signed the request: the account itself, a user or a role's session.
+
+    Source: STS, "GetCallerIdentity".
+    """
+    del service
+    principal = call.principal
+    assert principal is not None  # unsigned requests get no further than the unknown action
+    kind, _, name = principal.arn.rpartition(":")[2].partition("/")
+    answer: Reply = {"AccountId": principal.account, "Arn": principal.arn}
+    if kind == "user":
+        user_id = stable_id("user", principal.account, name)
+        return {**answer, "IdentityType": "RAMUser", "PrincipalId": user_id, "UserId": user_id}
+    if kind == "assumed-role":
+        role, _, session_name = name.partition("/")
+        role_id = stable_id("role", principal.account, role)
+        return {
+            **answer,
+            "Arn": session_arn(principal.account, role, session_name),
+            "IdentityType": "AssumedRoleUser",
+            "PrincipalId": f"{role_id}:{session_name}",
+            "RoleId": role_id,
+        }
+    return {**answer, "IdentityType": "Account", "PrincipalId": principal.account}

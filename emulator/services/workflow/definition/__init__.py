@@ -1,1 +1,0 @@
-"""The flow definition language: text in, checked nodes out."""

@@ -1,0 +1,189 @@
+"""The engine and a language of flows: what a language provides, and what goes between it, the engine and the driver.
+
+A language is a package of `languages` that offers ``read(text) -> Program``. It provides:
+
+- *Reading.* The text is parsed and checked as a whole; the first thing that would keep the flow from running as written
+  is refused with a `DefinitionError` that has line, column, the path of the field and a sentence. `languages.document`
+  and `languages.fields` (YAML and JSON with positions, typed fields) are shared by all languages.
+- *Steps.* Classes derived from `model.Step`, with `model.Task` for those that call services, in `model.StepList`s. They
+  answer what the fold and the snapshot ask: where a list goes on, which strands a step opens with which input. Folding
+  is the engine's alone, so every language has the same kinds of event with the same meaning.
+- *Decisions.* `Program.decide` says what a strand does next, `Program.resume` what follows from a timer it has asked
+  for. Both are pure: no clock, no randomness, no store, and they raise only `decide.TooMuchData`. What is evaluated
+  once must be in an event. `engine.decide` offers the events that all languages share (attempts, failures, ends) and
+  the rules of retry and catch.
+- *Drawing.* `model.Step.inner_lists` gives the nesting; `cli.render.graph.model` makes the graph of a language's steps
+  from their classes.
+
+History, fold, snapshots, timers, calls and their keys, tokens, reports, retries, storage, recovery and the API are the
+engine's and the service's, and know nothing of languages.
+
+Commands are wishes that may be made again: setting a timer that is set, or calling a service for an attempt that is
+being called, changes nothing.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
+from emulator.services.workflow.engine.events import Event
+from emulator.services.workflow.engine.model import Definition, Entry, Strand, Task
+from emulator.services.workflow.engine.state import ExecutionState
+from emulator.services.workflow.limits import DOCUMENTED, Bounds
+
+Events = tuple[Event, ...]
+
+TimerKind = Literal["wait", "retry", "timeout", "deadline"]
+
+
+class WakeAt(NamedTuple):
+    """Bring `TimerFired` at a time; one timer per entry and kind, a later wish moves it."""
+
+    entry: int
+    kind: TimerKind
+    instant: Millis
+
+
+class CallService(NamedTuple):
+    """Perform an attempt of a task and bring `Replied`. Execution, entry and attempt make the idempotency key."""
+
+    entry: int
+    attempt: int
+    step: Task
+    input: dict[str, Any]
+    input_text: str
+
+
+Command = WakeAt | CallService
+
+
+class Park(NamedTuple):
+    """The strand has nothing to do until something arrives; the commands see to it that it will."""
+
+    commands: tuple[Command, ...] = ()
+
+
+class TimerFired(NamedTuple):
+    """A timer is due; ``now`` guards against one that was moved meanwhile."""
+
+    entry: int
+    kind: TimerKind
+    now: Millis
+
+
+class Result(NamedTuple):
+    """What a call or a report brought: the text of a JSON object, or an error with its cause.
+
+    ``refused``: the service did not even begin.
+    """
+
+    output: str = "{}"
+    error: str | None = None
+    cause: str = ""
+    refused: bool = False
+
+
+class Replied(NamedTuple):
+    """The called service has answered an attempt."""
+
+    entry: int
+    attempt: int
+    result: Result
+
+
+class Submitted(NamedTuple):
+    """The called service has taken an attempt; `Replied` follows when what it began has ended."""
+
+    entry: int
+    attempt: int
+    result: Result
+
+
+class Reported(NamedTuple):
+    """The end of an attempt has been reported with its token."""
+
+    entry: int
+    attempt: int
+    result: Result
+
+
+class StopAsked(NamedTuple):
+    """The execution is to stop."""
+
+    error: str
+    cause: str
+
+
+class DeadlinePassed(NamedTuple):
+    """The execution has run for as long as it may."""
+
+    cause: str
+
+
+Arrival = TimerFired | Submitted | Replied | Reported | StopAsked | DeadlinePassed
+
+
+class Resumed(NamedTuple):
+    """A strand is to be looked at again, because what it parked with may have been lost: after a restart."""
+
+    entry: int
+
+
+# --- languages ------------------------------------------------------------------------------------------------------
+
+
+class DefinitionError(Exception):
+    """A definition that is not a flow: what is wrong and where.
+
+    ``line`` and ``column`` count from 1; ``field`` is the path of the field, such as ``steps[2].choices[0].condition``,
+    or empty for the document as a whole.
+    """
+
+    def __init__(self, message: str, line: int = 1, column: int = 1, field: str = "") -> None:
+        self.message = message
+        self.line = line
+        self.column = column
+        self.field = field
+        super().__init__(f"{field}: {message}" if field else message)
+
+    def __str__(self) -> str:
+        subject = f"{self.field}: " if self.field else ""
+        return f"{subject}{self.message} (line {self.line}, column {self.column})"
+
+
+class Program(Definition):
+    """A definition that can be run."""
+
+    __slots__ = ()
+
+    def decide(self, facts: "Facts", state: ExecutionState, strand: Strand) -> Events | Park:
+        """Return the next events of *strand*, or what it parks with until something arrives.
+
+        Raises: TooMuchData, nothing else for whatever a flow or its data can hold.
+        """
+        raise NotImplementedError
+
+    def resume(self, facts: "Facts", state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired) -> Events:
+        """Return the events that follow when a timer of kind ``wait`` or ``retry`` fires; none when it is out of date.
+
+        Raises: TooMuchData.
+        """
+        raise NotImplementedError
+
+
+@frozen
+class Facts:
+    """The fixed facts of one execution, which decisions may know beside the state.
+
+    ``input`` is what the caller gave; ``token`` makes the task token of an entry and attempt; ``halted`` is set when
+    the flow has been deleted: no further step is entered.
+    """
+
+    program: Program
+    flow_name: str
+    execution_name: str
+    input: dict[str, Any]
+    token: Callable[[int, int], str]
+    halted: bool = False
+    bounds: Bounds = DOCUMENTED

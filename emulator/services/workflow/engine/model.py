@@ -1,0 +1,267 @@
+"""What the engine knows of a definition's steps, and the pieces an execution's state is made of.
+
+A definition, in whatever language, is a tree of step lists. `Step` and `Task` are what the engine asks of a step; the
+languages derive theirs from them and add what only they know.
+
+An execution is a tree too. A *strand* runs its steps one after the other: the flow itself, each branch, each iteration.
+A strand has a stack of *scopes* (step lists with an input and a local): its own, and one more for each step whose
+nested steps it runs, such as the option of a choice. A scope has at most one *entry*, a step that has been entered and
+not exited. An entry whose step opens branches or iterations waits for these strands through its *fork*.
+
+The classes of the execution are mutable, unlike the rest of the package: one state belongs to one driver, and copying
+it for every event would cost more than all other work on a step. Only `engine.state` and `engine.snapshot` change them.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from typing import Any, Literal
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
+from emulator.services.workflow.ports import Resource
+
+# --- definitions ----------------------------------------------------------------------------------------------------
+
+Pattern = Literal["requestResponse", "sync", "waitForCallback"]
+"""What a task waits for: the reply of its call, the end of what it has started, or a report with its token."""
+
+
+@frozen
+class StepList:
+    """Serial steps: the body of a flow, option, branch or iteration. Jumps stay inside one list.
+
+    ``index`` has the position of each step by name; ``start`` is the position the list begins at.
+    """
+
+    steps: tuple["Step", ...]
+    index: Mapping[str, int]
+    start: int = 0
+
+
+@frozen
+class RetryPolicy:
+    """Try again on these errors, waiting longer each time. ``max_attempts`` counts retries."""
+
+    errors: tuple[str, ...]
+    interval_s: float = 1
+    max_interval_s: float = 86_400
+    max_attempts: int = 3
+    multiplier: float = 2
+
+
+@frozen
+class CatchPolicy:
+    """Go on at a sibling step when one of these errors is left."""
+
+    errors: tuple[str, ...]
+    goto: str
+
+
+@frozen
+class Step:
+    """A step of a definition, and what folding a history needs to know of it."""
+
+    name: str
+
+    def derived_input(self, scope: "Scope") -> Any:
+        """Return the step's input if it follows from the *scope* it is entered in; snapshots then leave it out.
+
+        None when it has to be kept.
+        """
+        del scope
+        return None
+
+    def next_position(self, steps: StepList, position: int) -> int:
+        """Return where its list goes on after the step at *position* has ended well without a jump."""
+        del steps
+        return position + 1
+
+    def nested(self, mark: int) -> StepList | None:
+        """Return the steps that the same strand runs inside this one when StepStarted has that *mark*."""
+        del mark
+        return None
+
+    def fork(self, value: Any, freed: int) -> "Fork | None":
+        """Return the fork of a step with input *value* that opens strands; *freed* is the id of its StepStarted."""
+        del value, freed
+        return None
+
+    def branch(self, entry: "Entry", index: int) -> tuple[StepList, Any]:
+        """Return the steps and the input of strand *index* of the fork of *entry*.
+
+        Raises: LookupError for a step that opens none.
+        """
+        del entry, index
+        raise LookupError(f"the step {self.name} opens no branches")
+
+    def inner_lists(self) -> list[StepList]:
+        """Return the lists of steps that stand inside the step."""
+        return []
+
+
+class Task:
+    """A step that calls a service: what the engine needs for calling, timing out, retrying and reporting.
+
+    ``resource_arn`` is the resource as written, ``timeout_s`` the seconds an attempt may take. A mixin for a class
+    that is a `Step`, too.
+    """
+
+    __slots__ = ()
+
+    name: str
+    resource: Resource
+    resource_arn: str
+    pattern: Pattern
+    timeout_s: int | None
+    retry: tuple[RetryPolicy, ...]
+    catch: tuple[CatchPolicy, ...]
+
+    def parameters(self, value: Any) -> dict[str, Any]:
+        """Return the parameters of the call for the input *value*, by the names the engine knows.
+
+        Raises: ParameterError.
+        """
+        raise NotImplementedError
+
+
+class ParameterError(Exception):
+    """A parameter the task cannot do without is missing or of the wrong kind."""
+
+
+class Definition:
+    """A definition that has been read, as far as folding a history needs it.
+
+    ``timeout_s`` are the seconds an execution may take, None for the service's limit; ``warnings`` are for the log.
+    """
+
+    __slots__ = ()
+
+    steps: StepList
+    timeout_s: int | None
+    warnings: tuple[str, ...]
+
+    def begin(self, value: Any) -> Any:
+        """Return the input of the steps for the execution's input *value*."""
+        raise NotImplementedError
+
+
+def all_steps(steps: StepList) -> Iterator[Step]:
+    """Yield the steps of a list and of all lists inside, each before its inner ones."""
+    for step in steps.steps:
+        yield step
+        for inner in step.inner_lists():
+            yield from all_steps(inner)
+
+
+def waiting_tasks(steps: StepList) -> Iterator[Task]:
+    """Yield the tasks that wait for more than the reply of their call: not for express flows.
+
+    Source: express executions, Serverless Workflow guide; that such a definition is refused at once is assumed.
+    """
+    return (step for step in all_steps(steps) if isinstance(step, Task) and step.pattern != "requestResponse")
+
+
+# --- executions -----------------------------------------------------------------------------------------------------
+
+ROOT = 0
+"""The strand of the flow itself."""
+
+
+class Phase(IntEnum):
+    """How far an entered step has come."""
+
+    ENTERED = 0
+    STARTED = 1
+    JOINED = 2
+    """All that runs inside a choice, parallel or foreach has ended well; its local is known."""
+    SUCCEEDED = 3
+    SCHEDULED = 4
+    CALLING = 5
+    SUBMITTED = 6
+    DONE = 7
+    """The task has its result."""
+    TROUBLED = 8
+    """An attempt of the task has failed; retry and catch have not been asked yet, or the next attempt is waited for."""
+    FAILING = 9
+    """Something inside has failed and takes this step along."""
+    FAILED = 10
+
+
+class Fork:
+    """What a parallel or foreach knows of the strands it opened.
+
+    ``items`` are the elements of a foreach (None for a parallel), ``freed`` the id of the event that made room for the
+    next strand: the StepStarted, later the end of an earlier strand. ``sizes`` are the members of a foreach's input in
+    bytes (`events.member_bytes`): every iteration's input has them all.
+    """
+
+    __slots__ = ("freed", "items", "opened", "results", "running", "sizes", "total")
+
+    def __init__(
+        self, total: int, freed: int, items: list[Any] | None = None, sizes: dict[str, int] | None = None
+    ) -> None:
+        self.total = total
+        self.items = items
+        self.sizes = sizes or {}
+        self.opened = 0
+        self.running = 0
+        self.results: dict[int, Any] = {}
+        self.freed = freed
+
+
+class Entry:
+    """A step that has been entered. ``id`` is the id of its StepEntered; ``at`` the time of its latest event."""
+
+    __slots__ = (
+        "at", "cause", "error", "fork", "id", "input", "input_text", "local", "mark", "output", "output_text",
+        "phase", "retries", "scheduled_at", "step",
+    )  # fmt: skip
+
+    def __init__(self, step: Step, entry_id: int, at: Millis, value: Any, text: str) -> None:
+        self.step = step
+        self.id = entry_id
+        self.phase = Phase.ENTERED
+        self.at = at
+        self.input = value
+        self.input_text = text
+        self.local: Any = None
+        self.output: Any = None
+        self.output_text = "{}"
+        self.error = ""
+        self.cause = ""
+        self.mark: int | None = None
+        self.retries = 0
+        self.scheduled_at = at
+        self.fork: Fork | None = None
+
+
+class Scope:
+    """A list of serial steps being run. ``position`` is the step to enter next; past the end, the scope is over."""
+
+    __slots__ = ("entry", "input", "local", "local_text", "position", "steps")
+
+    def __init__(self, steps: StepList, value: Any) -> None:
+        self.steps = steps
+        self.input = value
+        self.local: dict[str, Any] = {}
+        self.local_text = "{}"
+        self.position = steps.start
+        self.entry: Entry | None = None
+
+    def is_over(self) -> bool:
+        """Whether no step of the list will be entered any more."""
+        return self.entry is None and self.position >= len(self.steps.steps)
+
+
+class Strand:
+    """Steps that run one after the other. ``last`` is the id of its latest event: the cause of its next one."""
+
+    __slots__ = ("id", "index", "last", "parent", "parked", "scopes")
+
+    def __init__(self, strand_id: int, parent: int, index: int, scope: Scope) -> None:
+        self.id = strand_id
+        self.parent = parent
+        self.index = index
+        self.last = strand_id
+        self.scopes = [scope]
+        self.parked = False

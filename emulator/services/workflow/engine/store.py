@@ -1,0 +1,195 @@
+"""Executions as the driver sees them: what a slice has changed goes in, what is due comes out."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from emulator.kernel.clock import Millis
+from emulator.services.workflow.model import ExecutionId, LiveExecution, WorldId
+from emulator.services.workflow.tenants import Tenants
+from emulator.storage.database import Database
+
+_ADD_EVENT = (
+    "INSERT INTO workflow_events (execution, world, at, id, type, strand, cause, step, detail, mark)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_END = (
+    "UPDATE workflow_executions SET status = ?, stopped_at = ?, last_event = ?, output = ?, error = ?, cause = ?,"
+    " ready = 0, snapshot = NULL WHERE id = ?"
+)
+_GO_ON = (
+    "UPDATE workflow_executions SET status = 'Running', ready = ?, last_event = ?, snapshot = coalesce(?, snapshot)"
+    " WHERE id = ?"
+)
+
+
+EventRow = tuple[Any, ...]
+"""Execution, tenant, time, then the fields of `engine.events.Event` up to ``mark``; made in bulk, hence a tuple."""
+
+
+class Wakeup(NamedTuple):
+    """A timer of an execution."""
+
+    execution: ExecutionId
+    entry: int
+    kind: str
+    fire_at: Millis
+
+
+class Ending(NamedTuple):
+    """How an execution has ended."""
+
+    status: str
+    stopped_at: Millis
+    last_event: int
+    output: str
+    error: str
+    cause: str
+    execution: ExecutionId
+
+
+class Progress(NamedTuple):
+    """How far an open execution has come. ``snapshot`` None leaves the stored one."""
+
+    ready: bool
+    last_event: int
+    snapshot: str | None
+    execution: ExecutionId
+
+
+class Changes:
+    """Everything one slice of the driver's work has changed; written in one transaction.
+
+    In ``wakeups`` and ``calls`` None stands for a row to be removed; ``cleared`` are ended executions whose wake-ups
+    and calls go; ``callbacks`` are ended executions whose end is still to be reported to a token, ``reported`` those
+    for which that is done.
+    """
+
+    __slots__ = ("callbacks", "calls", "cleared", "endings", "events", "progress", "reported", "wakeups")
+
+    def __init__(self) -> None:
+        self.events: list[EventRow] = []
+        self.endings: list[Ending] = []
+        self.progress: list[Progress] = []
+        self.wakeups: dict[tuple[ExecutionId, int, str], tuple[WorldId, Millis] | None] = {}
+        self.calls: dict[tuple[ExecutionId, int], tuple[WorldId, int] | None] = {}
+        self.cleared: list[ExecutionId] = []
+        self.callbacks: list[tuple[ExecutionId, WorldId]] = []
+        self.reported: list[ExecutionId] = []
+
+
+class EngineStore:
+    """Open executions with their histories, snapshots, wake-ups and calls."""
+
+    def __init__(self, database: Database, tenants: Tenants) -> None:
+        self._database = database
+        self._tenants = tenants
+
+    def live(self, execution: ExecutionId) -> LiveExecution | None:
+        """Return an execution that has not ended."""
+        row = self._database.read(
+            "SELECT e.id, e.world, f.name, e.name, e.definition, e.input, e.callback_token, e.started_at, e.halted,"
+            " e.last_event, e.snapshot, f.execution_mode = 'Express', e.trace"
+            " FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
+            " WHERE e.id = ? AND e.stopped_at IS NULL",
+            (execution,),
+        ).fetchone()
+        if row is None:
+            return None
+        execution_id, tenant, *rest = row
+        return LiveExecution(execution_id, self._tenants.by_id(tenant), WorldId(tenant), *rest)
+
+    def events_after(self, execution: ExecutionId, event: int) -> Iterable[tuple[Any, ...]]:
+        """Return (id, type, strand, cause, step, detail, mark, at) of the events after *event*."""
+        return self._database.read(
+            "SELECT id, type, strand, cause, step, detail, mark, at FROM workflow_events"
+            " WHERE execution = ? AND id > ? ORDER BY id",
+            (execution, event),
+        )
+
+    def write(self, changes: Changes) -> None:
+        """Write a slice's changes."""
+        many = self._database.write_many
+        if changes.events:
+            many(_ADD_EVENT, changes.events)
+        if changes.progress:
+            many(_GO_ON, changes.progress)
+        if changes.endings:
+            many(_END, changes.endings)
+        if changes.wakeups:
+            self._write_wakeups(changes)
+        if changes.calls:
+            self._write_calls(changes)
+        if changes.cleared:
+            ended = [(execution,) for execution in changes.cleared]
+            many("DELETE FROM workflow_wakeups WHERE execution = ?", ended)
+            many("DELETE FROM workflow_calls WHERE execution = ?", ended)
+        if changes.callbacks:
+            many("INSERT INTO workflow_callbacks (execution, world) VALUES (?, ?)", changes.callbacks)
+        if changes.reported:
+            many("DELETE FROM workflow_callbacks WHERE execution = ?", [(execution,) for execution in changes.reported])
+
+    def _write_wakeups(self, changes: Changes) -> None:
+        gone = [key for key, value in changes.wakeups.items() if value is None]
+        come = [(*key, *value) for key, value in changes.wakeups.items() if value is not None]
+        if gone:
+            self._database.write_many(
+                "DELETE FROM workflow_wakeups WHERE execution = ? AND entry = ? AND kind = ?", gone
+            )
+        if come:
+            self._database.write_many(
+                "INSERT OR REPLACE INTO workflow_wakeups (execution, entry, kind, world, fire_at)"
+                " VALUES (?, ?, ?, ?, ?)",
+                come,
+            )
+
+    def _write_calls(self, changes: Changes) -> None:
+        gone = [key for key, value in changes.calls.items() if value is None]
+        come = [(*key, *value) for key, value in changes.calls.items() if value is not None]
+        if gone:
+            self._database.write_many("DELETE FROM workflow_calls WHERE execution = ? AND entry = ?", gone)
+        if come:
+            self._database.write_many(
+                "INSERT OR REPLACE INTO workflow_calls (execution, entry, world, attempt) VALUES (?, ?, ?, ?)", come
+            )
+
+    def due(self, now: Millis, limit: int) -> Sequence[Wakeup]:
+        """Return up to *limit* wake-ups whose time has come, earliest first."""
+        rows = self._database.read(
+            "SELECT execution, entry, kind, fire_at FROM workflow_wakeups WHERE fire_at <= ? ORDER BY fire_at LIMIT ?",
+            (now, limit),
+        )
+        return [Wakeup(*row) for row in rows]
+
+    def next_wakeup(self) -> Millis | None:
+        """Return the time of the earliest wake-up."""
+        row = self._database.read("SELECT min(fire_at) FROM workflow_wakeups").fetchone()
+        return None if row[0] is None else Millis(row[0])
+
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, str, Millis]]:
+        """Return the next *limit* timers due after *now*: flow, execution, kind, time."""
+        return self._database.read(
+            "SELECT f.name, e.name, w.kind, w.fire_at FROM workflow_wakeups w"
+            " JOIN workflow_executions e ON e.id = w.execution JOIN workflow_flows f ON f.id = e.flow"
+            " WHERE w.fire_at > ? ORDER BY w.fire_at LIMIT ?",
+            (now, limit),
+        ).fetchall()
+
+    def parked(self, limit: int) -> list[tuple[ExecutionId, str, str]]:
+        """Return up to *limit* open executions that wait: id, flow and name, the oldest first."""
+        return self._database.read(
+            "SELECT e.id, f.name, e.name FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
+            " WHERE e.stopped_at IS NULL AND e.ready = 0 ORDER BY e.id LIMIT ?",
+            (limit,),
+        ).fetchall()
+
+    def ready(self) -> list[ExecutionId]:
+        """Return the open executions that have something to do at once."""
+        rows = self._database.read(
+            "SELECT id FROM workflow_executions WHERE stopped_at IS NULL AND ready = 1 ORDER BY id"
+        )
+        return [ExecutionId(row[0]) for row in rows]
+
+    def pending_calls(self) -> list[tuple[ExecutionId, int]]:
+        """Return (execution, entry) of the calls without a recorded result."""
+        rows = self._database.read("SELECT execution, entry FROM workflow_calls")
+        return [(ExecutionId(execution), entry) for execution, entry in rows]

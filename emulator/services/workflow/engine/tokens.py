@@ -1,0 +1,63 @@
+"""Task tokens: the holder of one may report the end of the attempt it was made for.
+
+Standard Base64 of ``v1#flow#execution#number#code``, where the number is the id of the step's StepEntered event and
+the code is Base64 of 20 bytes: the attempt (4 bytes) and 16 bytes of an HMAC-SHA1 over everything, keyed by the secret
+of the installation. With the attempt inside, a late report of a timed-out attempt cannot complete the next one, and a
+token of a finished step can still be distinguished from a forged one.
+
+Source: a token in a published response has this form with a plain 20-byte HMAC; its inside is assumed.
+"""
+
+import base64
+import binascii
+import hmac
+from typing import NamedTuple
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import Tenant
+
+
+class TaskToken(NamedTuple):
+    """What a token says; not to be believed before `Mint.vouches_for`."""
+
+    flow: str
+    execution: str
+    entry: int
+    attempt: int
+    code: bytes
+
+
+class Mint:
+    """Makes and checks tokens with ``secret``, that of the installation, which the store has at start."""
+
+    def __init__(self, secret: bytes = b"") -> None:
+        self.secret = secret
+
+    def make(self, tenant: Tenant, flow: str, execution: str, started_at: Millis, entry: int, attempt: int) -> str:
+        """Return the token of an attempt. *started_at* tells executions of one name apart, were a flow made anew."""
+        code = attempt.to_bytes(4, "big") + self._code(tenant, flow, execution, started_at, entry, attempt)
+        text = f"v1#{flow}#{execution}#{entry}#{base64.b64encode(code).decode('ascii')}"
+        return base64.b64encode(text.encode()).decode("ascii")
+
+    def vouches_for(self, token: TaskToken, tenant: Tenant, started_at: Millis) -> bool:
+        """Whether *token* was made here, for the execution of that name that started then."""
+        code = self._code(tenant, token.flow, token.execution, started_at, token.entry, token.attempt)
+        return hmac.compare_digest(code, token.code)
+
+    def _code(self, tenant: Tenant, flow: str, execution: str, started_at: Millis, entry: int, attempt: int) -> bytes:
+        text = f"{tenant.account}#{tenant.region}#{flow}#{execution}#{started_at}#{entry}#{attempt}"
+        return hmac.digest(self.secret, text.encode(), "sha1")[:16]
+
+
+def read_token(text: str) -> TaskToken | None:
+    """Read a token; None for text that is none."""
+    try:
+        version, flow, execution, entry, code_text = (
+            base64.b64decode(text.replace(" ", "+"), validate=True).decode("utf-8").split("#")
+        )
+        code = base64.b64decode(code_text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    if version != "v1" or len(code) != 20 or not entry.isascii() or not entry.isdigit() or len(entry) > 9:
+        return None
+    return TaskToken(flow, execution, int(entry), int.from_bytes(code[:4], "big"), code[4:])

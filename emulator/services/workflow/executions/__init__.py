@@ -1,0 +1,1 @@
+"""Executions as callers see them: started, waited for, reported to, stopped, listed, and removed."""

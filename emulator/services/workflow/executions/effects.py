@@ -1,0 +1,156 @@
+"""What the engine reaches beyond its store: calls of tasks, child executions, and what follows from an end."""
+
+import logging
+from typing import Any
+
+from emulator.kernel.identity import Tenant
+from emulator.kernel.tracing import begin
+from emulator.services.workflow.engine.driver import Driver
+from emulator.services.workflow.engine.language import CallService, Result, Submitted
+from emulator.services.workflow.engine.run import Run
+from emulator.services.workflow.engine.tasks import TaskCaller, child_of, refused, target_of
+from emulator.services.workflow.errors import ExecutionAlreadyExists, WorkflowError
+from emulator.services.workflow.executions.codec import render_child
+from emulator.services.workflow.executions.executions import Executions
+from emulator.services.workflow.executions.reports import Reports
+from emulator.services.workflow.executions.retention import Retention
+from emulator.services.workflow.executions.store import ExecutionStore
+from emulator.services.workflow.executions.waiters import EndWaiters
+from emulator.services.workflow.model import EndedExecution, ExecutionId, Status
+from emulator.services.workflow.ports import FunctionInvoker, MessageSender, TaskGuard
+
+_log = logging.getLogger(__name__)
+
+
+class Effects:
+    """Implements `engine.driver.Outside` and `engine.tasks.FlowStarter`.
+
+    The driver and what stands on it need each other, so `connect` comes before the first call.
+    """
+
+    def __init__(
+        self,
+        store: ExecutionStore,
+        waiters: EndWaiters,
+        functions: FunctionInvoker | None,
+        messages: MessageSender | None,
+        guard: TaskGuard | None = None,
+    ) -> None:
+        self._store = store
+        self._waiters = waiters
+        self._caller = TaskCaller(functions, messages, self)
+        self._guard = guard
+
+    def connect(self, engine: Driver, executions: Executions, reports: Reports, retention: Retention) -> None:
+        """Set what this stands between; called once, while the service is built."""
+        self._engine = engine
+        self._executions = executions
+        self._reports = reports
+        self._retention = retention
+
+    def resume(self) -> None:
+        """Report the ends that an earlier run of the emulator could not report."""
+        for execution in self._store.pending_callbacks():
+            self._call_back(execution)
+
+    # --- Outside -------------------------------------------------------------------------------------------------
+
+    async def perform(self, run: Run, call: CallService) -> Result:
+        """Make the call of a task's attempt."""
+        begin(run.trace)
+        denied = self._denied(run, call) if self._guard is not None else None
+        if denied is not None:
+            return denied
+        token = run.facts.token(call.entry, call.attempt)
+
+        def submitted(result: Result) -> None:
+            self._engine.post(run.id, Submitted(call.entry, call.attempt, result))
+
+        result = await self._caller.perform(run.tenant, call, run.key(call.entry, call.attempt), token, submitted)
+        _log.info(
+            "execution %(execution)s of flow %(flow)s: task %(step)s, attempt %(attempt)d, %(result)s",
+            {
+                "execution": run.facts.execution_name, "flow": run.facts.flow_name, "step": call.step.name,
+                "attempt": call.attempt + 1, "result": result.error or "succeeded",
+            },
+        )  # fmt: skip
+        return result
+
+    def _denied(self, run: Run, call: CallService) -> Result | None:
+        """Return the result of a call that the role of the flow may not make."""
+        target = target_of(call)
+        if target is None or self._guard is None:
+            return None
+        try:
+            role = self._executions.get(run.tenant, run.facts.flow_name, run.facts.execution_name).role_arn
+        except WorkflowError:
+            role = ""  # the flow has just been deleted, and its rights with it
+        refusal = self._guard.refusal(run.tenant, role, target)
+        return refused(target, refusal) if refusal is not None else None
+
+    def execution_ended(self, execution: ExecutionId) -> None:
+        """Wake the waiters for an execution, and report to the task it was started by."""
+        self._waiters.wake(execution)
+        ended = self._store.ended(execution)
+        if ended is not None:
+            _log_end(ended)
+        if ended is not None and ended.callback_token:
+            self._call_back(execution)
+        if ended is not None and ended.deleted:
+            self._retention.sweep()
+
+    def task_abandoned(self, run: Run, call: CallService) -> None:
+        """Stop the execution, or the asynchronous call, that an abandoned sync task has started."""
+        key = run.key(call.entry, call.attempt)
+        self._caller.abandon(run.tenant, call, key)
+        child = child_of(call, key)
+        if child is not None:
+            try:
+                self._executions.stop(run.tenant, *child, "", "The execution that started it has ended.")
+            except WorkflowError as error:
+                _log.debug("child execution %s of %s is not stopped: %s", child, run.facts.execution_name, error)
+
+    # --- FlowStarter ---------------------------------------------------------------------------------------------
+
+    def start_child(
+        self, tenant: Tenant, flow: str, execution: str, text: str, callback_token: str, *, own_name: bool
+    ) -> dict[str, Any]:
+        """Start an execution for a task and return the members of the reply.
+
+        With *own_name* the name was made here: a UUID, which may begin with a digit.
+        """
+        try:
+            record = self._executions.start(
+                tenant, flow, execution, text, callback_token=callback_token, check=not own_name
+            )
+        except ExecutionAlreadyExists:
+            if not own_name:
+                _log.warning("flow %s: a task starts execution %s, which has ended already", flow, execution)
+                raise
+            record = self._executions.get(tenant, flow, execution)
+        return render_child(record)
+
+    def _call_back(self, execution: ExecutionId) -> None:
+        """Report the end of an execution to the token it was started with."""
+        ended = self._store.ended(execution)
+        if ended is None:
+            return
+        record = ended.record
+        if record.status is Status.SUCCEEDED:
+            result = Result(output=record.output)
+        else:
+            default = {Status.STOPPED: "FnF.ExecutionStopped", Status.TIMED_OUT: "FnF.Timeout"}
+            result = Result(error=record.error or default.get(record.status, ""), cause=record.cause)
+        try:
+            self._reports.accept(ended.tenant, ended.callback_token, result, reported=execution)
+        except WorkflowError as error:
+            _log.info("execution %s: its end is not reported: %s", record.name, error)
+            self._engine.callback_done(execution)
+
+
+def _log_end(ended: EndedExecution) -> None:
+    record = ended.record
+    _log.info(
+        "execution %(execution)s of flow %(flow)s has ended: %(status)s",
+        {"execution": record.name, "flow": record.flow_name, "status": record.status.value, "trace": ended.trace},
+    )

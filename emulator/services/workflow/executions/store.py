@@ -1,0 +1,249 @@
+"""The tables of executions as the operations see them; `engine.store` has what the driver sees."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import Tenant
+from emulator.kernel.tracing import trace
+from emulator.services.workflow.engine.events import ITERATION_ENTERED, member_texts, whole_iteration
+from emulator.services.workflow.model import (
+    EndedExecution,
+    ExecutionFilter,
+    ExecutionId,
+    ExecutionRecord,
+    FlowId,
+    HistoryEvent,
+    NewExecution,
+    Status,
+)
+from emulator.services.workflow.tenants import Tenants
+from emulator.storage.database import Database
+
+_EXECUTION_COLUMNS = (
+    "e.id, f.name, e.name, d.text, e.role_arn, e.environment, e.input, e.output, e.status, e.started_at,"
+    " e.stopped_at, e.error, e.cause"
+)
+_EXECUTIONS = (
+    "workflow_executions e JOIN workflow_flows f ON f.id = e.flow JOIN workflow_definitions d ON d.id = e.definition"
+)
+_EXECUTION = f"SELECT {_EXECUTION_COLUMNS} FROM {_EXECUTIONS}"  # noqa: S608 - of the two texts above
+
+
+class ExecutionStore:
+    """Executions, and their histories as the API shows them."""
+
+    def __init__(self, database: Database, tenants: Tenants) -> None:
+        self._database = database
+        self._tenants = tenants
+
+    def add(self, tenant: Tenant, new: NewExecution) -> ExecutionId:
+        """Keep an accepted execution; it is ready to run."""
+        row = self._database.write(
+            "INSERT INTO workflow_executions (world, flow, name, definition, role_arn, environment, input,"
+            " callback_token, started_at, version, qualifier, trace, status, ready)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'Starting', 1)",
+            (
+                self._tenants.id_of(tenant), new.flow.id, new.name, new.flow.definition_id, new.flow.settings.role_arn,
+                new.flow.settings.environment, new.input, new.callback_token, new.started_at, new.flow.version,
+                new.qualifier, trace(),
+            ),
+        ).lastrowid  # fmt: skip
+        assert row is not None
+        return ExecutionId(row)
+
+    def get(self, flow: FlowId, name: str) -> ExecutionRecord | None:
+        """Return an execution."""
+        row = self._database.read(f"{_EXECUTION} WHERE e.flow = ? AND e.name = ?", (flow, name)).fetchone()
+        return None if row is None else _execution(row)
+
+    def page(
+        self, flow: FlowId, criteria: ExecutionFilter, start: ExecutionRecord | None, limit: int
+    ) -> list[ExecutionRecord]:
+        """Return up to *limit* executions, newest first, from *start* on (inclusive)."""
+        where = ["e.flow = ?"]
+        values: list[Any] = [flow]
+        if criteria.status is not None:
+            where.append("e.status = ?")
+            values.append(criteria.status.value)
+        if criteria.started_from is not None:
+            where.append("e.started_at >= ?")
+            values.append(criteria.started_from)
+        if criteria.started_before is not None:
+            where.append("e.started_at < ?")
+            values.append(criteria.started_before)
+        if criteria.name_prefix:
+            where.append("substr(e.name, 1, ?) = ?")
+            values += [len(criteria.name_prefix), criteria.name_prefix]
+        if criteria.qualifier:
+            where.append("? IN (e.version, e.qualifier)")
+            values.append(criteria.qualifier)
+        if start is not None:
+            where.append("(e.started_at, e.id) <= (?, ?)")
+            values += [start.started_at, start.id]
+        rows = self._database.read(
+            f"{_EXECUTION} WHERE {' AND '.join(where)} ORDER BY e.started_at DESC, e.id DESC LIMIT ?",
+            (*values, limit),
+        )
+        return [_execution(row) for row in rows]
+
+    def history(self, execution: ExecutionId, start: int, limit: int) -> list[HistoryEvent]:
+        """Return up to *limit* events from id *start* on, as the API shows them.
+
+        What the events of iterations share is kept once, and shown with each.
+        """
+        rows = self._database.read(
+            "SELECT id, cause, step, type, at, detail, mark FROM workflow_events WHERE execution = ? AND id >= ?"
+            " ORDER BY id LIMIT ?",
+            (execution, start, limit),
+        )
+        shared: dict[int, dict[str, str]] = {}
+        events = []
+        for event, cause, step, kind, at, detail, mark in rows.fetchall():
+            whole = detail
+            if mark is not None and kind == ITERATION_ENTERED:
+                if mark not in shared:
+                    shared[mark] = self._input_members(execution, mark)
+                whole = whole_iteration(detail, shared[mark])
+            events.append(HistoryEvent(event, cause, step, kind, at, whole))
+        return events
+
+    def _input_members(self, execution: ExecutionId, entered: int) -> dict[str, str]:
+        """Return the members of the input in the StepEntered event *entered*."""
+        row = self._database.read(
+            "SELECT detail FROM workflow_events WHERE execution = ? AND id = ?", (execution, entered)
+        ).fetchone()
+        return member_texts(json.loads(row[0])["input"])
+
+    def open_by_tenant(self) -> dict[Tenant, int]:
+        """Return how many executions have not ended."""
+        rows = self._database.read(
+            "SELECT world, count(*) FROM workflow_executions WHERE stopped_at IS NULL GROUP BY world"
+        ).fetchall()
+        return {self._tenants.by_id(tenant): count for tenant, count in rows}
+
+    def pending_callbacks(self) -> list[ExecutionId]:
+        """Return the ended executions whose end has not been reported to their task token."""
+        return [ExecutionId(row[0]) for row in self._database.read("SELECT execution FROM workflow_callbacks")]
+
+    def ended(self, execution: ExecutionId) -> EndedExecution | None:
+        """Return an ended execution with what others need to know of its end."""
+        row = self._database.read(
+            f"SELECT e.world, e.callback_token, e.trace, f.deleted, {_EXECUTION_COLUMNS} FROM {_EXECUTIONS}"  # noqa: S608
+            " WHERE e.id = ? AND e.stopped_at IS NOT NULL",
+            (execution,),
+        ).fetchone()
+        if row is None:
+            return None
+        tenant, token, trace_id, deleted, *columns = row
+        return EndedExecution(
+            record=_execution(columns),
+            tenant=self._tenants.by_id(tenant),
+            callback_token=token,
+            deleted=bool(deleted),
+            trace=trace_id,
+        )
+
+    def secret(self, draw: bytes) -> bytes:
+        """Return the secret of this installation; *draw* becomes it when there is none."""
+        self._database.write("INSERT OR IGNORE INTO workflow_secret (id, secret) VALUES (1, ?)", (draw,))
+        return bytes(self._database.read("SELECT secret FROM workflow_secret").fetchone()[0])
+
+    # --- rows that go --------------------------------------------------------------------------------------------
+
+    def halt(self, flow: FlowId) -> list[ExecutionId]:
+        """Let the open executions of a flow that is deleted enter no further step, and return them."""
+        open_ones = []
+        for status in (Status.STARTING, Status.RUNNING):
+            rows = self._database.read(
+                "SELECT id FROM workflow_executions WHERE flow = ? AND status = ?", (flow, status.value)
+            )
+            open_ones += [ExecutionId(row[0]) for row in rows]
+        self._database.write_many(
+            "UPDATE workflow_executions SET halted = 1 WHERE id = ?", [(execution,) for execution in open_ones]
+        )
+        return open_ones
+
+    def clear_deleted(self, rows: int) -> bool:
+        """Remove about *rows* rows of deleted flows; return whether more can go now."""
+        for (flow,) in self._database.read("SELECT id FROM workflow_flows WHERE deleted = 1").fetchall():
+            ended = self._database.read(
+                "SELECT id, last_event FROM workflow_executions WHERE flow = ? AND stopped_at IS NOT NULL LIMIT ?",
+                (flow, rows),
+            ).fetchall()
+            for execution, last_event in ended:
+                self._clear(execution)
+                rows -= last_event + 1
+                if rows <= 0:
+                    return True
+            left = self._database.read("SELECT 1 FROM workflow_executions WHERE flow = ? LIMIT 1", (flow,)).fetchone()
+            if left is None:
+                self._database.write("DELETE FROM workflow_definitions WHERE flow = ?", (flow,))
+                self._database.write("DELETE FROM workflow_flows WHERE id = ?", (flow,))
+        return False
+
+    def clear_ended(self, before: Millis, rows: int) -> bool:
+        """Remove about *rows* rows of executions that ended before a time; return whether there are more.
+
+        One whose end is still to be reported to a task token stays.
+        """
+        ended = self._database.read(
+            "SELECT id, last_event FROM workflow_executions WHERE stopped_at < ?"
+            " AND id NOT IN (SELECT execution FROM workflow_callbacks) ORDER BY stopped_at LIMIT ?",
+            (before, rows),
+        ).fetchall()
+        for execution, last_event in ended:
+            self._clear(execution)
+            rows -= last_event + 1
+            if rows <= 0:
+                return True
+        return False
+
+    def newest_open(self, flow: FlowId) -> str:
+        """Return the name of the newest execution of a flow that has not ended; empty when all have."""
+        row = self._database.read(
+            "SELECT name FROM workflow_executions WHERE flow = ? AND stopped_at IS NULL ORDER BY id DESC LIMIT 1",
+            (flow,),
+        ).fetchone()
+        return str(row[0]) if row is not None else ""
+
+    def clear_ended_of(self, flow: FlowId, limit: int) -> int:
+        """Remove up to *limit* ended executions of a flow; return how many."""
+        sql = "SELECT id FROM workflow_executions WHERE flow = ? AND stopped_at IS NOT NULL LIMIT ?"
+        rows = self._database.read(sql, (flow, limit)).fetchall()
+        for (execution,) in rows:
+            self._clear(execution)
+        return len(rows)
+
+    def _clear(self, execution: int) -> None:
+        self._database.write("DELETE FROM workflow_events WHERE execution = ?", (execution,))
+        self._database.write("DELETE FROM workflow_callbacks WHERE execution = ?", (execution,))
+        self._database.write("DELETE FROM workflow_executions WHERE id = ?", (execution,))
+
+    def clear(self) -> None:
+        """Forget all executions."""
+        for table in ("callbacks", "calls", "wakeups", "events", "executions"):
+            self._database.write(f"DELETE FROM workflow_{table}")  # noqa: S608 - names from the tuple above
+
+
+def _execution(row: Sequence[Any]) -> ExecutionRecord:
+    (
+        execution, flow_name, name, definition, role_arn, environment, input_text, output, status, started_at,
+        stopped_at, error, cause,
+    ) = row  # fmt: skip
+    return ExecutionRecord(
+        id=execution,
+        flow_name=flow_name,
+        name=name,
+        definition=definition,
+        role_arn=role_arn,
+        environment=environment,
+        input=input_text,
+        output=output,
+        status=Status(status),
+        started_at=started_at,
+        stopped_at=stopped_at,
+        error=error,
+        cause=cause,
+    )

@@ -1,0 +1,1 @@
+"""Flows, their versions and aliases."""

@@ -1,0 +1,236 @@
+"""The tables of flows: flows with their definitions, versions and aliases."""
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.identity import Tenant
+from emulator.services.workflow.model import (
+    AliasRecord,
+    DefinitionId,
+    FlowId,
+    FlowRecord,
+    FlowSettings,
+    Route,
+    VersionRecord,
+)
+from emulator.services.workflow.tenants import Tenants
+from emulator.storage.database import Database
+
+_FLOW = (
+    "SELECT f.id, f.name, f.uuid, d.text, d.id, f.description, f.type, f.role_arn, f.storage_location,"
+    " f.execution_mode, f.environment, f.resource_group, f.created_at, f.modified_at"
+    " FROM workflow_flows f JOIN workflow_definitions d ON d.id = f.definition"
+)
+_ALIAS = "SELECT name, description, created_at, version, weight, other_version, other_weight FROM workflow_aliases"
+
+
+class FlowStore:
+    """Flows, their definitions, versions and aliases."""
+
+    def __init__(self, database: Database, tenants: Tenants) -> None:
+        self._database = database
+        self._tenants = tenants
+
+    # --- flows ---------------------------------------------------------------------------------------------------
+
+    def add(self, tenant: Tenant, name: str, uuid: str, definition: str, settings: FlowSettings, now: Millis) -> None:
+        """Keep a new flow."""
+        world_id = self._tenants.id_of(tenant)
+        flow = self._database.write(
+            "INSERT INTO workflow_flows (world, name, uuid, description, definition, type, role_arn, storage_location,"
+            " execution_mode, environment, resource_group, created_at, modified_at)"
+            " VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+            (
+                world_id, name, uuid, settings.description, settings.type, settings.role_arn,
+                settings.storage_location, settings.execution_mode, settings.environment, settings.resource_group,
+                now, now,
+            ),
+        ).fetchone()[0]  # fmt: skip
+        definition_id = self._definition_id(world_id, flow, definition)
+        self._database.write("UPDATE workflow_flows SET definition = ? WHERE id = ?", (definition_id, flow))
+
+    def change(self, flow: FlowRecord, definition: str, settings: FlowSettings, now: Millis) -> None:
+        """Replace a flow's definition and settings; executions that run keep theirs."""
+        world_id = self._database.read("SELECT world FROM workflow_flows WHERE id = ?", (flow.id,)).fetchone()[0]
+        self._database.write(
+            "UPDATE workflow_flows SET description = ?, definition = ?, type = ?, role_arn = ?, environment = ?,"
+            " modified_at = ? WHERE id = ?",
+            (
+                settings.description, self._definition_id(world_id, flow.id, definition), settings.type,
+                settings.role_arn, settings.environment, now, flow.id,
+            ),
+        )  # fmt: skip
+
+    def delete(self, flow: FlowRecord) -> None:
+        """Take a flow out of sight, and remove its versions and aliases; its rows go when its executions have ended."""
+        self._database.write("UPDATE workflow_flows SET deleted = 1 WHERE id = ?", (flow.id,))
+        for table in ("versions", "aliases"):
+            self._database.write(f"DELETE FROM workflow_{table} WHERE flow = ?", (flow.id,))  # noqa: S608 - names from the tuple above
+
+    def get(self, tenant: Tenant, name: str) -> FlowRecord | None:
+        """Return a flow."""
+        row = self._database.read(
+            f"{_FLOW} WHERE f.world = ? AND f.name = ? AND f.deleted = 0", (self._tenants.id_of(tenant), name)
+        ).fetchone()
+        return None if row is None else _flow(row)
+
+    def page(self, tenant: Tenant, start: str, limit: int, resource_group: str) -> list[FlowRecord]:
+        """Return up to *limit* flows by name, from *start* on."""
+        rows = self._database.read(
+            f"{_FLOW} WHERE f.world = ? AND f.deleted = 0 AND f.name >= ? AND (? = '' OR f.resource_group = ?)"
+            " ORDER BY f.name LIMIT ?",
+            (self._tenants.id_of(tenant), start, resource_group, resource_group, limit),
+        )
+        return [_flow(row) for row in rows]
+
+    def count(self, tenant: Tenant) -> int:
+        """Return how many flows there are."""
+        return int(
+            self._database.read(
+                "SELECT count(*) FROM workflow_flows WHERE world = ? AND deleted = 0", (self._tenants.id_of(tenant),)
+            ).fetchone()[0]
+        )
+
+    def definition(self, definition: DefinitionId) -> str:
+        """Return a definition's text."""
+        row = self._database.read("SELECT text FROM workflow_definitions WHERE id = ?", (definition,)).fetchone()
+        return str(row[0])
+
+    def _definition_id(self, world_id: int, flow: int, text: str) -> int:
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        row = self._database.read(
+            "SELECT id FROM workflow_definitions WHERE flow = ? AND digest = ?", (flow, digest)
+        ).fetchone()
+        if row is None:
+            row = self._database.write(
+                "INSERT INTO workflow_definitions (world, flow, digest, text) VALUES (?, ?, ?, ?) RETURNING id",
+                (world_id, flow, digest, text),
+            ).fetchone()
+        return int(row[0])
+
+    def clear(self) -> None:
+        """Forget all flows."""
+        for table in ("aliases", "versions", "definitions", "flows"):
+            self._database.write(f"DELETE FROM workflow_{table}")  # noqa: S608 - names from the tuple above
+
+    # --- versions ------------------------------------------------------------------------------------------------
+
+    def publish(self, flow: FlowRecord, description: str, now: Millis) -> VersionRecord:
+        """Keep *flow* as it is under the next number; numbers are never given twice."""
+        number, tenant = self._database.write(
+            "UPDATE workflow_flows SET versions_made = versions_made + 1 WHERE id = ? RETURNING versions_made, world",
+            (flow.id,),
+        ).fetchone()
+        settings = flow.settings
+        self._database.write(
+            "INSERT INTO workflow_versions (flow, number, world, note, published_at, definition, description, type,"
+            " role_arn, environment, modified_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                flow.id, number, tenant, description, now, flow.definition_id, settings.description, settings.type,
+                settings.role_arn, settings.environment, flow.modified_at,
+            ),
+        )  # fmt: skip
+        return VersionRecord(number=number, description=description, created_at=now)
+
+    def flow_at(self, flow: FlowRecord, number: int) -> FlowRecord | None:
+        """Return *flow* as it was when version *number* was published."""
+        row = self._database.read(
+            "SELECT v.definition, d.text, v.description, v.type, v.role_arn, v.environment, v.modified_at"
+            " FROM workflow_versions v JOIN workflow_definitions d ON d.id = v.definition"
+            " WHERE v.flow = ? AND v.number = ?",
+            (flow.id, number),
+        ).fetchone()
+        if row is None:
+            return None
+        definition_id, definition, description, kind, role_arn, environment, modified_at = row
+        return replace(
+            flow,
+            definition=definition,
+            definition_id=definition_id,
+            settings=replace(
+                flow.settings, description=description, type=kind, role_arn=role_arn, environment=environment
+            ),
+            modified_at=modified_at,
+            version=str(number),
+        )
+
+    def versions(self, flow: FlowId, start: int, limit: int) -> list[VersionRecord]:
+        """Return up to *limit* versions, newest first, from number *start* down."""
+        rows = self._database.read(
+            "SELECT number, note, published_at FROM workflow_versions WHERE flow = ? AND number <= ?"
+            " ORDER BY number DESC LIMIT ?",
+            (flow, start, limit),
+        )
+        return [VersionRecord(number=number, description=note, created_at=at) for number, note, at in rows]
+
+    def remove_version(self, flow: FlowId, number: int) -> None:
+        """Remove a version; executions that run it go on."""
+        self._database.write("DELETE FROM workflow_versions WHERE flow = ? AND number = ?", (flow, number))
+
+    # --- aliases -------------------------------------------------------------------------------------------------
+
+    def put_alias(self, flow: FlowRecord, alias: AliasRecord) -> None:
+        """Keep an alias, new or changed."""
+        other = alias.routes[1] if len(alias.routes) > 1 else (None, None)
+        self._database.write(
+            "INSERT OR REPLACE INTO workflow_aliases (flow, name, world, description, created_at, version, weight,"
+            " other_version, other_weight) SELECT id, ?, world, ?, ?, ?, ?, ?, ? FROM workflow_flows WHERE id = ?",
+            (alias.name, alias.description, alias.created_at, *alias.routes[0], *other, flow.id),
+        )
+
+    def alias(self, flow: FlowId, name: str) -> AliasRecord | None:
+        """Return an alias."""
+        row = self._database.read(f"{_ALIAS} WHERE flow = ? AND name = ?", (flow, name)).fetchone()
+        return None if row is None else _alias(row)
+
+    def aliases(self, flow: FlowId, start: str, limit: int) -> list[AliasRecord]:
+        """Return up to *limit* aliases by name, from *start* on."""
+        rows = self._database.read(f"{_ALIAS} WHERE flow = ? AND name >= ? ORDER BY name LIMIT ?", (flow, start, limit))
+        return [_alias(row) for row in rows]
+
+    def alias_of(self, flow: FlowId, number: int) -> str | None:
+        """Return the name of an alias that leads to version *number*."""
+        row = self._database.read(
+            "SELECT name FROM workflow_aliases WHERE flow = ? AND ? IN (version, other_version) ORDER BY name LIMIT 1",
+            (flow, number),
+        ).fetchone()
+        return None if row is None else str(row[0])
+
+    def remove_alias(self, flow: FlowId, name: str) -> None:
+        """Remove an alias."""
+        self._database.write("DELETE FROM workflow_aliases WHERE flow = ? AND name = ?", (flow, name))
+
+
+def _flow(row: tuple[Any, ...]) -> FlowRecord:
+    (
+        flow, name, uuid, definition, definition_id, description, kind, role_arn, location, mode, environment, group,
+        created_at, modified_at,
+    ) = row  # fmt: skip
+    return FlowRecord(
+        id=flow,
+        name=name,
+        uuid=uuid,
+        definition=definition,
+        definition_id=definition_id,
+        settings=FlowSettings(
+            description=description,
+            type=kind,
+            role_arn=role_arn,
+            storage_location=location,
+            execution_mode=mode,
+            environment=environment,
+            resource_group=group,
+        ),
+        created_at=created_at,
+        modified_at=modified_at,
+    )
+
+
+def _alias(row: tuple[Any, ...]) -> AliasRecord:
+    name, description, created_at, version, weight, other_version, other_weight = row
+    routes = [Route(version, weight)]
+    if other_version is not None:
+        routes.append(Route(other_version, other_weight))
+    return AliasRecord(name=name, description=description, routes=tuple(routes), created_at=created_at)

@@ -1,0 +1,68 @@
+"""Serverless Workflow as the gateway sees it: API version 2019-03-15, spoken RPC."""
+
+from collections.abc import Iterable
+
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.identity import Demand
+from emulator.kernel.ids import Ids
+from emulator.services.workflow import limits, rights
+from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.executions import operations as executions
+from emulator.services.workflow.flows import operations as flows
+from emulator.services.workflow.schedules import operations as schedules
+from emulator.services.workflow.service import Workflow
+from emulator.wire.operation import Actions, operations_of
+from emulator.wire.request import Answer, OperationRequest
+from emulator.wire.rpc import RpcFront
+
+VERSION = "2019-03-15"
+_LONGEST_REQUEST_ID = 128
+
+
+class WorkflowFront(RpcFront):
+    """Serverless Workflow on the wire."""
+
+    max_body = limits.REQUEST_BYTES
+
+    def __init__(self, service: Workflow, ids: Ids) -> None:
+        operations = Actions(operations_of(flows, executions, schedules))
+        super().__init__("fnf", VERSION, operations, service, ids)
+
+    def unknown_action(self, action: str) -> ServiceError:
+        """Return this service's error for an operation it does not have."""
+        return WorkflowError("ActionNotSupported", action=action)
+
+    def too_large(self, limit: int) -> ServiceError:
+        """Return this service's error for a request over the limit."""
+        return WorkflowError("EntityTooLarge", limit=limit)
+
+    def not_text(self, name: str) -> ServiceError:
+        """Return this service's error for a parameter that is not UTF-8."""
+        return WorkflowError("InvalidArgument", reason=f"{name} is not valid UTF-8.")
+
+    def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
+        """Return the rights that a call of *operation* needs."""
+        return rights.demands(call.tenant, operation, call.parameters)
+
+    def denied(self, demand: Demand, call: OperationRequest) -> ServiceError:
+        """Return the error for a caller without the right."""
+        del call
+        return WorkflowError("AccessDenied", action=demand.action, resource=demand.resource)
+
+    def chosen_request_id(self, call: OperationRequest) -> str | None:
+        """Return the parameter ``RequestId``; the answer then carries it.
+
+        Source: API reference of Serverless Workflow, pages of 2021 to 2023.
+        """
+        chosen = call.parameters.get("RequestId", "")
+        return chosen if 0 < len(chosen) <= _LONGEST_REQUEST_ID and chosen.isprintable() else None
+
+    def handle(self, call: OperationRequest) -> Answer:
+        """Run the operation the request names.
+
+        Raises: WorkflowError; PopError for what the gateway in front refuses.
+        """
+        version = call.version
+        if version and version != VERSION:
+            raise WorkflowError("APIVersionNotSupported", version=version)
+        return super().handle(call)

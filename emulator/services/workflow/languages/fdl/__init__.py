@@ -1,0 +1,1 @@
+"""The flow definition language (``type: flow``): definitions read, checked, and decided on when they run."""

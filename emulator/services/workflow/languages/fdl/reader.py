@@ -1,0 +1,278 @@
+"""A definition's text -> a flow: the top level, lists of steps and the eight types of step, checked as a whole.
+
+Source: flow definition language, Serverless Workflow guide.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from emulator.kernel.frozen import frozen
+from emulator.kernel.paging import Range
+from emulator.services.workflow.engine.model import Step as AnyStep
+from emulator.services.workflow.engine.model import StepList
+from emulator.services.workflow.expression.conditions import Condition
+from emulator.services.workflow.expression.paths import STEP_ROOTS, ExpressionError, Path
+from emulator.services.workflow.languages.document import read_document
+from emulator.services.workflow.languages.fdl.data import parse_timestamp
+from emulator.services.workflow.languages.fdl.decide import FlowProgram
+from emulator.services.workflow.languages.fdl.nodes import (
+    ChoiceStep,
+    FailStep,
+    ForeachStep,
+    Option,
+    ParallelStep,
+    PassStep,
+    Step,
+    SucceedStep,
+    TaskStep,
+    WaitStep,
+)
+from emulator.services.workflow.languages.fdl.tasks import TASK_FIELDS, TIMEOUT_S, read_mappings, read_task
+from emulator.services.workflow.languages.fields import Fields, Outline, Part, whole
+
+VERSIONS: Final = ("v1", "v1beta1", "v1.0")
+"""Three names of one language: its name, its preview name and the one of the API reference."""
+
+WAIT_S: Final = Range(0, 172_800, 0)
+"""``duration`` of a wait; that 0 is taken is assumed."""
+
+BRANCHES: Final = Range(1, 100, 1)
+"""Branches of a parallel."""
+
+
+_FLOW: Final = frozenset(
+    {"version", "type", "name", "description", "steps", "inputMappings", "outputMappings", "timeoutSeconds"}
+)
+
+
+def parse_flow(text: str) -> FlowProgram:
+    """Return the flow that *text*, YAML or JSON, defines.
+
+    Raises: DefinitionError, for everything that would keep the flow from running as written.
+    Source: flow definition language, Serverless Workflow guide; that unknown fields are refused is assumed.
+    """
+    root = Part(read_document(text), "")
+    if (kind := Fields(root).find("Type")) is not None:
+        raise kind.failure("this is the state machine language, which is not supported; flows have `type: flow`")
+    fields = Fields(root, _FLOW)
+    version = fields.need("version")
+    if version.text() not in VERSIONS:
+        raise version.failure(f"unknown version; there are {', '.join(VERSIONS)}")
+    kind = fields.need("type")
+    if kind.text() != "flow":
+        raise kind.failure("must be flow")
+    fields.text("name")
+    outline = Outline()
+    steps = read_steps(fields.need("steps"), outline)
+    for name in unreachable_steps(steps):
+        outline.warnings.append(f"nothing leads to the step {name!r} (line {outline.names[name]})")
+    return FlowProgram(
+        steps=steps,
+        input_mappings=read_mappings(fields.find("inputMappings")),
+        output_mappings=read_mappings(fields.find("outputMappings")),
+        timeout_s=fields.whole("timeoutSeconds", TIMEOUT_S),
+        warnings=tuple(outline.warnings),
+    )
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+_EVERY_STEP: Final = frozenset({"type", "name", "inputMappings", "outputMappings", "description"})
+_OPTION: Final = frozenset({"condition", "steps", "goto"})
+_DEFAULT: Final = frozenset({"steps", "goto"})
+_BRANCH: Final = frozenset({"steps"})
+_ITERATION: Final = frozenset({"collection", "item", "index"})
+
+Arguments = dict[str, Any]
+"""Keyword arguments for a step's class."""
+
+
+@frozen(kw_only=False)
+class Reading:
+    """What reading a step adds to: the outline of the flow, and the jumps out of the steps of this list."""
+
+    outline: Outline
+    jumps: list[Part]
+
+
+def read_steps(part: Part, outline: Outline) -> StepList:
+    """Return the steps of one list.
+
+    Raises: DefinitionError.
+    """
+    reading = Reading(outline, [])
+    steps = tuple(_read_step(item, reading) for item in part.items(least=1))
+    step_list = StepList(steps=steps, index={step.name: position for position, step in enumerate(steps)})
+    check_jumps(reading.jumps, step_list)
+    return step_list
+
+
+def _read_step(part: Part, reading: Reading) -> Step:
+    anything = Fields(part)
+    kind = anything.need("type")
+    if kind.text() not in _KINDS:
+        raise kind.failure(f"unknown type of step; there are {', '.join(_KINDS)}")
+    node, own_fields, read = _KINDS[kind.text()]
+    fields = Fields(part, _EVERY_STEP | own_fields)
+    name = fields.need("name")
+    reading.outline.enter(name.name(), name)
+    return node(
+        name=name.text(),
+        input_mappings=read_mappings(fields.find("inputMappings")),
+        output_mappings=read_mappings(fields.find("outputMappings")),
+        end=fields.flag("end"),
+        **read(fields, reading),
+    )
+
+
+def _nothing(_fields: Fields, _reading: Reading) -> Arguments:
+    return {}
+
+
+def _task(fields: Fields, reading: Reading) -> Arguments:
+    arguments, jumps = read_task(fields, reading.outline)
+    reading.jumps.extend(jumps)
+    return arguments
+
+
+def _wait(fields: Fields, _reading: Reading) -> Arguments:
+    duration, timestamp = fields.find("duration"), fields.find("timestamp")
+    if (duration is None) == (timestamp is None):
+        raise fields.part.failure("a wait has exactly one of duration and timestamp")
+    if duration:
+        value = duration.value()
+        return {"duration": _path(duration) if isinstance(value, str) else whole(duration, WAIT_S)}
+    assert timestamp is not None
+    text = timestamp.text()
+    if text.startswith("$"):
+        return {"timestamp": _path(timestamp), "timestamp_text": text}
+    try:
+        return {"timestamp": parse_timestamp(text), "timestamp_text": text}
+    except ValueError as error:
+        raise timestamp.failure("must be an RFC 3339 time such as 2024-05-01T08:00:00Z, or a path") from error
+
+
+def _fail(fields: Fields, _reading: Reading) -> Arguments:
+    return {"error": fields.text("error") or "", "cause": fields.text("cause") or ""}
+
+
+def _choice(fields: Fields, reading: Reading) -> Arguments:
+    default = fields.find("default")
+    return {
+        "options": tuple(_option(item, reading) for item in fields.need("choices").items(least=1)),
+        "default": _way_out(Fields(default, _DEFAULT), reading, None) if default else None,
+    }
+
+
+def _option(part: Part, reading: Reading) -> Option:
+    fields = Fields(part, _OPTION)
+    condition = fields.need("condition")
+    try:
+        compiled = Condition.parse(condition.text())
+    except ExpressionError as error:
+        raise condition.failure(str(error)) from error
+    return _way_out(fields, reading, compiled)
+
+
+def _way_out(fields: Fields, reading: Reading, condition: Condition | None) -> Option:
+    steps, goto = fields.find("steps"), fields.find("goto")
+    if goto:
+        reading.jumps.append(goto)
+    return Option(
+        condition=condition,
+        steps=read_steps(steps, reading.outline) if steps else None,
+        goto=goto.text() if goto else None,
+    )
+
+
+def _parallel(fields: Fields, reading: Reading) -> Arguments:
+    part = fields.need("branches")
+    branches = part.items(least=BRANCHES.low)
+    if len(branches) > BRANCHES.high:
+        raise part.failure(f"a parallel has at most {BRANCHES.high} branches")
+    return {"branches": tuple(read_steps(Fields(item, _BRANCH).need("steps"), reading.outline) for item in branches)}
+
+
+def _foreach(fields: Fields, reading: Reading) -> Arguments:
+    iteration = Fields(fields.need("iterationMapping"), _ITERATION)
+    item, index = iteration.need("item"), iteration.find("index")
+    for part in (item, index):
+        if part and not part.text():
+            raise part.failure("must not be empty")
+    if index and index.text() == item.text():
+        raise index.failure("item and index need different keys")
+    return {
+        "collection": _path(iteration.need("collection")),
+        "item": item.text(),
+        "index_name": index.text() if index else None,
+        "steps": read_steps(fields.need("steps"), reading.outline),
+    }
+
+
+def _path(part: Part) -> Path:
+    try:
+        return Path.parse(part.text(), STEP_ROOTS)
+    except ExpressionError as error:
+        raise part.failure(str(error)) from error
+
+
+_KINDS: Final[dict[str, tuple[type[Step], frozenset[str], Callable[[Fields, Reading], Arguments]]]] = {
+    "task": (TaskStep, TASK_FIELDS | {"end"}, _task),
+    "pass": (PassStep, frozenset({"end"}), _nothing),
+    "wait": (WaitStep, frozenset({"duration", "timestamp", "end"}), _wait),
+    "choice": (ChoiceStep, frozenset({"choices", "default", "end"}), _choice),
+    "parallel": (ParallelStep, frozenset({"branches", "end"}), _parallel),
+    "foreach": (ForeachStep, frozenset({"iterationMapping", "steps", "end"}), _foreach),
+    "succeed": (SucceedStep, frozenset(), _nothing),
+    "fail": (FailStep, frozenset({"error", "cause"}), _fail),
+}
+"""For each type: its class, its fields beyond those of every step, and what reads them."""
+
+
+# --- checks that need more than one step ------------------------------------------------------------------------------
+
+
+def check_jumps(jumps: list[Part], siblings: StepList) -> None:
+    """Make sure that every jump out of a step of a list ends in the same list.
+
+    Raises: DefinitionError.
+    """
+    for jump in jumps:
+        if jump.text() not in siblings.index:
+            raise jump.failure(f"no step {jump.text()[:200]!r} stands in the same list of steps")
+
+
+def unreachable_steps(steps: StepList) -> Iterator[str]:
+    """Yield the names of steps that neither the order nor a jump leads to, in all depths."""
+    reached: set[int] = set()
+    waiting = [0]
+    while waiting:
+        position = waiting.pop()
+        if position in reached or position >= len(steps.steps):
+            continue
+        reached.add(position)
+        step = steps.steps[position]
+        waiting.extend(steps.index[target] for target in _jumps(step))
+        if _falls_through(step):
+            waiting.append(position + 1)
+    for position, step in enumerate(steps.steps):
+        if position not in reached:
+            yield step.name
+        for inner in step.inner_lists():
+            yield from unreachable_steps(inner)
+
+
+def _jumps(step: AnyStep) -> list[str]:
+    if isinstance(step, TaskStep):
+        return [policy.goto for policy in step.catch]
+    outcomes = step.outcomes if isinstance(step, ChoiceStep) else ()
+    return [option.goto for option in outcomes if option.goto is not None]
+
+
+def _falls_through(step: AnyStep) -> bool:
+    if not isinstance(step, Step) or step.end or isinstance(step, SucceedStep | FailStep):
+        return False
+    if isinstance(step, ChoiceStep):
+        return step.default is None or any(option.goto is None for option in step.outcomes)
+    return True

@@ -1,0 +1,334 @@
+"""Task steps: target, pattern, parameters, policies; and the mappings that every step has.
+
+Region and account of an ARN may be empty or anything: there is one tenant here. Values of serviceParams that are given
+by a path are known only when the step runs; the engine checks them then.
+
+Source: service integration, error handling and limits, Serverless Workflow guide. Assumed: the form of FC 3's ARNs,
+that unknown parameters are refused, and what is marked.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from emulator.kernel.paging import Range
+from emulator.services.workflow.engine.model import CatchPolicy, Pattern, RetryPolicy
+from emulator.services.workflow.expression.mappings import Mapping, parse_error_source, parse_parameter, parse_source
+from emulator.services.workflow.expression.paths import ExpressionError, Path
+from emulator.services.workflow.languages.fields import Fields, Outline, Part, whole
+from emulator.services.workflow.limits import EXECUTION_S
+from emulator.services.workflow.ports import (
+    ActionResource,
+    FlowResource,
+    FunctionResource,
+    QueueResource,
+    Resource,
+    TopicResource,
+)
+
+TIMEOUT_S: Final = Range(1, EXECUTION_S, EXECUTION_S)
+"""``timeoutSeconds`` of a flow or task; the upper end for tasks is assumed."""
+
+RETRY_INTERVAL_S: Final = Range(0, 86_400, 1)
+RETRY_MAX_INTERVAL_S: Final = Range(0, 86_400, 86_400)
+RETRY_ATTEMPTS: Final = Range(0, 2**31 - 1, 3)
+RETRY_MULTIPLIER: Final = Range(1, 2**31 - 1, 2)
+"""The upper ends of attempts and multiplier are assumed: they keep the arithmetic finite."""
+
+DELAY_S: Final = Range(0, 604_800, 0)
+PRIORITY: Final = Range(1, 16, 8)
+"""``DelaySeconds`` and ``Priority`` of a message sent to a queue."""
+
+# --- mappings ---------------------------------------------------------------------------------------------------------
+
+_KNOWN: Final = frozenset({"target", "source"})
+
+
+def read_mappings(part: Part | None) -> tuple[Mapping, ...] | None:
+    """Return the entries of inputMappings or outputMappings; None when the field is absent, () when it is empty.
+
+    Raises: DefinitionError.
+    """
+    return _read(part, parse_source)
+
+
+def read_error_mappings(part: Part | None) -> tuple[Mapping, ...] | None:
+    """Return the entries of errorMappings.
+
+    Raises: DefinitionError.
+    """
+    return _read(part, parse_error_source)
+
+
+def _read(part: Part | None, parse: Callable[[Any], Any]) -> tuple[Mapping, ...] | None:
+    return tuple(_entry(item, parse) for item in part.items()) if part else None
+
+
+def _entry(part: Part, parse: Callable[[Any], Any]) -> Mapping:
+    fields = Fields(part, _KNOWN)
+    target = fields.need("target")
+    if not all(target.text().split(".")):
+        raise target.failure("a target is a key, or keys joined by dots")
+    source = fields.raw("source")
+    if source is None:
+        raise part.failure("the field 'source' is required")
+    value = source.value()
+    try:
+        return Mapping(target=target.text(), source=parse(value))
+    except ExpressionError as error:
+        raise source.failure(str(error)) from error
+
+
+# --- policies ---------------------------------------------------------------------------------------------------------
+
+_RETRY: Final = frozenset({"errors", "intervalSeconds", "maxIntervalSeconds", "maxAttempts", "multiplier"})
+_CATCH: Final = frozenset({"errors", "goto"})
+
+
+def read_retry(part: Part) -> RetryPolicy:
+    """Return one retry policy.
+
+    Raises: DefinitionError.
+    """
+    fields = Fields(part, _RETRY)
+    attempts = fields.whole("maxAttempts", RETRY_ATTEMPTS)
+    return RetryPolicy(
+        errors=_errors(fields),
+        interval_s=fields.number("intervalSeconds", RETRY_INTERVAL_S),
+        max_interval_s=fields.number("maxIntervalSeconds", RETRY_MAX_INTERVAL_S),
+        max_attempts=RETRY_ATTEMPTS.default if attempts is None else attempts,
+        multiplier=fields.number("multiplier", RETRY_MULTIPLIER),
+    )
+
+
+def read_catch(part: Part) -> tuple[CatchPolicy, Part]:
+    """Return one catch policy and where its jump target stands.
+
+    Raises: DefinitionError.
+    """
+    fields = Fields(part, _CATCH)
+    target = fields.need("goto")
+    return CatchPolicy(errors=_errors(fields), goto=target.text()), target
+
+
+def _errors(fields: Fields) -> tuple[str, ...]:
+    return tuple(error.text() for error in fields.need("errors").items(least=1))
+
+
+# --- what is called ---------------------------------------------------------------------------------------------------
+
+_FUNCTION_OF_SERVICE = re.compile(r"services/([^/.\s]+)(?:\.([^/\s]+))?/functions/([^/\s]+)\Z")
+_FUNCTION = re.compile(r"functions/([^/\s]+)(?:/([^/\s]+))?\Z")
+_QUEUE = re.compile(r"/queues/([^/\s]+)/messages\Z")
+_TOPIC = re.compile(r"/topics/([^/\s]+)/messages\Z")
+_FLOW = re.compile(r"flow/([^/\s]+)\Z")
+_ACTION = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):([A-Za-z][A-Za-z0-9_]*)\Z")
+
+_FORMS: Final = (
+    "acs:fc:{region}:{account}:services/{service}[.{qualifier}]/functions/{function}, "
+    "acs:fc:{region}:{account}:functions/{function}[/{qualifier}], "
+    "acs:mns:{region}:{account}:/queues/{queue}/messages, "
+    "acs:mns:{region}:{account}:/topics/{topic}/messages or "
+    "acs:fnf:{region}:{account}:flow/{name}"
+)
+
+PATTERNS: Final[dict[type, tuple[Pattern, ...]]] = {
+    FunctionResource: ("requestResponse", "sync", "waitForCallback"),
+    QueueResource: ("requestResponse", "waitForCallback"),
+    TopicResource: ("requestResponse", "waitForCallback"),
+    FlowResource: ("requestResponse", "sync", "waitForCallback"),
+    ActionResource: ("requestResponse",),
+}
+"""Which patterns each kind of target knows."""
+
+
+def parse_arn(text: str) -> Resource:
+    """Return what an ARN names; in a service segment the qualifier is the text behind the first dot.
+
+    Raises: ValueError with a text for the client when the form is not known.
+    """
+    scheme, product, _region, _account, resource = (*text.split(":", 4), "", "", "", "")[:5]
+    if scheme == "acs" and product == "fc":
+        if match := _FUNCTION_OF_SERVICE.match(resource):
+            return FunctionResource(service=match[1], qualifier=match[2], function=match[3])
+        if match := _FUNCTION.match(resource):
+            return FunctionResource(service=None, qualifier=match[2], function=match[1])
+    elif scheme == "acs" and product == "mns":
+        if match := _QUEUE.match(resource):
+            return QueueResource(match[1])
+        if match := _TOPIC.match(resource):
+            return TopicResource(match[1])
+    elif scheme == "acs" and product == "fnf" and (match := _FLOW.match(resource)):
+        return FlowResource(match[1])
+    raise ValueError(f"unknown form of resource; there are {_FORMS}")
+
+
+def parse_action(text: str) -> ActionResource:
+    """Return what ``{serviceName}:{apiName}`` names.
+
+    Raises: ValueError with a text for the client when it has another form.
+    """
+    match = _ACTION.match(text)
+    if not match:
+        raise ValueError("an action is written {serviceName}:{apiName}")
+    return ActionResource(match[1], match[2])
+
+
+# --- serviceParams ----------------------------------------------------------------------------------------------------
+
+Check = Callable[[Part, Any], Any]
+"""Takes a constant where it stands and its value; returns the value to keep, or raises DefinitionError."""
+
+
+class Parameters(NamedTuple):
+    """The parameters of one target: a check for each, and which are required."""
+
+    checks: dict[str, Check]
+    required: tuple[str, ...] = ()
+
+
+def _anything(_part: Part, value: Any) -> Any:
+    return value
+
+
+def _text(part: Part, _value: Any) -> Any:
+    return part.text()
+
+
+def _name(part: Part, _value: Any) -> Any:
+    return part.name()
+
+
+def _whole(limit: Range) -> Check:
+    def check(part: Part, value: Any) -> Any:
+        # The service gets text in any case, so digits in quotes are taken like a number.
+        if isinstance(value, str) and value.isascii() and value.isdigit() and limit.contains(int(value[:20])):
+            return int(value)
+        return whole(part, limit)
+
+    return check
+
+
+def _invocation_type(part: Part, value: Any) -> Any:
+    if value not in {"Sync", "Async"}:
+        raise part.failure("must be Sync or Async")
+    return value
+
+
+_BY_TARGET: Final[dict[type, Parameters]] = {
+    FunctionResource: Parameters({"InvocationType": _invocation_type, "StatefulAsyncInvocationID": _text}),
+    QueueResource: Parameters(
+        {"MessageBody": _anything, "DelaySeconds": _whole(DELAY_S), "Priority": _whole(PRIORITY)}, ("MessageBody",)
+    ),
+    TopicResource: Parameters(
+        {"MessageBody": _anything, "MessageTag": _anything, "MessageAttributes": _anything}, ("MessageBody",)
+    ),
+    FlowResource: Parameters({"Input": _anything, "ExecutionName": _name}),
+}
+_START_EXECUTION: Final = Parameters(
+    {"FlowName": _name, "ExecutionName": _name, "Input": _anything, "CallbackFnFTaskToken": _text}, ("FlowName",)
+)
+
+
+def read_parameters(part: Part | None, resource: Resource, step: Part) -> dict[str, Any] | None:
+    """Return the parameters, each a constant or a `Path` on the step's input; None when there are none.
+
+    Raises: DefinitionError for unknown, missing or unusable ones; a missing one points at *step* when there is no
+    ``serviceParams`` at all.
+    """
+    known = _known(resource)
+    if part is None:
+        if known is not None and isinstance(resource, ActionResource) and known.required:
+            raise step.failure(f"serviceParams must have {known.required[0]!r} for this action")
+        return None
+    fields = Fields(part, known.checks if known else None)
+    for key in known.required if known else ():
+        if fields.raw(key) is None:
+            raise part.failure(f"the parameter {key!r} is required")
+    checks = known.checks if known else {}
+    return {key: _read_parameters(fields, key, checks.get(key, _anything)) for key in fields}
+
+
+def _known(resource: Resource) -> Parameters | None:
+    """Return the parameters of a target, or None for an action that is not available here."""
+    if isinstance(resource, ActionResource):
+        return _START_EXECUTION if (resource.service, resource.operation) == ("fnf", "StartExecution") else None
+    return _BY_TARGET[type(resource)]
+
+
+def _read_parameters(fields: Fields, key: str, check: Check) -> Any:
+    part = fields.raw(key)
+    assert part is not None
+    value = parse_parameter(part.value())
+    return value if isinstance(value, Path) else check(part, value)
+
+
+# --- tasks ------------------------------------------------------------------------------------------------------------
+
+TASK_FIELDS: Final = frozenset(
+    {"resourceArn", "action", "pattern", "timeoutSeconds", "serviceParams", "retry", "catch", "errorMappings"}
+)
+_ALIASES: Final = {"requestComplete": "requestResponse"}
+
+
+def read_task(fields: Fields, outline: Outline) -> tuple[dict[str, Any], list[Part]]:
+    """Return the arguments of a `TaskStep` beyond those of every step, and where its jump targets stand.
+
+    Raises: DefinitionError.
+    """
+    resource, arn = _resource(fields)
+    pattern = _pattern(fields, resource)
+    parameters = read_parameters(fields.find("serviceParams"), resource, fields.part)
+    retry, catch = fields.find("retry"), fields.find("catch")
+    catches = [read_catch(item) for item in catch.items()] if catch else []
+    _remark(fields, outline, pattern, resource, parameters)
+    arguments = {
+        "resource": resource,
+        "resource_arn": arn,
+        "pattern": pattern,
+        "timeout_s": fields.whole("timeoutSeconds", TIMEOUT_S),
+        "service_params": parameters,
+        "retry": tuple(read_retry(item) for item in retry.items()) if retry else (),
+        "catch": tuple(policy for policy, _ in catches),
+        "error_mappings": read_error_mappings(fields.find("errorMappings")),
+    }
+    return arguments, [target for _, target in catches]
+
+
+def _resource(fields: Fields) -> tuple[Resource, str]:
+    action = fields.find("action")
+    if action and fields.find("resourceArn"):
+        raise action.failure("a task has resourceArn or action, not both")
+    part = action or fields.need("resourceArn")
+    text = part.text()
+    try:
+        return (parse_action(text), "") if action else (parse_arn(text), text)
+    except ValueError as error:
+        raise part.failure(str(error)) from error
+
+
+def _pattern(fields: Fields, resource: Resource) -> Pattern:
+    part = fields.find("pattern")
+    if part is None:
+        return "requestResponse"
+    pattern = _ALIASES.get(part.text(), part.text())
+    known = PATTERNS[type(resource)]
+    if pattern not in known:
+        raise part.failure(f"for this target the pattern is {' or '.join(known)}")
+    return pattern
+
+
+def _remark(
+    fields: Fields, outline: Outline, pattern: Pattern, resource: Resource, parameters: dict[str, Any] | None
+) -> None:
+    """Warn about what is allowed and probably not meant."""
+    constants = parameters or {}
+    for key, value in constants.items():
+        if isinstance(value, str) and value.startswith(("$input", "$local", "$context")):
+            outline.warn(fields.need("serviceParams"), f"{key} is the constant {value!r}: paths start with $ here")
+    asynchronous = constants.get("InvocationType") == "Async" or isinstance(constants.get("InvocationType"), Path)
+    if pattern == "sync" and isinstance(resource, FunctionResource) and not asynchronous:
+        outline.warn(fields.need("pattern"), "sync is meant for functions with InvocationType Async")
+    errors = fields.find("errorMappings")
+    if errors and fields.find("catch") is None:
+        outline.warn(errors, "errorMappings have no effect without catch")

@@ -1,0 +1,193 @@
+"""Typed access to the fields of one map of a definition; every complaint names the field and its place."""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from emulator.kernel.paging import Range
+from emulator.services.workflow.engine.language import DefinitionError
+from emulator.services.workflow.languages.document import Node, Scalar, Sequence, Table, plain_value
+
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z")
+"""Names of flows and executions; for steps the same rule is assumed."""
+
+NAME_RULE: Final = "1 to 128 letters, digits, '_' or '-', a letter or '_' first"
+
+
+class Part(NamedTuple):
+    """A node and the path it has in the definition, such as ``steps[2].name``."""
+
+    node: Node
+    field: str
+
+    def failure(self, message: str) -> DefinitionError:
+        """Return an error that points here."""
+        return DefinitionError(message, self.node.line, self.node.column, self.field)
+
+    def value(self) -> Any:
+        """Return the JSON value.
+
+        Raises: DefinitionError for numbers that JSON does not have.
+        """
+        try:
+            return plain_value(self.node)
+        except DefinitionError as error:
+            raise DefinitionError(error.message, error.line, error.column, self.field) from error
+
+    def items(self, least: int = 0) -> list["Part"]:
+        """Return the elements of a list that must have at least *least* of them.
+
+        Raises: DefinitionError.
+        """
+        if not isinstance(self.node, Sequence):
+            raise self.failure("must be a list")
+        if len(self.node.items) < least:
+            raise self.failure("must not be empty")
+        return [Part(item, f"{self.field}[{position}]") for position, item in enumerate(self.node.items)]
+
+    def text(self) -> str:
+        """Return the text as written, so that ``404`` without quotes is the text 404.
+
+        Raises: DefinitionError for lists, maps and null.
+        """
+        if not isinstance(self.node, Scalar) or self.node.is_null:
+            raise self.failure("must be text")
+        return self.node.text
+
+    def name(self) -> str:
+        """Return the text, which must be a name.
+
+        Raises: DefinitionError.
+        """
+        text = self.text()
+        if not NAME.match(text):
+            raise self.failure(f"{text[:200]!r} is not a name: {NAME_RULE}")
+        return text
+
+
+class Fields:
+    """The fields of one map. An optional field that is null counts as absent; a required one must be there.
+
+    Raises: DefinitionError when *part* is no map or has a field that is not in *known*.
+    """
+
+    __slots__ = ("_values", "part")
+
+    def __init__(self, part: Part, known: Collection[str] | None = None) -> None:
+        self.part = part
+        if not isinstance(part.node, Table):
+            raise part.failure("must be a map")
+        self._values = {key.text: value for key, value in part.node.entries}
+        if known is not None and not self._values.keys() <= set(known):
+            raise self._unknown(part.node, known)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def raw(self, key: str) -> Part | None:
+        """Return the field even when it is null, or None when it is not there."""
+        return Part(self._values[key], self.path(key)) if key in self._values else None
+
+    def find(self, key: str) -> Part | None:
+        """Return the field, or None when it is absent or null."""
+        node = self._values.get(key)
+        if node is None or (isinstance(node, Scalar) and node.is_null):
+            return None
+        return Part(node, self.path(key))
+
+    def need(self, key: str) -> Part:
+        """Return the field.
+
+        Raises: DefinitionError when it is absent or null.
+        """
+        part = self.find(key)
+        if part is None:
+            raise self.part.failure(f"the field {key!r} is required")
+        return part
+
+    def text(self, key: str) -> str | None:
+        """Return an optional text.
+
+        Raises: DefinitionError.
+        """
+        part = self.find(key)
+        return part.text() if part else None
+
+    def flag(self, key: str) -> bool:
+        """Return an optional boolean, false when absent.
+
+        Raises: DefinitionError.
+        """
+        part = self.find(key)
+        value = part.value() if part else False
+        if not isinstance(value, bool):
+            raise self.need(key).failure("must be true or false")
+        return value
+
+    def whole(self, key: str, limit: Range) -> int | None:
+        """Return an optional whole number in the range of *limit*.
+
+        Raises: DefinitionError.
+        """
+        part = self.find(key)
+        return whole(part, limit) if part else None
+
+    def number(self, key: str, limit: Range) -> float:
+        """Return an optional number in the range of *limit*, whose default holds when it is absent.
+
+        Raises: DefinitionError.
+        """
+        part = self.find(key)
+        value = part.value() if part else limit.default
+        if isinstance(value, bool) or not isinstance(value, int | float) or not limit.low <= value <= limit.high:
+            raise self.need(key).failure(f"must be a number from {limit.low} to {limit.high}")
+        return value
+
+    def path(self, key: str) -> str:
+        """Return the path of the field *key*."""
+        return f"{self.part.field}.{key}" if self.part.field else key
+
+    def _unknown(self, table: Table, known: Collection[str]) -> DefinitionError:
+        import difflib  # here, because only a refused definition needs it
+
+        key = next(key for key, _ in table.entries if key.text not in known)
+        near = difflib.get_close_matches(key.text[:100], known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; known here: {', '.join(sorted(known))}"
+        return Part(key, self.path(key.text[:200])).failure(f"unknown field{hint}")
+
+
+def whole(part: Part, limit: Range) -> int:
+    """Return the whole number at *part*, which must be in the range of *limit*.
+
+    Raises: DefinitionError.
+    """
+    value = part.value()
+    if isinstance(value, bool) or not isinstance(value, int) or not limit.contains(value):
+        raise part.failure(f"must be a whole number from {limit.low} to {limit.high}")
+    return value
+
+
+@dataclass(slots=True)
+class Outline:
+    """What has been seen of the flow so far: the lines step names stand in, and remarks for the log.
+
+    A name may stand once in the whole flow, not only once in its list, so that the history's step names are clear.
+    Source: assumed.
+    """
+
+    names: dict[str, int] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def enter(self, name: str, part: Part) -> None:
+        """Note a step's name.
+
+        Raises: DefinitionError when another step has it.
+        """
+        if name in self.names:
+            raise part.failure(f"another step, in line {self.names[name]}, has the name {name!r}")
+        self.names[name] = part.node.line
+
+    def warn(self, part: Part, message: str) -> None:
+        """Note something that is allowed and probably not meant."""
+        self.warnings.append(f"{part.field}: {message} (line {part.node.line})")

@@ -1,0 +1,318 @@
+"""The kit a test works with: one object for an emulator, from the clock to the clients of the official SDKs."""
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from base64 import b64decode
+from collections.abc import Sequence
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from emulator.testing.api import Api, segment
+from emulator.testing.errors import ApiError, NotInstalled, TestingError
+from emulator.testing.resources import (
+    Call,
+    Checkpoint,
+    Clock,
+    Duration,
+    Execution,
+    Faults,
+    Flow,
+    InvokeResult,
+    Mock,
+    Queue,
+    Sink,
+    Topic,
+    calls_of,
+    duration,
+    encoded,
+)
+
+_SDK = "pip install 'localyun[sdk]'"
+
+
+class Localyun:
+    """An emulator in a test's hands.
+
+    ``endpoint``, ``access_key_id``, ``access_key_secret``, ``account_id`` and ``region`` are what SDKs need; ``env``
+    holds them under the names that SDKs and the command line read.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        access_key_id: str,
+        access_key_secret: str,
+        account_id: str,
+        region: str,
+        token: str,
+        https_endpoint: str = "",
+        state: str = "",
+    ) -> None:
+        self.endpoint = endpoint
+        self.https_endpoint = https_endpoint
+        self.access_key_id = access_key_id
+        self.access_key_secret = access_key_secret
+        self.account_id = account_id
+        self.region = region
+        self.token = token
+        self.state = state
+        self.api = Api(endpoint, access_key_id=access_key_id, access_key_secret=access_key_secret, token=token)
+        self.clock = Clock(self.api)
+        self.faults = Faults(self.api)
+        self.test_name = ""
+        """The id of the test that uses the kit; names that are not given are made from it."""
+        self._closing: list[Any] = []
+
+    def close(self) -> None:
+        """Close the connections."""
+        for client in self._closing:
+            client.close()
+        self._closing.clear()
+        self.api.close()
+
+    @property
+    def env(self) -> dict[str, str]:
+        """Address and keys as environment variables."""
+        return {
+            "LOCALYUN_ENDPOINT": self.endpoint,
+            "LOCALYUN_TOKEN": self.token,
+            "LOCALYUN_ACCOUNT_ID": self.account_id,
+            "LOCALYUN_REGION": self.region,
+            "LOCALYUN_STATE": self.state,
+            "ALIBABA_CLOUD_ACCESS_KEY_ID": self.access_key_id,
+            "ALIBABA_CLOUD_ACCESS_KEY_SECRET": self.access_key_secret,
+            "ALIBABA_CLOUD_ACCOUNT_ID": self.account_id,
+            "ALIBABA_CLOUD_REGION_ID": self.region,
+        }
+
+    # --- time ----------------------------------------------------------------------------------------------------
+
+    def settle(self, timeout: Duration = "5s") -> None:
+        """Wait until nothing works any more.
+
+        Raises: ApiError (NotSettled), whose ``body["active"]`` says what still does.
+        """
+        self.api.admin("POST", "settle", {"timeout": duration(timeout)})
+
+    def skip_until(
+        self,
+        *,
+        execution: "Execution | str | None" = None,
+        queue: "Queue | str | None" = None,
+        visible: int = 1,
+        calls: str | None = None,
+        count: int = 1,
+        quiet: bool = False,
+        limit: Duration = "1h",
+        timeout: Duration = "10s",
+    ) -> dict[str, Any]:
+        """Skip time until a condition holds.
+
+        The condition: an execution has ended, a queue has *visible* messages, a function *count* calls, all is quiet.
+        *limit* bounds the emulator's time, *timeout* the real time.
+
+        Raises: ApiError (SkipEnded), whose ``body["active"]`` says what waits for whom.
+        """
+        until: dict[str, Any]
+        if execution is not None:
+            name = f"{execution.flow}/{execution.name}" if isinstance(execution, Execution) else execution
+            until = {"execution": name}
+        elif queue is not None:
+            until = {"queue": queue.name if isinstance(queue, Queue) else queue, "visible": visible}
+        elif calls is not None:
+            until = {"calls": calls, "count": count}
+        elif quiet:
+            until = {"quiet": True}
+        else:
+            raise TestingError("skip_until needs one of execution, queue, calls and quiet")
+        body = {"until": until, "limit": duration(limit), "timeout": duration(timeout)}
+        answer: dict[str, Any] = self.api.admin("POST", "skip", body)
+        return answer
+
+    # --- resources -----------------------------------------------------------------------------------------------
+
+    def name(self, suffix: str = "") -> str:
+        """Return a name that every service accepts, made from the test's own, the same each time the test asks."""
+        text = re.sub(r"[^A-Za-z0-9]+", "-", self.test_name.rpartition("::")[2]).strip("-")[:40] or "test"
+        digest = hashlib.sha256(self.test_name.encode()).hexdigest()[:8]
+        return "-".join(part for part in (f"t-{text}-{digest}", suffix) if part)
+
+    def queue(self, name: str = "") -> Queue:
+        """Return a queue, made when it is missing; without a name it is named after the test."""
+        return Queue(self.api, name or self.name())
+
+    def topic(self, name: str = "") -> Topic:
+        """Return a topic, made when it is missing; without a name it is named after the test."""
+        return Topic(self.api, name or self.name())
+
+    def flow(self, name: str = "", definition: "str | Path | None" = None, *, role_arn: str = "") -> Flow:
+        """Return a flow; with *definition* (text or a file) it is made or changed."""
+        text = definition.read_text(encoding="utf-8") if isinstance(definition, Path) else definition
+        return Flow(self.api, name or self.name(), text, role_arn=role_arn)
+
+    def sink(self, answers: Sequence[dict[str, Any]] = ()) -> Sink:
+        """Return a new endpoint that keeps what it is sent; *answers* are ``{"status": 500}`` and so on, in turn."""
+        return Sink(self.api, answers)
+
+    def mock(
+        self,
+        function: str,
+        *,
+        returns: Any = None,
+        raises: "BaseException | dict[str, str] | str | None" = None,
+        answers: Sequence[dict[str, Any]] = (),
+        then: str = "repeat",
+    ) -> Mock:
+        """Let *function* (``service/function[.qualifier]`` or ``function``) answer as said, without running it.
+
+        *answers* are given in turn; *then* says what follows the last: ``repeat``, ``real`` or ``fail``.
+        """
+        if not answers:
+            if raises is None:
+                answers = [{"return": returns}]
+            elif isinstance(raises, dict):
+                answers = [{"error": raises}]
+            else:
+                kind = type(raises).__name__ if isinstance(raises, BaseException) else "Error"
+                answers = [{"error": {"errorType": kind, "errorMessage": str(raises)}}]
+        return Mock(self.api, function, answers, then)
+
+    def calls(self, function: str) -> list[Call]:
+        """Return the recorded calls of a function, oldest first."""
+        path = "/".join(segment(part) for part in function.split("/"))
+        return calls_of(self.api.admin("GET", f"calls/{path}"))
+
+    def checkpoint(self, name: str = "") -> Checkpoint:
+        """Keep the whole state under a name, to be restored later."""
+        return Checkpoint(self.api, name or self.name())
+
+    def invoke(self, function: str, event: Any = None, *, qualifier: str = "") -> InvokeResult:
+        """Call ``service/function`` or ``function`` and return how it ended.
+
+        Raises: ApiError when it could not be called.
+        """
+        service, _, name = function.rpartition("/")
+        if service:
+            place = service if not qualifier else f"{service}.{qualifier}"
+            target = f"/2016-08-15/services/{segment(place)}/functions/{segment(name)}/invocations"
+        else:
+            target = f"/2023-03-30/functions/{segment(name)}/invocations"
+            target += f"?qualifier={segment(qualifier)}" if qualifier else ""
+        answer = self.api.fc("POST", target, encoded(event), **{"X-Fc-Log-Type": "Tail"})
+        if answer.status_code >= 400:
+            body = _json(answer)
+            code = body.get("ErrorCode") or body.get("Code") or ""
+            raise ApiError(answer.status_code, code, body.get("ErrorMessage") or body.get("Message") or "", body)
+        return InvokeResult(
+            payload=answer.content,
+            request_id=answer.headers.get("X-Fc-Request-Id", ""),
+            error_type=answer.headers.get("X-Fc-Error-Type", ""),
+            log=_log(answer.headers.get("X-Fc-Log-Result", "")),
+        )
+
+    def logs(self, function: str = "", lines: int = 100) -> str:
+        """Return the last lines of a function's log, or of all functions'."""
+        query = {"lines": lines, **({"function": function} if function else {})}
+        return self.api.admin_text("logs", **query)
+
+    def deploy(self, path: "str | Path") -> None:
+        """Deploy a template.yml, an s.yaml or a localyun.yaml.
+
+        Raises: TestingError with the command's own words.
+        """
+        words = [sys.executable, "-m", "emulator", "deploy", str(path)]
+        environment = {**os.environ, **self.env}
+        done = subprocess.run(  # noqa: S603 - our own program
+            words, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+        )
+        if done.returncode != 0:
+            raise TestingError(f"{path} was not deployed:\n{done.stderr or done.stdout}")
+
+    def trace(self, id: str) -> dict[str, Any]:
+        """Return the tree of causes and effects that a request, message, call or ``flow/execution`` belongs to."""
+        answer: dict[str, Any] = self.api.admin("GET", f"trace/{segment(id)}")
+        return answer
+
+    def reset(self) -> None:
+        """Forget everything the services know; functions of the folder stay."""
+        self.api.admin("POST", "reset")
+
+    # --- clients of the official SDKs ----------------------------------------------------------------------------
+
+    @cached_property
+    def mns(self) -> Any:
+        """``mns.account.Account`` of aliyun-mns-sdk."""
+        account = _module("mns.account").Account(self.endpoint, self.access_key_id, self.access_key_secret)
+        self._closing.append(_Closing(account.mns_client.close_connection))
+        return account
+
+    @cached_property
+    def fc2(self) -> Any:
+        """``fc2.Client`` of aliyun-fc2."""
+        client = _module("fc2").Client(
+            endpoint=self.endpoint, accessKeyID=self.access_key_id, accessKeySecret=self.access_key_secret
+        )
+        if hasattr(client, "session"):
+            self._closing.append(client.session)
+        return client
+
+    @cached_property
+    def fc3(self) -> Any:
+        """``alibabacloud_fc20230330.client.Client``."""
+        return _module("alibabacloud_fc20230330.client").Client(self._openapi_config())
+
+    @cached_property
+    def fnf(self) -> Any:
+        """``alibabacloud_fnf20190315.client.Client``."""
+        return _module("alibabacloud_fnf20190315.client").Client(self._openapi_config())
+
+    @cached_property
+    def oss(self) -> Any:
+        """``oss2.Service``; a bucket is ``oss2.Bucket(localyun.oss.auth, localyun.endpoint, name)``."""
+        oss2 = _module("oss2")
+        return oss2.Service(oss2.Auth(self.access_key_id, self.access_key_secret), self.endpoint)
+
+    def _openapi_config(self) -> Any:
+        return _module("alibabacloud_tea_openapi.models").Config(
+            access_key_id=self.access_key_id,
+            access_key_secret=self.access_key_secret,
+            endpoint=urlsplit(self.endpoint).netloc,
+            protocol="http",
+            region_id=self.region,
+        )
+
+
+class _Closing:
+    """Gives a function of another name the name ``close``."""
+
+    def __init__(self, close: Any) -> None:
+        self.close = close
+
+
+def _module(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise NotInstalled(f"the package of {name} is missing: {_SDK}") from error
+
+
+def _json(answer: Any) -> dict[str, Any]:
+    try:
+        content = answer.json()
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _log(text: str) -> str:
+    try:
+        return b64decode(text).decode("utf-8", "replace")
+    except ValueError:
+        return ""

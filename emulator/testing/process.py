@@ -1,0 +1,182 @@
+"""One emulator as a process of its own: ephemeral, on free ports, ended with the test run."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import emulator
+from emulator.kernel.clock import SystemClock
+from emulator.testing.errors import TestingError
+
+if TYPE_CHECKING:
+    from emulator.testing.kit import Localyun
+
+START_S = 60.0
+_STOP_S = 15.0
+_LOOK_S = 0.01
+
+
+class Emulator:
+    """A running emulator; a context manager, or `start` and `stop`.
+
+    *functions* is a folder of functions to serve, *config* the path of a ``localyun.yaml``. With *state* the state is
+    kept in that folder, otherwise nothing is kept. *options* are further words of ``localyun start``.
+
+    >>> with Emulator() as localyun:
+    ...     localyun.queue("orders").send("one")
+    """
+
+    def __init__(
+        self,
+        *,
+        functions: str | os.PathLike[str] | None = None,
+        config: str | os.PathLike[str] | None = None,
+        state: str | os.PathLike[str] | None = None,
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._functions = functions
+        self._config = config
+        self._kept_state = state
+        self._options = list(options)
+        self._environment = dict(environment or {})
+        self._closing = ExitStack()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log: Path | None = None
+        self._kit: Localyun | None = None
+
+    def __enter__(self) -> "Localyun":
+        self.start()
+        return self.localyun
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def localyun(self) -> "Localyun":
+        """The kit for this emulator.
+
+        Raises: TestingError before the start.
+        """
+        if self._kit is None:
+            raise TestingError("the emulator has not been started")
+        return self._kit
+
+    def start(self) -> Self:
+        """Start the process and return once it serves calls.
+
+        Raises: TestingError with the emulator's own words when it does not start.
+        """
+        from emulator.testing.kit import Localyun  # needs `requests`, and says so itself
+
+        if self._kit is not None:
+            return self
+        folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory(prefix="localyun-")))
+        state = Path(self._kept_state) if self._kept_state is not None else folder / "state"
+        self._log = folder / "server.log"
+        try:
+            self._process = self._spawn(state, folder)
+            self._closing.callback(self._end)
+            endpoint = self._wait(state)
+            keys = json.loads((state / "keys.json").read_text(encoding="utf-8"))
+        except BaseException:
+            self._closing.close()
+            raise
+        self._kit = Localyun(
+            endpoint["http"],
+            access_key_id=keys["accessKeyId"],
+            access_key_secret=keys["accessKeySecret"],
+            account_id=keys["accountId"],
+            region=keys["region"],
+            token=keys["adminToken"],
+            https_endpoint=endpoint.get("https") or "",
+            state=str(state),
+        )
+        self._closing.callback(self._kit.close)
+        return self
+
+    def stop(self) -> None:
+        """End the process; does nothing when it has ended."""
+        self._kit = None
+        self._closing.close()
+
+    def output(self) -> str:
+        """Return what the emulator has written to its log."""
+        return self._log.read_text(encoding="utf-8", errors="replace") if self._log and self._log.exists() else ""
+
+    def _spawn(self, state: Path, folder: Path) -> "subprocess.Popen[bytes]":
+        root = str(Path(emulator.__file__).parent.parent)
+        program = f"import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
+        words = [
+            sys.executable,
+            "-P",
+            "-c",
+            program,
+            "start",
+            "--port",
+            "0",
+            "--https-port",
+            "0",
+            "--state",
+            str(state),
+        ]
+        if self._kept_state is None:
+            words.append("--ephemeral")
+        if self._functions is not None:
+            words += ["--functions", str(Path(self._functions).resolve())]
+        beside = folder
+        if self._config is not None:
+            beside = Path(self._config).resolve().parent
+            if Path(self._config).name != "localyun.yaml" or not Path(self._config).is_file():
+                raise TestingError(f"the configuration must be a file called localyun.yaml, not {self._config}")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
+        environment |= self._environment
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (state / "endpoint.json").unlink(missing_ok=True)
+        with (folder / "server.log").open("wb") as log:
+            return subprocess.Popen(  # noqa: S603 - our own program
+                [*words, *self._options],
+                cwd=beside,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def _wait(self, state: Path) -> dict[str, str]:
+        """Return what the emulator has written about its address, once it has."""
+        clock = SystemClock()
+        deadline = clock.monotonic() + START_S
+        process = self._process
+        while process is not None and clock.monotonic() < deadline:
+            try:
+                endpoint: dict[str, str] = json.loads((state / "endpoint.json").read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                try:
+                    process.wait(_LOOK_S)
+                except subprocess.TimeoutExpired:
+                    continue
+                break
+            return endpoint
+        raise TestingError(f"the emulator did not start:\n{self.output() or '(it wrote nothing)'}")
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None or process.poll() is not None:
+            return
+        process.terminate()
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,532 @@
+"""What a test holds in its hands: a clock, queues, topics, flows, mocks, sinks, checkpoints."""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from xml.etree.ElementTree import Element
+from xml.sax.saxutils import escape
+
+from emulator.testing.api import Api, segment
+from emulator.testing.errors import ApiError, TestingError
+
+Duration = str | float | timedelta
+"""``"90s"``, ``"1h30m"``, ``"2d"``, a number of seconds, or a `timedelta`."""
+
+
+def duration(span: Duration) -> str:
+    """Return *span* as the admin API writes it."""
+    if isinstance(span, str):
+        return span
+    seconds = span.total_seconds() if isinstance(span, timedelta) else span
+    return f"{round(seconds * 1000)}ms"
+
+
+def json_text(value: Any) -> str:
+    """Return *value* as JSON text; a text is taken for JSON already."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+class Clock:
+    """The emulator's time, which moves forward only."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def now(self) -> datetime:
+        """Return the emulator's time, in UTC."""
+        return datetime.fromtimestamp(self._api.admin("GET", "clock")["now_ms"] / 1000, UTC)
+
+    @property
+    def upcoming(self) -> list[dict[str, Any]]:
+        """The coming events: ``at``, ``in_ms``, ``what``, ``resource``."""
+        events: list[dict[str, Any]] = self._api.admin("GET", "clock")["next"]
+        return events
+
+    def advance(self, span: Duration) -> dict[str, Any]:
+        """Move *span* ahead, through every timer on the way; return the answer (``ran``, ``settled``, ``active``)."""
+        return self._change({"advance": duration(span)})
+
+    def to(self, moment: datetime | str) -> dict[str, Any]:
+        """Move to *moment*; a time without a zone is UTC."""
+        if isinstance(moment, datetime):
+            moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+        return self._change({"to": moment})
+
+    def next(self, count: int = 1) -> dict[str, Any]:
+        """Move to the next event, *count* times."""
+        return self._change({"next": count})
+
+    def freeze(self) -> None:
+        """Let the time stand still until it is moved or let go."""
+        self._change({"freeze": True})
+
+    def unfreeze(self) -> None:
+        """Let the time go on from where it stands."""
+        self._change({"freeze": False})
+
+    def _change(self, body: dict[str, Any]) -> dict[str, Any]:
+        answer: dict[str, Any] = self._api.admin("POST", "clock", body)
+        return answer
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message of a queue. ``receipt_handle`` is empty for a peeked one."""
+
+    id: str
+    body: str
+    priority: int
+    dequeue_count: int
+    receipt_handle: str = ""
+
+    def json(self) -> Any:
+        """Return the body read as JSON."""
+        return json.loads(self.body)
+
+    def __str__(self) -> str:
+        return self.body
+
+
+class Queue:
+    """A queue, made when it is missing."""
+
+    def __init__(self, api: Api, name: str) -> None:
+        self._api = api
+        self.name = name
+        api.mns("PUT", self._path(), b"")
+
+    def send(self, body: Any, *, delay_s: int | None = None, priority: int | None = None) -> str:
+        """Send a message and return its id; anything but text and bytes is sent as JSON."""
+        content = body.decode() if isinstance(body, bytes) else json_text(body)
+        extra = "" if delay_s is None else f"<DelaySeconds>{delay_s}</DelaySeconds>"
+        extra += "" if priority is None else f"<Priority>{priority}</Priority>"
+        document = f"<Message><MessageBody>{escape(content)}</MessageBody>{extra}</Message>"
+        root = self._api.mns("POST", self._path("messages"), document.encode())
+        return _member(root, "MessageId")
+
+    def receive(self, *, wait_s: int | None = None) -> Message | None:
+        """Receive the next visible message, which hides it; None when there is none (within *wait_s* seconds)."""
+        query = "" if wait_s is None else f"?waitseconds={wait_s}"
+        try:
+            root = self._api.mns("GET", self._path("messages") + query)
+        except ApiError as error:
+            if error.code == "MessageNotExist":
+                return None
+            raise
+        return _message(root) if root is not None else None
+
+    def delete(self, message: Message) -> None:
+        """Delete a received message."""
+        self._api.mns("DELETE", f"{self._path('messages')}?ReceiptHandle={segment(message.receipt_handle)}")
+
+    def peek(self, count: int = 16) -> list[Message]:
+        """Return up to *count* (1 to 16) visible messages without hiding them."""
+        try:
+            root = self._api.mns("GET", f"{self._path('messages')}?numOfMessages={count}&peekonly=true")
+        except ApiError as error:
+            if error.code == "MessageNotExist":
+                return []
+            raise
+        return [_message(each) for each in root.iter("Message")] if root is not None else []
+
+    @property
+    def messages(self) -> list[Message]:
+        """The visible messages, up to 16."""
+        return self.peek()
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """``active``, ``inactive`` and ``delayed``: numbers of messages."""
+        root = self._api.mns("GET", self._path())
+        return {
+            name: int(_member(root, f"{name.capitalize()}Messages".replace("Delayed", "Delay"))) for name in _COUNTERS
+        }
+
+    def __len__(self) -> int:
+        """Return how many messages there are, hidden and delayed ones included."""
+        return sum(self.counters.values())
+
+    def _path(self, inside: str = "") -> str:
+        return f"/queues/{segment(self.name)}" + (f"/{inside}" if inside else "")
+
+
+_COUNTERS = {"active": "ActiveMessages", "inactive": "InactiveMessages", "delayed": "DelayMessages"}
+
+
+def _member(root: Element | None, name: str) -> str:
+    return (root.findtext(name) or "") if root is not None else ""
+
+
+def _message(root: Element) -> Message:
+    return Message(
+        id=_member(root, "MessageId"),
+        body=_member(root, "MessageBody"),
+        priority=int(_member(root, "Priority") or 0),
+        dequeue_count=int(_member(root, "DequeueCount") or 0),
+        receipt_handle=_member(root, "ReceiptHandle"),
+    )
+
+
+class Topic:
+    """A topic, made when it is missing."""
+
+    def __init__(self, api: Api, name: str) -> None:
+        self._api = api
+        self.name = name
+        api.mns("PUT", f"/topics/{segment(name)}", b"")
+
+    def publish(self, body: Any, *, tag: str = "") -> str:
+        """Publish a message and return its id; anything but text and bytes is sent as JSON."""
+        content = body.decode() if isinstance(body, bytes) else json_text(body)
+        extra = f"<MessageTag>{escape(tag)}</MessageTag>" if tag else ""
+        document = f"<Message><MessageBody>{escape(content)}</MessageBody>{extra}</Message>"
+        return _member(self._api.mns("POST", f"/topics/{segment(self.name)}/messages", document.encode()), "MessageId")
+
+    def subscribe(
+        self,
+        endpoint: str,
+        *,
+        name: str = "",
+        tag: str = "",
+        strategy: str = "BACKOFF_RETRY",
+        content_format: str = "SIMPLIFIED",
+    ) -> str:
+        """Subscribe an HTTP address or another endpoint of the message service; return the subscription's name."""
+        chosen = name or f"sub-{abs(hash((endpoint, tag))) % 10**10}"
+        filter_tag = f"<FilterTag>{escape(tag)}</FilterTag>" if tag else ""
+        document = (
+            f"<Subscription><Endpoint>{escape(endpoint)}</Endpoint>{filter_tag}"
+            f"<NotifyStrategy>{strategy}</NotifyStrategy>"
+            f"<NotifyContentFormat>{content_format}</NotifyContentFormat></Subscription>"
+        )
+        path = f"/topics/{segment(self.name)}/subscriptions/{segment(chosen)}"
+        self._api.mns("PUT", path, document.encode())
+        return chosen
+
+    def deliveries(self, subscription: str, limit: int = 100) -> list[dict[str, Any]]:
+        """Return what became of the messages for a subscription."""
+        answer = self._api.admin("GET", "deliveries", topic=self.name, subscription=subscription, limit=limit)
+        rows: list[dict[str, Any]] = answer["deliveries"]
+        return rows
+
+
+# --- flows -----------------------------------------------------------------------------------------------------------
+
+
+class Execution:
+    """An execution of a flow; what it says is asked for anew each time."""
+
+    def __init__(self, api: Api, flow: str, name: str) -> None:
+        self._api = api
+        self.flow = flow
+        self.name = name
+
+    def describe(self, wait_s: int = 0) -> dict[str, Any]:
+        """Return DescribeExecution, waiting up to *wait_s* (60) seconds of the emulator's time for the end."""
+        return self._api.fnf(
+            "DescribeExecution", FlowName=self.flow, ExecutionName=self.name, WaitTimeSeconds=wait_s or None
+        )
+
+    @property
+    def status(self) -> str:
+        """``Running``, ``Succeeded``, ``Failed``, ``Stopped`` or ``TimedOut``."""
+        return str(self.describe()["Status"])
+
+    @property
+    def output(self) -> Any:
+        """The output as a value, None while there is none."""
+        text = self.describe().get("Output")
+        return json.loads(text) if text else None
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """All events, oldest first."""
+        events: list[dict[str, Any]] = []
+        token: str | None = None
+        while True:
+            page = self._api.fnf(
+                "GetExecutionHistory", FlowName=self.flow, ExecutionName=self.name, Limit=1000, NextToken=token
+            )
+            events += page["Events"]
+            token = page.get("NextToken") or None
+            if token is None:
+                return events
+
+    def wait(self, timeout_s: float = 60) -> "Execution":
+        """Wait for the end in real time and return itself.
+
+        Raises: TestingError when it has not ended by then.
+        """
+        left = timeout_s
+        while left > 0:
+            wait_s = max(1, min(60, round(left)))
+            if self.describe(wait_s)["Status"] not in {"Starting", "Running"}:
+                return self
+            left -= wait_s
+        raise TestingError(f"{self.flow}/{self.name} is still {self.status} after {timeout_s:g} s")
+
+    def __repr__(self) -> str:
+        return f"<Execution {self.flow}/{self.name}>"
+
+
+class Flow:
+    """A flow; made, or changed, when *definition* is given."""
+
+    def __init__(
+        self, api: Api, name: str, definition: str | None = None, *, kind: str = "FDL", role_arn: str = ""
+    ) -> None:
+        self._api = api
+        self.name = name
+        if definition is not None:
+            given = {
+                "Name": name,
+                "Definition": definition,
+                "Description": "",
+                "Type": kind,
+                "RoleArn": role_arn or None,
+            }
+            try:
+                api.fnf("CreateFlow", **given)
+            except ApiError as error:
+                if error.code != "FlowAlreadyExists":
+                    raise
+                api.fnf("UpdateFlow", **given)
+
+    def start(self, input: Any = None, *, name: str | None = None) -> Execution:
+        """Start an execution; *input* is a value or JSON text."""
+        text = None if input is None else json_text(input)
+        answer = self._api.fnf("StartExecution", FlowName=self.name, Input=text, ExecutionName=name)
+        return Execution(self._api, self.name, answer["Name"])
+
+    @property
+    def executions(self) -> list[Execution]:
+        """The executions, newest first, up to 100."""
+        answer = self._api.fnf("ListExecutions", FlowName=self.name, Limit=100)
+        return [Execution(self._api, self.name, each["Name"]) for each in answer["Executions"]]
+
+
+# --- functions -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class InvokeResult:
+    """How a call of a function ended. ``error_type`` is empty when the function has returned."""
+
+    payload: bytes
+    request_id: str
+    error_type: str
+    log: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the function has returned."""
+        return not self.error_type
+
+    @property
+    def text(self) -> str:
+        """The payload as text."""
+        return self.payload.decode("utf-8", "replace")
+
+    def json(self) -> Any:
+        """Return the payload read as JSON."""
+        return json.loads(self.payload)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A recorded call of a function: ``caller`` is client, flow, trigger, push or async, ``cause`` a request id."""
+
+    event: Any
+    caller: str
+    cause: str
+    at: str
+    request_id: str
+    answer: Any
+    error: Any
+    log: str
+
+
+def calls_of(answer: dict[str, Any]) -> list[Call]:
+    """Read the calls of an answer of the admin API; events that are JSON become values."""
+    return [
+        Call(
+            event=_value(each.get("event")),
+            caller=each.get("caller", ""),
+            cause=each.get("cause", ""),
+            at=each.get("at", ""),
+            request_id=each.get("request_id", ""),
+            answer=_value(each.get("answer")),
+            error=each.get("error"),
+            log=each.get("log") or "",
+        )
+        for each in answer["calls"]
+    ]
+
+
+def _value(text: Any) -> Any:
+    if not isinstance(text, str):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+class Mock:
+    """Answers that stand in for a function until `remove` or the end of the test."""
+
+    def __init__(self, api: Api, function: str, answers: Sequence[dict[str, Any]], then: str) -> None:
+        self._api = api
+        self.function = function
+        self.id = str(api.admin("POST", "mocks", {"function": function, "answers": list(answers), "then": then})["id"])
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls it has answered, oldest first."""
+        return calls_of(self._api.admin("GET", f"mocks/{segment(self.id)}/calls"))
+
+    def remove(self) -> None:
+        """Let the real function answer again."""
+        self._api.admin("DELETE", f"mocks/{segment(self.id)}")
+
+
+@dataclass(frozen=True)
+class ReceivedRequest:
+    """A request that a sink has received. ``signature_valid`` is None for a request without a push signature."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: str
+    at: str
+    status: int
+    signature_valid: bool | None
+
+    def json(self) -> Any:
+        """Return the body read as JSON."""
+        return json.loads(self.body)
+
+
+class Sink:
+    """An HTTP endpoint of the emulator that keeps what it is sent and answers as it is told."""
+
+    def __init__(self, api: Api, answers: Sequence[dict[str, Any]] = ()) -> None:
+        self._api = api
+        made = api.admin("POST", "sinks", {"answers": list(answers)} if answers else {})
+        self.id = str(made["id"])
+        self.url = str(made["url"])
+
+    @property
+    def requests(self) -> list[ReceivedRequest]:
+        """What it has received, oldest first."""
+        rows = self._api.admin("GET", f"sinks/{segment(self.id)}")["requests"]
+        return [
+            ReceivedRequest(
+                method=row["method"],
+                path=row.get("path", ""),
+                headers=row["headers"],
+                body=row["body"],
+                at=row["at"],
+                status=row.get("status", 200),
+                signature_valid=row.get("signature_valid"),
+            )
+            for row in rows
+        ]
+
+    def only(self) -> ReceivedRequest:
+        """Return the one request it has received.
+
+        Raises: AssertionError when it is none or more than one.
+        """
+        received = self.requests
+        if len(received) != 1:
+            raise AssertionError(f"the sink has received {len(received)} requests, not one: {received}")
+        return received[0]
+
+    def __len__(self) -> int:
+        return len(self.requests)
+
+    def __iter__(self) -> Iterator[ReceivedRequest]:
+        return iter(self.requests)
+
+
+class Checkpoint:
+    """The whole state as it was when this was made."""
+
+    def __init__(self, api: Api, name: str) -> None:
+        self._api = api
+        self.name = name
+        api.admin("POST", f"checkpoints/{segment(name)}")
+
+    def restore(self) -> None:
+        """Put the state back; what runs is ended, what waits goes on from there."""
+        self._api.admin("POST", f"checkpoints/{segment(self.name)}/restore")
+
+    def delete(self) -> None:
+        """Forget it."""
+        self._api.admin("DELETE", f"checkpoints/{segment(self.name)}")
+
+
+class Faults:
+    """Errors made on purpose; those a test adds go with it."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def add(
+        self,
+        *,
+        service: str | None = None,
+        operation: str | None = None,
+        resource: str | None = None,
+        source: str | None = None,
+        do: dict[str, Any] | None = None,
+        after: int = 0,
+        times: int | None = None,
+        probability: float | None = None,
+        seed: int | None = None,
+        **effect: Any,
+    ) -> str:
+        """Make matching calls fail, wait or be dropped; return the fault's id.
+
+        *source* is client, flow, trigger, push or async. The effect is *do*, or its members as keywords:
+        ``error="QueueNotExist"``, ``delay="2s"``, ``drop=True``, ``throttle=True``, ``function="timeout"``.
+        """
+        match = {"service": service, "operation": operation, "resource": resource, "from": source}
+        body: dict[str, Any] = {
+            "match": {name: value for name, value in match.items() if value is not None},
+            "do": {**(do or {}), **effect},
+            "after": after,
+        }
+        optional = {"times": times, "probability": probability, "seed": seed}
+        body |= {name: value for name, value in optional.items() if value is not None}
+        return str(self._api.admin("POST", "faults", body)["id"])
+
+    def list(self) -> list[dict[str, Any]]:
+        """Return the faults there are."""
+        rows: list[dict[str, Any]] = self._api.admin("GET", "faults")["faults"]
+        return rows
+
+    def remove(self, fault: str | None = None) -> None:
+        """Remove one fault, or all."""
+        self._api.admin("DELETE", "faults" if fault is None else f"faults/{segment(fault)}")
+
+
+def encoded(event: Any) -> bytes:
+    """Return an event as a function gets it: bytes and text as they are, anything else as JSON, None as nothing."""
+    if event is None:
+        return b""
+    if isinstance(event, bytes):
+        return event
+    return json_text(event).encode()
+
+
+def base64_text(content: bytes) -> str:
+    """Return *content* in base64."""
+    return b64encode(content).decode("ascii")

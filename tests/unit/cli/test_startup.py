@@ -1,0 +1,34 @@
+"""What a start prints."""
+
+from pathlib import Path
+
+from emulator.cli.startup import lines
+from emulator.config import Config
+
+STATUS = {
+    "version": "1.2.3",
+    "pid": 42,
+    "http": "http://127.0.0.1:1",
+    "https": "https://127.0.0.1:2",
+    "account": "1234567890123456",
+    "region": "cn-hangzhou",
+    "functions": [],
+}
+
+
+def test_few_functions_are_named_and_many_are_counted():
+    """The list stays one line."""
+    many = lines(Config(), STATUS | {"functions": [f"s/f{number}" for number in range(9)]})
+
+    assert any("s/f0, s/f1, s/f2, s/f3, s/f4, s/f5 and 3 more" in line for line in many)
+    assert any("none yet" in line for line in lines(Config(), STATUS))
+
+
+def test_settings_that_surprise_are_told():
+    """A start that checks no signatures, or keeps nothing, says so."""
+    told = "\n".join(lines(Config(auth="lenient", ephemeral=True, functions=Path("src")), STATUS))
+
+    assert "any key is accepted" in told
+    assert "nothing but the keys is kept" in told
+    assert "(folder src)" in told
+    assert "any key" not in "\n".join(lines(Config(), STATUS))

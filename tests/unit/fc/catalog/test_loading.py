@@ -1,0 +1,385 @@
+"""Functions of the folder behave like those of the API."""
+
+import asyncio
+import json
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+
+SHOP = {
+    "shop/service.yml": "description: from the file\nrole: file-role\n"
+    'aliases: {online: {versionId: "1", additionalVersionWeight: {"2": 0.5}}}',
+    "shop/Order/index.py": "head",
+    "shop/Order/function.yml": "timeout: 60\nmemorySize: 512\ntriggers: [{triggerName: t, triggerType: timer}]",
+    "shop/versions/1/Order/index.py": "one",
+    "shop/versions/2/Order/index.py": "two",
+    "hello/index.py": "hello head",
+    "hello/versions/1/index.py": "hello one",
+}
+CALL = "/services/shop{}/functions/Order/invocations"
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    """Write *files* below *root*."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return root
+
+
+async def until(happened, timeout_s: float = 5.0) -> None:
+    """Wait until *happened* (a coroutine function) tells so."""
+    async with asyncio.timeout(timeout_s):
+        while not await happened():
+            await asyncio.sleep(0.02)
+
+
+async def code_of_call(site, qualifier: str = "") -> str:
+    """Call the function and return the code that ran."""
+    answer = await site.v1("POST", CALL.format(qualifier), b"")
+    assert answer.status == 200, answer.content
+    return (site.instances.images[-1].code_dir / "index.py").read_text()
+
+
+def test_folder_functions_appear_in_lists_gets_and_calls(on_site, tmp_path):
+    """They are the same kind of thing as functions made by a client; their code is used in place."""
+
+    async def scenario(site):
+        services = (await site.v1("GET", "/services")).body["services"]
+        functions = (await site.v1("GET", "/services/shop/functions")).body["functions"]
+        three = (await site.v3("GET", "/functions")).body["functions"]
+        got = (await site.v1("GET", "/services/shop/functions/Order")).body
+
+        assert [(row["serviceName"], row["description"]) for row in services] == [("shop", "from the file")]
+        assert [row["functionName"] for row in functions] == ["Order"]
+        assert [row["functionName"] for row in three] == ["hello"]
+        assert (got["timeout"], got["memorySize"], got["runtime"]) == (60, 512, "python3.10")
+        assert got["codeSize"] > 0
+        assert got["codeChecksum"].isdigit()
+        assert await code_of_call(site) == "head"
+        assert site.instances.images[-1].code_dir == tmp_path / "functions" / "shop" / "Order"
+        assert site.instances.images[-1].role == "file-role"
+        assert (await site.v3("POST", "/functions/hello/invocations", b"x")).content == b"x"
+
+    on_site(scenario, write(tmp_path / "functions", SHOP))
+
+
+def test_versions_and_aliases_of_the_folder_work(on_site, tmp_path):
+    """Numbered folders are versions; aliases of service.yml choose between them by weight."""
+
+    async def scenario(site):
+        site.ids.fraction = lambda: 0.4
+        low = await code_of_call(site, ".online")
+        site.ids.fraction = lambda: 0.6
+        high = await code_of_call(site, ".online")
+        versions = (await site.v1("GET", "/services/shop/versions")).body["versions"]
+        first = await code_of_call(site, ".1")
+        three = await site.v3("POST", "/functions/hello/invocations?qualifier=1", b"")
+
+        assert (low, high, first) == ("two", "one", "one")
+        assert [row["versionId"] for row in versions] == ["2", "1"]
+        assert three.headers["x-fc-invocation-function-version"] == "1"
+        assert (site.instances.images[-1].code_dir / "index.py").read_text() == "hello one"
+        assert (await site.v1("GET", "/services/shop.1/functions/Order")).body["timeout"] == 60
+
+    on_site(scenario, write(tmp_path / "functions", SHOP))
+
+
+def test_edit_is_seen_by_a_call_within_a_second(on_site, tmp_path):
+    """A changed file gives the function a new state: its warm instances retire and the next call runs the new code."""
+    root = write(tmp_path / "functions", SHOP)
+
+    async def scenario(site):
+        await code_of_call(site)
+        first = site.instances.images[-1]
+        write(root, {"shop/Order/index.py": "edited"})
+
+        async def changed() -> bool:
+            await code_of_call(site)
+            return site.instances.images[-1].key != first.key
+
+        await until(changed, 1.5)
+
+        assert site.instances.retired == [first.family]
+        assert await code_of_call(site) == "edited"
+
+    on_site(scenario, root)
+
+
+def test_functions_come_and_go_with_their_folders(on_site, tmp_path):
+    """A new folder is a new function, a removed one is gone, a service without anything left goes too."""
+    root = write(tmp_path / "functions", SHOP)
+
+    async def scenario(site):
+        write(root, {"new/index.py": ""})
+        shutil.rmtree(root / "shop")
+
+        async def there() -> bool:
+            listed = (await site.v3("GET", "/functions")).body["functions"]
+            return [row["functionName"] for row in listed] == ["hello", "new"]
+
+        async def gone() -> bool:
+            return (await site.v1("GET", "/services/shop")).status == 404
+
+        await until(there)
+        await until(gone)
+
+        assert (await site.v1("POST", CALL.format(""), b"")).code == "ServiceNotFound"
+
+    on_site(scenario, root)
+
+
+def test_changed_settings_are_taken_over(on_site, tmp_path):
+    """An edit of function.yml or service.yml shows in the next answers, with a new ETag."""
+    root = write(tmp_path / "functions", SHOP)
+
+    async def scenario(site):
+        before = await site.v1("GET", "/services/shop/functions/Order")
+        write(root, {"shop/Order/function.yml": "timeout: 61", "shop/service.yml": "description: new"})
+
+        async def taken() -> bool:
+            function = await site.v1("GET", "/services/shop/functions/Order")
+            service = await site.v1("GET", "/services/shop")
+            return (function.body["timeout"], service.body["description"]) == (61, "new")
+
+        await until(taken)
+        after = await site.v1("GET", "/services/shop/functions/Order")
+
+        assert after.headers["etag"] != before.headers["etag"]
+        assert after.body["functionId"] == before.body["functionId"]
+        assert (await site.v1("GET", "/services/shop/aliases")).body["aliases"] == []
+
+    on_site(scenario, root)
+
+
+def test_configuration_update_is_laid_over_the_files(on_site, tmp_path):
+    """An API update of settings holds, until the file says something new about the same field."""
+    root = write(tmp_path / "functions", SHOP)
+
+    async def scenario(site):
+        updated = await site.v1("PUT", "/services/shop/functions/Order", {"timeout": 99, "memorySize": 1024})
+        await site.v1("PUT", "/services/shop", {"role": "api-role"})
+        write(root, {"shop/Order/function.yml": "timeout: 60\nmemorySize: 640"})
+
+        async def settled() -> bool:
+            body = (await site.v1("GET", "/services/shop/functions/Order")).body
+            return (body["timeout"], body["memorySize"]) == (99, 640)
+
+        await until(settled)
+        await code_of_call(site)
+
+        assert (updated.body["timeout"], updated.body["memorySize"]) == (99, 1024)
+        assert site.instances.images[-1].role == "api-role"
+        assert (root / "shop/Order/function.yml").read_text() == "timeout: 60\nmemorySize: 640"
+
+    on_site(scenario, root)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "/services/shop/functions/Order", "code"),
+        ("DELETE", "/services/shop/functions/Order", None),
+        ("DELETE", "/services/shop", None),
+        ("DELETE", "/services/shop/versions/1", None),
+        ("PUT", "/services/shop/aliases/online", {"versionId": "2"}),
+        ("DELETE", "/services/shop/aliases/online", None),
+    ],
+)
+def test_what_only_the_folder_can_change_is_refused_naming_it(on_site, pack, tmp_path, method, path, body):
+    """Code, versions, aliases and the existence of folder functions belong to the files; the refusal says where."""
+    root = write(tmp_path / "functions", SHOP)
+
+    async def scenario(site):
+        answer = await site.v1(method, path, {"code": pack()} if body == "code" else body)
+
+        assert (answer.status, answer.code) == (400, "InvalidArgument")
+        assert str(root / "shop") in answer.body["ErrorMessage"]
+        assert await code_of_call(site) == "head"
+
+    on_site(scenario, root)
+
+
+def test_name_of_a_folder_function_is_taken(on_site, pack, tmp_path):
+    """A client cannot make what the folder has, but may add to a service of the folder."""
+
+    async def scenario(site):
+        body = {"functionName": "Order", "runtime": "python3", "handler": "a.b", "code": pack()}
+
+        service = await site.v1("POST", "/services", {"serviceName": "shop"})
+        function = await site.v1("POST", "/services/shop/functions", body)
+        three = await site.v3("POST", "/functions", {**body, "functionName": "hello"})
+        other = await site.v1("POST", "/services/shop/functions", {**body, "functionName": "Pay"})
+
+        assert service.code == "ServiceAlreadyExists"
+        assert (function.code, three.code) == ("FunctionAlreadyExists", "FunctionAlreadyExists")
+        assert other.status == 200
+
+    on_site(scenario, write(tmp_path / "functions", SHOP))
+
+
+def test_what_the_api_added_outlives_the_folder(on_site, pack, tmp_path):
+    """A function made by a client in a folder's service stays when the folder goes."""
+    root = write(tmp_path / "functions", SHOP)
+
+    async def scenario(site):
+        body = {"functionName": "Pay", "runtime": "python3", "handler": "a.b", "code": pack()}
+        await site.v1("POST", "/services/shop/functions", body)
+        shutil.rmtree(root / "shop")
+
+        async def settled() -> bool:
+            listed = (await site.v1("GET", "/services/shop/functions")).body["functions"]
+            return [row["functionName"] for row in listed] == ["Pay"]
+
+        await until(settled)
+
+        assert (await site.v1("DELETE", "/services/shop/functions/Pay")).status == 204
+        assert (await site.v1("DELETE", "/services/shop")).status == 204
+
+    on_site(scenario, root)
+
+
+def test_publishing_copies_the_code_of_the_folder(on_site, tmp_path):
+    """A version published by a client keeps the code of its moment, under the next free number."""
+    root = write(tmp_path / "functions", SHOP)
+
+    async def scenario(site):
+        published = await site.v1("POST", "/services/shop/versions", {"description": "frozen"})
+        again = await site.v1("POST", "/services/shop/versions", {})
+        write(root, {"shop/Order/index.py": "edited"})
+
+        assert published.body["versionId"] == "3"
+        assert again.code == "VersionPublishError"
+        assert await code_of_call(site, ".3") == "head"
+        assert not site.instances.images[-1].code_dir.is_relative_to(root)
+        assert (await site.v1("DELETE", "/services/shop/versions/3")).status == 204
+
+    on_site(scenario, root)
+
+
+def test_code_of_the_folder_can_be_downloaded(on_site, tmp_path):
+    """The package of a folder function is made when somebody asks for it."""
+    import io
+    import zipfile
+
+    async def scenario(site):
+        answer = await site.v3("GET", "/functions/hello/code")
+        package = site.admin.code_download(answer.body["url"].rpartition("/")[2])
+
+        with zipfile.ZipFile(io.BytesIO(package)) as archive:
+            assert archive.namelist() == ["index.py"]
+
+    on_site(scenario, write(tmp_path / "functions", SHOP))
+
+
+def test_broken_file_fails_the_calls_of_its_function_only(on_site, tmp_path, caplog):
+    """The start goes on, the log says what is wrong, and so does the function's own failure; others run."""
+    root = write(tmp_path / "functions", {**SHOP, "bad/index.py": "", "bad/function.yml": "timeout: ["})
+
+    async def scenario(site):
+        bad = await site.v3("POST", "/functions/bad/invocations", b"", X_Fc_Log_Type="Tail")
+
+        assert bad.status == 200
+        assert bad.headers["x-fc-error-type"] == "UnhandledInvocationError"
+        assert "bad/function.yml:1:" in json.loads(bad.content)["errorMessage"]
+        assert await code_of_call(site) == "head"
+
+        write(root, {"bad/function.yml": "timeout: 9"})
+
+        async def mended() -> bool:
+            answer = await site.v3("POST", "/functions/bad/invocations", b"ok")
+            return answer.content == b"ok"
+
+        await until(mended)
+
+    with caplog.at_level(logging.WARNING):
+        on_site(scenario, root)
+
+    assert any("bad/function.yml" in record.getMessage() for record in caplog.records)
+
+
+def test_call_of_a_folder_with_a_bad_name_says_what_is_wrong(on_site, tmp_path):
+    """Somebody who calls it learns the rule instead of wondering why it is not there."""
+
+    async def scenario(site):
+        answer = await site.v3("POST", "/functions/9lives/invocations", b"")
+
+        assert (answer.status, answer.code) == (400, "InvalidArgument")
+        assert "must not start with a digit" in answer.body["Message"]
+
+    on_site(scenario, write(tmp_path / "functions", {"9lives/index.py": ""}))
+
+
+def test_folder_takes_the_place_of_a_function_made_before(site_of, tmp_path):
+    """When the folder begins to hold a name a client has used, the folder counts; a service keeps what was said."""
+    root = write(tmp_path / "functions", {"shop/Order/index.py": "head"})
+
+    async def main() -> None:
+        site = site_of(tmp_path)
+        await site.v1("POST", "/services", {"serviceName": "shop", "role": "api-role"})
+        await site.make_function("shop", "Order")
+
+        await site.fc.start(root)
+
+        assert await code_of_call(site) == "head"
+        assert site.instances.images[-1].role == "api-role"
+        await site.fc.close()
+        site.database.close()
+
+    asyncio.run(main())
+
+
+def test_ids_of_folder_functions_survive_a_restart_and_removal_shows_after_it(site_of, tmp_path):
+    """What was loaded is remembered; what is gone at the next start is gone."""
+    from emulator.storage.database import Database
+
+    root = write(tmp_path / "functions", SHOP)
+
+    async def start(folder: Path | None) -> list[tuple[str, str]]:
+        site = site_of(tmp_path, Database(tmp_path / "state.db"))
+        await site.fc.start(folder)
+        listed = (await site.v3("GET", "/functions")).body["functions"]
+        await site.fc.close()
+        site.database.close()
+        return [(row["functionName"], row["functionId"]) for row in listed]
+
+    first, second, without = asyncio.run(start(root)), asyncio.run(start(root)), asyncio.run(start(None))
+
+    assert first == second
+    assert without == []
+
+
+def test_reset_keeps_the_functions_of_the_folder(on_site, tmp_path):
+    """After a reset the folder's functions are as the files say, without what was laid over them."""
+
+    async def scenario(site):
+        await site.v1("PUT", "/services/shop/functions/Order", {"timeout": 99})
+
+        await site.fc.reset()
+
+        assert (await site.v1("GET", "/services/shop/functions/Order")).body["timeout"] == 60
+        assert await code_of_call(site, ".1") == "one"
+
+    on_site(scenario, write(tmp_path / "functions", SHOP))
+
+
+def test_logs_are_found_by_name(on_site, tmp_path):
+    """The log of a function is read by service/function; one that never existed is an error."""
+    from emulator.services.fc.errors import FcError
+
+    async def scenario(site):
+        await code_of_call(site)
+        site.logbook.on_log(site.instances.images[-1], "id", b"hello log\n")
+
+        lines = [text async for text in site.admin.logs("shop/Order", 5, follow=False)]
+        everything = [text async for text in site.admin.logs("", 5, follow=False)]
+
+        assert lines == [b"hello log\n"]
+        assert everything == [b"shop/Order: hello log\n"]
+        with pytest.raises(FcError, match=r"^FunctionNotFound:"):
+            site.admin.logs("shop/None", 5, follow=False)
+
+    on_site(scenario, write(tmp_path / "functions", SHOP))

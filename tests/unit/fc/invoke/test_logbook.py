@@ -1,0 +1,231 @@
+"""Function logs are kept in bounded files, read back and followed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from emulator.services.fc.invoke import logbook
+from emulator.services.fc.invoke.logbook import LogBook
+
+
+def with_book(folder: Path, scenario: Callable[[LogBook], Awaitable[None]], **options: int) -> None:
+    """Run *scenario* with a log book."""
+
+    async def main() -> None:
+        book = LogBook(folder, **options)
+        try:
+            await scenario(book)
+        finally:
+            await book.close()
+
+    asyncio.run(main())
+
+
+def test_last_lines_come_back(tmp_path: Path):
+    """The tail is the last lines, whatever pieces they were written in."""
+
+    async def scenario(book: LogBook) -> None:
+        for index in range(10):
+            book.write("shop", "order", f"line {index}\n".encode())
+        book.write("shop", "order", b"half a ")
+        book.write("shop", "order", b"line\n")
+
+        assert await book.tail("shop", "order", 2) == b"line 9\nhalf a line\n"
+        assert await book.tail("shop", "order", 0) == b""
+        assert await book.tail("shop", "other", 5) == b""
+
+    with_book(tmp_path, scenario)
+
+
+def test_carriage_returns_and_unfinished_lines_do_not_count(tmp_path: Path):
+    """A progress bar is one line; text without its line feed yet is a line too."""
+
+    async def scenario(book: LogBook) -> None:
+        book.write("", "f", b"first\n10%\r20%\r30%\nunfinished")
+
+        assert await book.tail("", "f", 2) == b"10%\r20%\r30%\nunfinished"
+        assert await book.tail("", "f", 9) == b"first\n10%\r20%\r30%\nunfinished"
+
+    with_book(tmp_path, scenario)
+
+
+def test_services_and_functions_have_files_of_their_own(tmp_path: Path):
+    """A function of 3.0 and one of a service of the same name do not share a file."""
+
+    async def scenario(book: LogBook) -> None:
+        book.write("", "order", b"three\n")
+        book.write("order", "order", b"two\n")
+
+        assert await book.tail("", "order", 5) == b"three\n"
+        assert await book.tail("order", "order", 5) == b"two\n"
+        assert book.names() == [("", "order"), ("order", "order")]
+
+    with_book(tmp_path, scenario)
+
+
+def test_file_is_rotated_and_the_tail_reaches_back_over_it(tmp_path: Path):
+    """No file grows beyond its bound by more than one piece; the one before it is kept."""
+
+    async def scenario(book: LogBook) -> None:
+        for index in range(40):
+            book.write("", "f", f"{index:09d}\n".encode())
+            if index % 5 == 4:
+                await book.tail("", "f", 1)
+
+        assert (await book.tail("", "f", 12)).splitlines()[0] == b"000000028"
+        assert (tmp_path / "f.log").stat().st_size <= 100
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["f.log", "f.log.1"]
+
+    with_book(tmp_path, scenario, file_bytes=100)
+
+
+def test_flood_beyond_the_bound_is_cut_and_says_so(tmp_path: Path):
+    """More than the disk can take at once is dropped; the next line that fits tells how much."""
+
+    async def scenario(book: LogBook) -> None:
+        book.write("", "f", b"a" * 900)
+        book.write("", "f", b"b" * 900)
+        await book.tail("", "f", 1)
+        book.write("", "f", b"after\n")
+
+        text = await book.tail("", "f", 100)
+
+        assert b"b" not in text.replace(b"bytes", b"").replace(b"because", b"").split(b"[localyun]")[0]
+        assert b"900 bytes of log were dropped" in text
+        assert text.endswith(b"after\n")
+
+    with_book(tmp_path, scenario, pending_bytes=1000)
+
+
+def test_follower_sees_every_line_once_in_order(tmp_path: Path):
+    """Following starts with the last lines and goes on with the new ones, without a gap or a repeat."""
+
+    async def scenario(book: LogBook) -> None:
+        book.write("", "f", b"1\n2\n")
+        seen: list[bytes] = []
+
+        async def follow() -> None:
+            async for text in book.read("", "f", 1, follow=True):
+                seen.append(text)
+                if text.endswith(b"5\n"):
+                    return
+
+        reader = asyncio.ensure_future(follow())
+        await asyncio.sleep(0)
+        book.write("", "f", b"3\n")
+        book.write("", "g", b"not mine\n")
+        book.write("", "f", b"4\n5\n")
+        await asyncio.wait_for(reader, 5)
+
+        assert b"".join(seen) == b"2\n3\n4\n5\n"
+
+    with_book(tmp_path, scenario)
+
+
+def test_following_everything_names_the_function_of_each_line(tmp_path: Path):
+    """Lines of different functions can be told apart."""
+
+    async def scenario(book: LogBook) -> None:
+        book.write("", "f", b"old\n")
+        reader = book.read_all(5, follow=True)
+
+        first = await anext(reader)
+        book.write("shop", "order", b"a\nb\n")
+        second = await asyncio.wait_for(anext(reader), 5)
+        await reader.aclose()
+
+        assert first == b"f: old\n"
+        assert second == b"shop/order: a\nshop/order: b\n"
+
+    with_book(tmp_path, scenario)
+
+
+def test_slow_follower_is_cut_off_instead_of_filling_the_memory(tmp_path: Path, monkeypatch):
+    """A follower that does not read is told so and left behind."""
+    monkeypatch.setattr(logbook, "FOLLOWER_CHUNKS", 3)
+
+    async def scenario(book: LogBook) -> None:
+        book.write("", "f", b"0\n")
+        reader = book.read("", "f", 1, follow=True)
+        await anext(reader)
+        for index in range(10):
+            book.write("", "f", f"{index}\n".encode())
+
+        texts = [text async for text in reader]
+
+        assert len(texts) == 4
+        assert b"cut off" in texts[-1]
+
+    with_book(tmp_path, scenario)
+
+
+def test_closing_writes_what_is_pending_and_ends_the_followers(tmp_path: Path):
+    """Nothing that was logged before the end is lost, and nobody waits for ever."""
+
+    async def main() -> list[bytes]:
+        book = LogBook(tmp_path)
+        reader = book.read("", "f", 1, follow=True)
+        pending = asyncio.ensure_future(anext(reader))
+        await asyncio.sleep(0)
+        book.write("", "f", b"last words\n")
+        await asyncio.wait_for(pending, 5)
+        book.write("", "f", b"really\n")
+        await book.close()
+        return [text async for text in reader]
+
+    rest = asyncio.run(main())
+
+    assert b"".join(rest) == b"really\n"
+    assert (tmp_path / "f.log").read_bytes() == b"last words\nreally\n"
+
+
+def test_clearing_removes_every_file(tmp_path: Path):
+    """After a reset no log is left, and writing starts anew."""
+
+    async def scenario(book: LogBook) -> None:
+        book.write("s", "f", b"x\n")
+        await book.clear()
+
+        assert book.names() == []
+
+        book.write("s", "f", b"y\n")
+
+        assert await book.tail("s", "f", 9) == b"y\n"
+
+    with_book(tmp_path, scenario)
+
+
+def test_lines_that_came_while_no_thread_could_be_started_are_written_later(tmp_path: Path, monkeypatch, caplog):
+    """They wait for the next line, or for the end."""
+    start = logbook.threading.Thread.start
+
+    def refuse(thread: logbook.threading.Thread) -> None:
+        if thread.name == "fc-logs":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    async def scenario(book: LogBook) -> None:
+        monkeypatch.setattr(logbook.threading.Thread, "start", refuse)
+        book.write("", "f", b"early\n")
+        book._flush()
+        monkeypatch.setattr(logbook.threading.Thread, "start", start)
+
+        assert await book.tail("", "f", 5) == b"early\n"
+
+        monkeypatch.setattr(logbook.threading.Thread, "start", refuse)
+
+    with_book(tmp_path, scenario)
+
+    assert "can't start new thread" in caplog.text
+
+
+def test_closing_without_a_thread_writes_what_waits(tmp_path: Path, monkeypatch):
+    """No thread could be started since the first line."""
+
+    async def scenario(book: LogBook) -> None:
+        monkeypatch.setattr(logbook.threading.Thread, "start", lambda thread: (_ for _ in ()).throw(RuntimeError("no")))
+        book.write("", "f", b"only\n")
+
+    with_book(tmp_path, scenario)
+
+    assert (tmp_path / "f.log").read_bytes() == b"only\n"

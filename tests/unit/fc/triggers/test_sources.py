@@ -1,0 +1,261 @@
+"""Timers, objects, topics, host names and firing by hand, with a clock that jumps."""
+
+import asyncio
+import json
+from base64 import b64decode
+
+import pytest
+
+from emulator.services.fc.errors import FcError
+from emulator.services.fc.ports import TopicMissing
+from emulator.services.fc.triggers.events import ObjectChange
+from emulator.wire.dates import iso_seconds
+
+V1 = "/services/shop/functions/order/triggers"
+
+
+async def make(site, kind, config, name="t", **fields):
+    body = {"triggerName": name, "triggerType": kind, "triggerConfig": config, **fields}
+    return await site.v1("POST", V1, body)
+
+
+async def settle(site, calls):
+    """Wait until *calls* invocations have been made."""
+    async with asyncio.timeout(5):
+        while len(site.instances.invocations) < calls:
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.02)
+
+
+def events(site):
+    return [json.loads(invocation.event) for invocation in site.instances.invocations]
+
+
+def test_interval_fires_at_its_beat_until_it_is_switched_off(on_site):
+    """Each firing is an asynchronous call with the instant in its event."""
+
+    async def scenario(site):
+        await site.make_function()
+        await make(site, "timer", {"cronExpression": "@every 1m", "payload": "tea"})
+
+        await site.after(125000)
+        await settle(site, 2)
+        fired = events(site)
+        await site.v1("PUT", f"{V1}/t", {"triggerConfig": {"cronExpression": "@every 1m", "enable": False}})
+        await site.after(120000)
+
+        assert [event["payload"] for event in fired] == ["tea", "tea"]
+        assert fired[0]["triggerName"] == "t"
+        assert fired[0]["triggerTime"] < fired[1]["triggerTime"]
+        assert len(site.instances.invocations) == 2
+
+    on_site(scenario)
+
+
+def test_cron_fires_at_the_instants_it_names(on_site):
+    """A new schedule takes the old one's place at once; a deleted trigger fires no more."""
+
+    async def scenario(site):
+        await site.make_function()
+        before = len(site.timers)
+        await make(site, "timer", {"cronExpression": "0 * * * * *"})
+        async with asyncio.timeout(5):
+            while len(site.timers) == before:  # the first cron expression loads its library in a thread
+                await asyncio.sleep(0.01)
+
+        await site.after(60000)
+        await settle(site, 1)
+        await site.v1("PUT", f"{V1}/t", {"triggerConfig": {"cronExpression": "30 * * * * *"}})
+        await site.after(60000)
+        await settle(site, 2)
+        await site.v1("DELETE", f"{V1}/t")
+        await site.after(120000)
+
+        assert [event["triggerTime"][-4:] for event in events(site)] == [":00Z", ":30Z"]
+
+    on_site(scenario)
+
+
+def test_timers_are_armed_anew_by_the_next_start(site_of, tmp_path):
+    """What is stored is enough; an interval keeps its beat and missed instants stay missed."""
+
+    async def scenario():
+        first = site_of(tmp_path)
+        await first.fc.start()
+        await first.make_function()
+        await make(first, "timer", {"cronExpression": "@every 1m"})
+        made_at = first.clock.now()
+        await first.fc.close()
+
+        second = site_of(tmp_path, first.database)
+        second.clock.move_to(made_at + 150_000)
+        await second.fc.start()
+        await second.after(35_000)
+        await settle(second, 1)
+        await second.fc.close()
+        second.database.close()
+
+        times = [event["triggerTime"] for event in events(second)]
+        assert times == [iso_seconds(made_at + 180_000)]
+
+    asyncio.run(scenario())
+
+
+def test_clock_that_is_set_back_does_not_silence_an_interval(on_site):
+    """The beat counts anew from the present."""
+
+    async def scenario(site):
+        await site.make_function()
+        await make(site, "timer", {"cronExpression": "@every 1m"})
+        before = site.clock.now()
+        site.clock._now -= 86_400_000
+        site.fc.sources._timers._clock_set_back(before)
+
+        await site.after(61_000)
+        await settle(site, 1)
+
+        assert len(site.instances.invocations) == 1
+
+    on_site(scenario)
+
+
+def test_objects_fire_the_triggers_that_match(on_site):
+    """Bucket, event and filter decide; the call is asynchronous."""
+
+    async def scenario(site):
+        await site.make_function()
+        arn = "acs:oss:cn-hangzhou:123456789012:{}"
+        config = {"events": ["oss:ObjectCreated:*"], "filter": {"Key": {"Prefix": "in/"}}}
+        for name, bucket in (("a", "b"), ("other", "elsewhere")):
+            made = await make(
+                site, "oss", config, name, sourceArn=arn.format(bucket), invocationRole="acs:ram::1:role/r"
+            )
+            assert made.status == 200, made.content
+        change = {"bucket": "b", "size": 1, "etag": "E", "at": site.clock.now(), "request_id": "R", "metadata": {}}
+
+        hit = site.fc.sources.object_changed(
+            site.tenant, ObjectChange(event="ObjectCreated:PutObject", key="in/x", **change)
+        )
+        miss = site.fc.sources.object_changed(
+            site.tenant, ObjectChange(event="ObjectCreated:PutObject", key="out/x", **change)
+        )
+        await site.database.committed()
+        await settle(site, 1)
+
+        assert (len(hit), miss) == (1, [])
+        assert events(site)[0]["events"][0]["oss"]["object"]["key"] == "in/x"
+
+    on_site(scenario)
+
+
+class Subscriptions:
+    """Stands for the topics; remembers the subscriptions there are."""
+
+    def __init__(self):
+        self.there = {}
+
+    def subscribe(self, tenant, topic, name, function_arn, **settings):
+        if topic == "none":
+            raise TopicMissing(topic)
+        self.there[topic, name] = (function_arn, settings)
+
+    def unsubscribe(self, tenant, topic, name):
+        self.there.pop((topic, name), None)
+
+
+def test_a_bucket_has_ten_triggers_at_most(on_site):
+    """The eleventh is refused, that of another bucket is not."""
+
+    async def scenario(site):
+        await site.make_function()
+        config = {"events": ["oss:ObjectCreated:*"]}
+        answers = []
+        for name, bucket in [*((f"t{number}", "full") for number in range(11)), ("other", "b")]:
+            arn = f"acs:oss:cn-hangzhou:123456789012:{bucket}"
+            answers.append(await make(site, "oss", config, name, sourceArn=arn, invocationRole="acs:ram::1:role/r"))
+
+        assert [answer.status for answer in answers] == [200] * 10 + [400, 200]
+        assert answers[10].body["ErrorCode"] == "LimitExceeded"
+
+    on_site(scenario)
+
+
+def test_topic_trigger_keeps_its_subscription_in_step(on_site):
+    """It is made, changed and removed with the trigger; without the topic there is no trigger."""
+    from emulator.services.fc.triggers.watchers import TopicTriggers
+
+    async def scenario(site):
+        topics = Subscriptions()
+        site.fc.sources.triggers.watchers.append(TopicTriggers(topics))
+        await site.make_function()
+        arn = "acs:mns:cn-hangzhou:123456789012:/topics/{}"
+        role = "acs:ram::1:role/r"
+
+        refused = await make(site, "mns_topic", {}, sourceArn=arn.format("none"), invocationRole=role)
+        await make(site, "mns_topic", {"FilterTag": "hot"}, sourceArn=arn.format("news"), invocationRole=role)
+        ((function, settings),) = topics.there.values()
+        await site.v1("PUT", f"{V1}/t", {"triggerConfig": {"notifyContentFormat": "JSON"}})
+        ((_, changed),) = topics.there.values()
+        await site.v1("DELETE", f"{V1}/t")
+
+        assert refused.code == "InvalidArgument"
+        assert function == "acs:fc:cn-hangzhou:123456789012:services/shop/functions/order"
+        assert settings == {"filter_tag": "hot", "content_format": "STREAM", "strategy": "BACKOFF_RETRY"}
+        assert changed["content_format"] == "JSON"
+        assert topics.there == {}
+
+    on_site(scenario)
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "more", "payload", "expected"),
+    [
+        ("timer", {"cronExpression": "@every 1h", "payload": "own", "enable": False}, {}, None, '"payload":"own"'),
+        ("timer", {"cronExpression": "@every 1h", "payload": "own"}, {}, "other", '"payload":"other"'),
+        ("mns_topic", {}, {"sourceArn": "acs:mns:r:1:/topics/t", "invocationRole": "r"}, "message", "message"),
+        (
+            "oss",
+            {"events": ["oss:ObjectRemoved:*"], "filter": {"key": {"suffix": ".png"}}},
+            {"sourceArn": "acs:oss:r:1:bucket", "invocationRole": "r"},
+            None,
+            '"ObjectRemoved:DeleteObject"',
+        ),
+        ("log", {"any": {"thing": 1}}, {"sourceArn": "acs:log:r:1:project/p", "invocationRole": "r"}, "raw", "raw"),
+    ],
+)
+def test_trigger_is_fired_by_hand(on_site, kind, config, more, payload, expected):
+    """The function gets the event its source would bring; the result comes back."""
+
+    async def scenario(site):
+        await site.make_function()
+        made = await make(site, kind, config, **more)
+        assert made.status == 200, made.content
+
+        fired = await site.admin.fire_trigger("shop/order", "t", payload, None)
+        given = await site.admin.fire_trigger("shop/order", "t", None, b"\x00whole")
+
+        assert expected in b64decode(fired["body"]).decode()
+        assert (fired["status"], fired["error"]) == (200, None)
+        assert b64decode(given["body"]) == b"\x00whole"
+        with pytest.raises(FcError, match=r"^TriggerNotFound:"):
+            await site.admin.fire_trigger("shop/order", "none", None, None)
+        with pytest.raises(FcError):
+            await site.admin.fire_trigger("shop/none", "t", None, None)
+
+    on_site(scenario)
+
+
+def test_triggers_are_told_with_their_addresses(on_site):
+    """A row for each; an HTTP trigger has its path and its name below localhost."""
+
+    async def scenario(site):
+        await site.make_function()
+        await make(site, "http", {"authType": "anonymous", "methods": ["GET"]}, "web")
+
+        (row,) = site.admin.triggers()
+
+        assert (row["function"], row["trigger"], row["type"], row["enabled"]) == ("shop/order", "web", "http", True)
+        assert row["urls"][0] == "http://127.0.0.1:8868/2016-08-15/proxy/shop/order"
+        assert row["urls"][1].endswith(".localhost:8868")
+
+    on_site(scenario)

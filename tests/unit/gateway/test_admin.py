@@ -1,0 +1,136 @@
+"""Admin operations: who may call them, what they take, how they answer."""
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from emulator.gateway.admin import AdminFront
+from emulator.gateway.errors import GatewayError
+from emulator.http.message import Headers, Request, Response
+from emulator.kernel.clock import Millis
+from emulator.kernel.ids import CountingIds
+from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Parameter, operation
+from emulator.wire.request import OperationRequest
+
+TOKEN = {"X-Localyun-Token": "secret", "Content-Type": "application/json"}
+
+
+@operation("open", "GET /open", right=ANYONE)
+def open_page(service: str, call: OperationRequest) -> dict[str, Any]:
+    """Anyone's page."""
+    return {"service": service}
+
+
+@operation("figures", "GET /figures", right=ANYONE_LOCAL)
+def figures(service: str, call: OperationRequest) -> dict[str, Any]:
+    """A page for this machine."""
+    return {}
+
+
+@operation("thing", "GET /things/{name}")
+def thing(service: str, call: OperationRequest) -> dict[str, Any] | None:
+    """A thing by name."""
+    return {"name": call.path["name"]} if call.path["name"] != "missing" else None
+
+
+@operation(
+    "take",
+    "POST /take",
+    Parameter("text"),
+    Parameter("number", int, default=7, most=10),
+    Parameter("flag", bool, default=False),
+    Parameter("content", bytes, default=b""),
+)
+async def take(service: str, call: OperationRequest) -> dict[str, Any]:
+    """Answer the arguments.
+
+    More text.
+    """
+    return {**call.arguments, "content": call.arguments["content"].decode()}
+
+
+def a_front(*, is_local: bool = True) -> AdminFront:
+    return AdminFront("secret", CountingIds(), [("service", sys.modules[__name__])], is_local=is_local)
+
+
+def ask(
+    target: str, method: str = "GET", body: bytes = b"", headers: dict[str, str] | None = None, **front: bool
+) -> Any:
+    call = OperationRequest(Request(method, f"/_localyun/{target}", Headers((headers or {}).items()), body), Millis(0))
+    answer = a_front(**front).handle(call)
+    response = answer if isinstance(answer, Response) else asyncio.run(_wait(answer))
+    assert isinstance(response.body, bytes)
+    return json.loads(response.body)
+
+
+async def _wait(answer: Any) -> Response:
+    return await answer
+
+
+def test_an_operation_gets_the_service_it_was_declared_for():
+    assert ask("open") == {"service": "service"}
+
+
+def test_the_token_is_asked_for():
+    """In either header; local pages need none while only this machine reaches the emulator."""
+    assert ask("things/a%20b", headers=TOKEN) == {"name": "a b"}
+    assert ask("things/a", headers={"Authorization": "Bearer secret"}) == {"name": "a"}
+    with pytest.raises(GatewayError, match=r"^Forbidden:"):
+        ask("things/a")
+    with pytest.raises(GatewayError, match=r"^Forbidden:"):
+        ask("things/a", headers={"X-Localyun-Token": "sécret"})
+    assert ask("figures") == {}
+    with pytest.raises(GatewayError, match=r"^Forbidden:"):
+        ask("figures", is_local=False)
+
+
+def test_what_does_not_exist_is_not_found():
+    for target, method in (("nothing", "GET"), ("open", "POST"), ("things/missing", "GET")):
+        with pytest.raises(GatewayError, match=r"^NotFound:"):
+            ask(target, method, headers=TOKEN)
+
+
+def test_arguments_come_from_body_or_query():
+    body = json.dumps({"text": "a", "number": 3, "flag": True, "content": "eA=="}).encode()
+    assert ask("take", "POST", body, TOKEN) == {"text": "a", "number": 3, "flag": True, "content": "x"}
+    assert ask("take?text=b&flag=true", "POST", b"", TOKEN) == {"text": "b", "number": 7, "flag": True, "content": ""}
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ("{}", "text is missing"),
+        ("[]", "the body must be a JSON object"),
+        ("{", "the body is not JSON"),
+        ("[" * 100_000, "the body is not JSON"),
+        ('{"text": 1}', "text must be a text"),
+        ('{"text": "", "number": true}', "number must be a number"),
+        ('{"text": "", "number": 11}', "number must be a number up to 10"),
+        ('{"text": "", "flag": "x"}', "flag must be true or false"),
+        ('{"text": "", "content": "?"}', "content is not valid base64"),
+    ],
+)
+def test_bad_bodies_are_refused(document: str, message: str):
+    with pytest.raises(GatewayError, match=message):
+        ask("take", "POST", document.encode(), TOKEN)
+
+
+def test_bad_numbers_in_a_query_are_refused():
+    with pytest.raises(GatewayError, match="number must be a number up to 10, not '-1'"):
+        ask("take?text=a&number=-1", "POST", b"", TOKEN)
+
+
+def test_a_change_is_json():
+    """A form could be sent by a web page."""
+    with pytest.raises(GatewayError, match="Content-Type"):
+        ask("take", "POST", b"text=a", {"X-Localyun-Token": "secret"})
+
+
+def test_operations_describe_themselves():
+    described = {each.name: each for each in a_front().operations}
+
+    assert described["take"].summary == "Answer the arguments."
+    assert [each.name for each in described["take"].parameters] == ["text", "number", "flag", "content"]
