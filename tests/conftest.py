@@ -28,6 +28,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 _TEMPORARY = Path.home() / ".cache" / "localyun-tests"
 _TEMPORARY.mkdir(parents=True, exist_ok=True)
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_TEMPORARY))
+# The command speaks the language of the locale, and tests read English.
+os.environ["LC_ALL"] = "C.UTF-8"
+os.environ.pop("LANGUAGE", None)
 
 os.environ["NODE_PATH"] = os.pathsep.join(filter(None, (str(NODE_PACKAGES), os.environ.get("NODE_PATH"))))
 
