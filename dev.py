@@ -135,9 +135,9 @@ def release(arguments: list[str]) -> int:
         code = write_changelog(arguments[0])
         if code:
             return code
-    code = prepare("dev") or run("-m", "pip", "install", "--quiet", "build", "twine")
+    code = prepare("dev")
     if code:
-        return fail("the packages build and twine could not be installed")
+        return code
     shutil.rmtree(DIST, ignore_errors=True)
     return (
         run("-m", "build", "--outdir", str(DIST))
@@ -179,14 +179,19 @@ def try_wheel(wheel: Path) -> int:
         venv.create(folder, with_pip=True, symlinks=os.name != "nt")
         scripts = Path(folder) / ("Scripts" if os.name == "nt" else "bin")
         constraints = str(ROOT / "constraints.txt")
+        state = ["--state", str(Path(folder) / "state")]
         commands = (
             [scripts / "python", "-m", "pip", "install", "--quiet", "--constraint", constraints, f"{wheel}[sdk]"],
             [scripts / "localyun", "--version"],
-            [scripts / "localyun", "tutorial", "run", "callback"],
+            [scripts / "localyun", "start", "-d", "--ephemeral", "--port", "0", "--https-port", "0", *state],
+            [scripts / "localyun", "tutorial", "run", "callback", *state],
         )
-        for command in commands:
-            if subprocess.run(command, cwd=folder, check=False).returncode:
-                return fail(f"{wheel.name} does not work in an empty environment: {command[1:]}")
+        try:
+            for command in commands:
+                if subprocess.run(command, cwd=folder, check=False).returncode:
+                    return fail(f"{wheel.name} does not work in an empty environment: {command[1:]}")
+        finally:
+            subprocess.run([scripts / "localyun", "stop", *state], cwd=folder, check=False)
     print(f"{wheel.name} works in an empty environment")
     return 0
 
