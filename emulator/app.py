@@ -20,6 +20,9 @@ from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
 from emulator.auth.keys import AccessKey
 from emulator.auth.permissions.conditions import Facts
 from emulator.config import Config
+from emulator.console import front as console_front
+from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
+from emulator.console.sessions import Sessions
 from emulator.gateway.admin import OWN, AdminFront
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
@@ -139,7 +142,10 @@ class Emulator:
         keyring.add(services.temporary_keys)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
-        admin.add([*services.admin(), (self._lab(services), lab_admin)])
+        lab = self._lab(services)
+        console = self._console(services, lab)
+        fronts["console"] = console
+        admin.add([*services.admin(), (lab, lab_admin), (console, console_front)])
         loaded.set_result(None)
         self._tend_file(database, work, timers)
         renew()
@@ -150,10 +156,23 @@ class Emulator:
             self._database,
             self._clock,
             self._timers,
-            watch=self._pipeline.on_end,
+            watch=self._pipeline.watch,
             observed=[self._pipeline, *services.activities()],
             conditions=services.conditions(),
         )
+
+    def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
+        """Return the front of the pages; what makes them is imported with the first request."""
+        sessions = Sessions(self._clock, self._ids, self._server.port)
+
+        def load(bridge: Bridge) -> WsgiApplication:
+            from emulator.console.app import make_application  # with Flask, on the first request for a page
+
+            return make_application(services.view(lab, self.status, bridge), sessions)
+
+        front = ConsoleFront(self._ids, sessions, load, self._database.watch)
+        self._closing.callback(front.close)
+        return front
 
     def _watch(self) -> None:
         """Start the lag meter and the journal of the log."""
