@@ -20,6 +20,9 @@ from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
 from emulator.auth.keys import AccessKey
 from emulator.auth.permissions.conditions import Facts
 from emulator.config import Config
+from emulator.console import front as console_front
+from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
+from emulator.console.sessions import Sessions
 from emulator.gateway.admin import OWN, AdminFront
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
@@ -36,7 +39,7 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
 from emulator.lab import admin as lab_admin
-from emulator.lab.clock import ChangeSignal, load_clock
+from emulator.lab.clock import load_clock
 from emulator.lab.service import Lab
 from emulator.redirect import hook_environment
 from emulator.redirect.environment import write_bundle
@@ -79,7 +82,6 @@ class Emulator:
         self.stopped = asyncio.Event()
         self._ids = ids or RandomIds()
         self._clock = AdjustableClock()
-        self._changed = ChangeSignal()
         self._closing = AsyncExitStack()
         self._background = TaskGroup("emulator")
         self._traffic = Traffic()
@@ -140,7 +142,10 @@ class Emulator:
         keyring.add(services.temporary_keys)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
-        admin.add([*services.admin(), (self._lab(services), lab_admin)])
+        lab = self._lab(services)
+        console = self._console(services, lab)
+        fronts["console"] = console
+        admin.add([*services.admin(), (lab, lab_admin), (console, console_front)])
         loaded.set_result(None)
         self._tend_file(database, work, timers)
         renew()
@@ -151,10 +156,23 @@ class Emulator:
             self._database,
             self._clock,
             self._timers,
-            changed=self._changed,
+            watch=self._pipeline.watch,
             observed=[self._pipeline, *services.activities()],
             conditions=services.conditions(),
         )
+
+    def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
+        """Return the front of the pages; what makes them is imported with the first request."""
+        sessions = Sessions(self._clock, self._ids, self._server.port)
+
+        def load(bridge: Bridge) -> WsgiApplication:
+            from emulator.console.app import make_application  # with Flask, on the first request for a page
+
+            return make_application(services.view(lab, self.status, bridge), sessions)
+
+        front = ConsoleFront(self._ids, sessions, load, self._database.watch)
+        self._closing.callback(front.close)
+        return front
 
     def _watch(self) -> None:
         """Start the lag meter and the journal of the log."""
@@ -202,7 +220,6 @@ class Emulator:
             account=self.tenant.account,
             region=self.tenant.region,
             traffic=self._traffic,
-            changed=self._changed.notify,
             authorizer=_LateAuthorizer(self) if self.config.enforce_ram else None,
         )
 

@@ -65,6 +65,7 @@ def build(command: str = "") -> ArgumentParser:
 
     The whole grammar takes several milliseconds to build, which ``start`` would pay for nothing.
     """
+    translated = is_translated()  # before the first parser, whose own texts come from argparse
     parser = Parser(
         prog="localyun", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=RawDescriptionHelpFormatter
     )
@@ -77,7 +78,7 @@ def build(command: str = "") -> ArgumentParser:
     wanted = [add for names, add in _GROUPS if command in names] or [add for _, add in _GROUPS]
     for add in wanted:
         add(commands)
-    if is_translated():
+    if translated:
         _translate(parser)
     return parser
 
@@ -93,9 +94,10 @@ def _translate(parser: ArgumentParser) -> None:
         action.help = _(action.help) if action.help else action.help
         if isinstance(action, _SubParsersAction):
             for choice in action._choices_actions:
-                choice.help = _(choice.help) if choice.help else choice.help
-            for command in action.choices.values():
+                choice.help = _(choice.help or "")
+                command = action.choices[choice.dest]
                 _translate(command)
+                command.description = _("{summary}.", summary=choice.help)
 
 
 def _command(

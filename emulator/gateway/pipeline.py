@@ -202,9 +202,8 @@ class Pipeline:
         region: Region,
         authorizer: Authorizer | None = None,
         traffic: Traffic | None = None,
-        changed: Callable[[], None] = lambda: None,
     ) -> None:
-        self._changed = changed
+        self._watchers: list[Callable[[], None]] = []
         self._in_work: dict[OperationRequest, Front | None] = {}
         self._traffic = traffic or Traffic()
         self._database = database
@@ -334,7 +333,8 @@ class Pipeline:
             return
         finally:
             del self._in_work[call]
-            self._changed()
+            for notify in self._watchers:
+                notify()
         later = self._serve(front, call, started, respond)
         if later is not None:
             await later
@@ -372,7 +372,8 @@ class Pipeline:
             response = self._failed(error, front, call)
         finally:
             del self._in_work[call]
-            self._changed()
+            for notify in self._watchers:
+                notify()
         self._finish(front, call, started, response, respond)
 
     # --- kernel.observing.Observed -------------------------------------------------------------------------------
@@ -384,6 +385,16 @@ class Pipeline:
             if not call.parked and front is not None and front.name not in _OWN_FRONTS:
                 resource = f"{front.name} {call.operation}"
                 yield Busy(kind="request", resource=resource, since=call.now, detail=f"request {call.request_id}")
+
+    def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
+        """Call *notify* whenever a request has been answered, until the function that is returned is called."""
+        self._watchers.append(notify)
+
+        def stop() -> None:
+            if notify in self._watchers:
+                self._watchers.remove(notify)
+
+        return stop
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Requests come when clients send them."""

@@ -168,14 +168,14 @@ def _emulator(settings: Settings, tell: Callable[[str], None]) -> Client:
     else:
         tell(_("using the emulator at {address}", address=client.endpoint.http))
         return client
-    client = background.launch(_with_samples(settings))
+    client = background.launch(_on_free_ports(settings))
     tell(_("started an emulator at {address}", address=client.endpoint.http))
     return client
 
 
-def _with_samples(settings: Settings) -> Settings:
-    """Return *settings* with the examples' functions, and free ports where other programs have taken the usual ones."""
-    changes: dict[str, object] = {"functions": locate().functions}
+def _on_free_ports(settings: Settings) -> Settings:
+    """Return *settings* with free ports where other programs have taken the usual ones."""
+    changes: dict[str, object] = {}
     for name in ("port", "https_port"):
         if settings.origins[name] == "default" and is_taken(getattr(settings.config, name)):
             changes[name] = 0

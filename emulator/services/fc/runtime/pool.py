@@ -212,9 +212,9 @@ class InstancePool:
             self._reap_later()
             on_end()
 
-        keys = instance.credentials
-        environment = shell_environment(instance.image, instance_id, self._settings, keys, isolated=False)
-        shell = Shell(command, instance.image.code_dir, environment, on_output, ended)
+        keys, beside = instance.credentials, instance.namespaces
+        environment = shell_environment(instance.image, instance_id, self._settings, keys, isolated=beside > 0)
+        shell = Shell(command, instance.image.code_dir, environment, on_output, ended, beside)
         instance.on_exit.add(shell.end)
         return shell
 
