@@ -74,7 +74,7 @@ class StateFolder:
         self.close()
 
     def _shut(self) -> None:
-        """Take away what others may do with files and folders of earlier runs; say so when they may enter the folder."""
+        """Take away what others may do with files of earlier runs; say so when they may enter the folder itself."""
         secret = [*self.path.glob("state.db*"), self.path / "keys.json"]
         for path in (*secret, *(self.path / name for name in ("ca", "code", "logs", "objects"))):
             if path.exists() and path.stat().st_mode & _OTHERS:
