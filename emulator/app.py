@@ -88,6 +88,7 @@ class Emulator:
         self._lag = LoopLag(self._clock)
         self._journal = Journal(self._clock)
         self._services: Composition | None = None
+        self._is_loaded = False
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -147,6 +148,7 @@ class Emulator:
         fronts["console"] = console
         admin.add([*services.admin(), (lab, lab_admin), (console, console_front)])
         loaded.set_result(None)
+        self._is_loaded = True
         self._tend_file(database, work, timers)
         renew()
 
@@ -308,7 +310,7 @@ class Emulator:
         return {
             "status": "ok",
             "version": __version__,
-            "services": dict.fromkeys(SERVICES, "available"),
+            "services": dict.fromkeys(SERVICES, "available" if self._is_loaded else "starting"),
             "account": self.tenant.account,
             "region": self.tenant.region,
             "installation": self.keys.installation,
