@@ -179,7 +179,7 @@ def root_folder(settings: RuntimeSettings) -> str:
     return str(folder)
 
 
-def reason(root: str) -> str:
+def why_shared(root: str) -> str:
     """Return why instances have no namespaces, as the zygote has left it beside its root folder."""
     try:
         return Path(root + ".reason").read_text(encoding="utf-8")

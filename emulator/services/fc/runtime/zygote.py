@@ -21,7 +21,7 @@ from emulator.services.fc.runtime.launcher import Program
 from emulator.services.fc.runtime.logs import PipeLog
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.process import InstanceProcess, Listener, LogSource, ProcessControl
-from emulator.services.fc.runtime.scratch import mounts_of, root_folder
+from emulator.services.fc.runtime.scratch import mounts_of, root_folder, why_shared
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)
@@ -406,7 +406,7 @@ class Zygote:
         if kind == frames.READY:
             self.isolated = bool(value)
             if not self.isolated and self._root:
-                _log.warning("instances share /tmp and see all processes of this machine: %s", reason(self._root))
+                _log.warning("instances share /tmp and see all processes of this machine: %s", why_shared(self._root))
             if not self.ready.done():
                 self.ready.set_result(True)
         elif kind == frames.STARTED:
