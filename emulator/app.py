@@ -39,6 +39,9 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
 from emulator.lab import admin as lab_admin
+from emulator.lab.checkpoints import operations as checkpoint_operations
+from emulator.lab.checkpoints.service import Checkpoints as StateCheckpoints
+from emulator.lab.checkpoints.store import CheckpointStore
 from emulator.lab.clock import load_clock
 from emulator.lab.service import Lab
 from emulator.redirect import hook_environment
@@ -88,6 +91,7 @@ class Emulator:
         self._lag = LoopLag(self._clock)
         self._journal = Journal(self._clock)
         self._services: Composition | None = None
+        self._is_loaded = False
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -145,9 +149,20 @@ class Emulator:
         lab = self._lab(services)
         console = self._console(services, lab)
         fronts["console"] = console
-        admin.add([*services.admin(), (lab, lab_admin), (console, console_front)])
+        shrinker = self._tend_file(database, work, timers)
+        checkpoints = StateCheckpoints(
+            CheckpointStore(work / "checkpoints", work, _SCHEMAS),
+            database,
+            self._clock,
+            timers,
+            lab.time,
+            services,
+            self.tenant,
+            resumed=[] if self.config.ephemeral else [shrinker.start],
+        )
+        admin.add([*services.admin(), (lab, lab_admin), (checkpoints, checkpoint_operations), (console, console_front)])
         loaded.set_result(None)
-        self._tend_file(database, work, timers)
+        self._is_loaded = True
         renew()
 
     def _lab(self, services: "Composition") -> Lab:
@@ -189,16 +204,16 @@ class Emulator:
         migrate(database, _SCHEMAS)
         return database
 
-    def _tend_file(self, database: Database, work: Path, timers: LoopTimers) -> None:
+    def _tend_file(self, database: Database, work: Path, timers: LoopTimers) -> Shrinker:
         """Keep the state file and its log small from now on; what is in memory has neither."""
-        if self.config.ephemeral:
-            return
-        checkpoints = Checkpoints(database, work / "state.db")
-        self._closing.callback(checkpoints.close)
-        checkpoints.start()
         shrinker = Shrinker(database, timers, self._clock)
         self._closing.callback(shrinker.close)
-        shrinker.start()
+        if not self.config.ephemeral:
+            checkpoints = Checkpoints(database, work / "state.db")
+            self._closing.callback(checkpoints.close)
+            checkpoints.start()
+            shrinker.start()
+        return shrinker
 
     def _make_pipeline(
         self,
@@ -308,7 +323,7 @@ class Emulator:
         return {
             "status": "ok",
             "version": __version__,
-            "services": dict.fromkeys(SERVICES, "available"),
+            "services": dict.fromkeys(SERVICES, "available" if self._is_loaded else "starting"),
             "account": self.tenant.account,
             "region": self.tenant.region,
             "installation": self.keys.installation,

@@ -193,6 +193,24 @@ class Composition:
         """End what `start` began, in the opposite order."""
         await self._closing.aclose()
 
+    def files(self) -> list[str]:
+        """Return the files the tables name: paths below the work folder."""
+        return [*self._functions.files(), *self._objects.files()]
+
+    async def suspend(self) -> None:
+        """End what runs: all tables are about to be replaced."""
+        await self._workflow.suspend()  # first: its executions call the others
+        await self._functions.suspend()
+        await self._messages.suspend()
+        await self._objects.suspend()
+
+    async def resume(self) -> None:
+        """Go on with what the tables hold now; every timer has been dropped, and what memory held of them."""
+        self._temporary.resume()
+        self._messages.resume()
+        await self._functions.resume()
+        await self._workflow.resume()
+
     async def reset(self, scope: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Forget everything the services know; functions of the folder stay. Returns what to answer.
 

@@ -6,8 +6,8 @@ costs nothing while nobody waits.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from heapq import nsmallest
 from typing import Any
 
@@ -213,6 +213,21 @@ class TimeControl:
             self._after_change()
         await self._database.committed()
         return Moved(ran=ran, busy=tuple(busy))
+
+    # --- checkpoints ---------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Keep the clock from being moved while the context lasts."""
+        async with self._lock:
+            yield
+
+    def take_up(self) -> None:
+        """Go by the table, which has been replaced; that may set the clock back."""
+        self._clock.restore(0, None)
+        load_clock(self._database, self._clock)
+        self._timers.clock_moved()
+        self._moved()
 
     # --- keeping -------------------------------------------------------------------------------------------------
 
