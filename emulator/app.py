@@ -20,6 +20,9 @@ from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
 from emulator.auth.keys import AccessKey
 from emulator.auth.permissions.conditions import Facts
 from emulator.config import Config
+from emulator.console import front as console_front
+from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
+from emulator.console.sessions import Sessions
 from emulator.gateway.admin import OWN, AdminFront
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
@@ -143,20 +146,26 @@ class Emulator:
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
         lab = self._lab(services)
+        console = self._console(services, lab)
+        fronts["console"] = console
         shrinker = self._tend_file(database, work, timers)
-        checkpoints = StateCheckpoints(
+        kept = self._checkpoints(lab, services, shrinker, work)
+        admin.add([*services.admin(), (lab, lab_admin), (kept, checkpoint_operations), (console, console_front)])
+        loaded.set_result(None)
+        renew()
+
+    def _checkpoints(self, lab: Lab, services: "Composition", shrinker: Shrinker, work: Path) -> StateCheckpoints:
+        """Return what keeps the whole state under names."""
+        return StateCheckpoints(
             CheckpointStore(work / "checkpoints", work, _SCHEMAS),
-            database,
+            self._database,
             self._clock,
-            timers,
+            self._timers,
             lab.time,
             services,
             self.tenant,
-            resumed=[] if self.config.ephemeral else [shrinker.start],
+            resumed=[self._journal.mark, *([] if self.config.ephemeral else [shrinker.start])],
         )
-        admin.add([*services.admin(), (lab, lab_admin), (checkpoints, checkpoint_operations)])
-        loaded.set_result(None)
-        renew()
 
     def _lab(self, services: "Composition") -> Lab:
         """Return what tests need, over all services."""
@@ -164,10 +173,23 @@ class Emulator:
             self._database,
             self._clock,
             self._timers,
-            watch=self._pipeline.on_end,
+            watch=self._pipeline.watch,
             observed=[self._pipeline, *services.activities()],
             conditions=services.conditions(),
         )
+
+    def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
+        """Return the front of the pages; what makes them is imported with the first request."""
+        sessions = Sessions(self._clock, self._ids, self._server.port)
+
+        def load(bridge: Bridge) -> WsgiApplication:
+            from emulator.console.app import make_application  # with Flask, on the first request for a page
+
+            return make_application(services.view(lab, self.status, bridge), sessions)
+
+        front = ConsoleFront(self._ids, sessions, load, self._database.watch)
+        self._closing.callback(front.close)
+        return front
 
     def _watch(self) -> None:
         """Start the lag meter and the journal of the log."""
@@ -347,6 +369,10 @@ class Emulator:
     def trace(self, request: str) -> list[dict[str, Any]]:
         """Return the recent lines of the log that came about through a request, in JSON's terms."""
         return self._journal.find(request)
+
+    def report(self) -> list[dict[str, Any]]:
+        """Return the recent lines of the log since a checkpoint was restored, without those of the admin API."""
+        return [line for line in self._journal.since_mark() if line.get("service") != "admin"]
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
         """Forget everything the services know, or what *scope* names; functions of the folder stay."""

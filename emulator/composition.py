@@ -4,7 +4,7 @@ Every port of a service is filled here and nowhere else.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from emulator.adapters.roles import AssumableRoles, RoleKeys
 from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
 from emulator.config import Config
+from emulator.console.front import Bridge
+from emulator.console.view import View
 from emulator.deploy.localyun_yaml import Declarations
 from emulator.deploy.records import Deployments, DeploymentsFront
 from emulator.gateway.admin import Part
@@ -31,6 +33,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
 from emulator.kernel.observing import Observed
 from emulator.kernel.timers import Timers
+from emulator.lab.service import Lab
 from emulator.oss.front import OssFront
 from emulator.oss.service import LazyStorage
 from emulator.redirect import node_hook, python_hook
@@ -292,6 +295,18 @@ class Composition:
             FunctionActivity(self._functions),
             FlowActivity(self._workflow),
         ]
+
+    def view(self, lab: Lab, about: Callable[[], dict[str, Any]], bridge: Bridge) -> View:
+        """Return the services as the console's pages see them."""
+        return View(
+            self._tenant,
+            functions=self._functions,
+            messages=self._messages,
+            workflow=self._workflow,
+            lab=lab,
+            about=about,
+            bridge=bridge,
+        )
 
     def conditions(self) -> SkipConditions:
         """Return what looks at resources for the lab's skip."""

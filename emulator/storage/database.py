@@ -72,7 +72,7 @@ class Database:
         self._lost = False
         self._refusing = False
         self._on_commit: Callable[[], None] | None = None
-        self._watcher: Callable[[], None] | None = None
+        self._watchers: list[Callable[[], None]] = []
         self._context = nobody()
         self.commits = 0
         """How many transactions have been committed."""
@@ -188,9 +188,15 @@ class Database:
         self._waiting.append(done)
         await future
 
-    def on_commit(self, notify: Callable[[], None] | None) -> None:
-        """Call *notify* after every transaction, until this is called with None; for one observer at a time."""
-        self._watcher = notify
+    def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
+        """Call *notify* after every transaction, until the function that is returned is called."""
+        self._watchers.append(notify)
+
+        def stop() -> None:
+            if notify in self._watchers:
+                self._watchers.remove(notify)
+
+        return stop
 
     def on_rollback(self, forget: Callable[[], None]) -> None:
         """Register *forget*, called when a tick's transaction is lost or all is replaced: drop what memory holds."""
@@ -227,8 +233,8 @@ class Database:
                 _log.exception("an effect after the commit failed")
         if self._on_commit is not None:
             self._on_commit()
-        if self._watcher is not None:
-            self._watcher()
+        for notify in self._watchers:
+            notify()
 
     # --- the whole state -----------------------------------------------------------------------------------------
 

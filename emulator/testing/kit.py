@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import emulator
 from emulator.testing.api import Api, segment
 from emulator.testing.errors import ApiError, NotInstalled, TestingError
 from emulator.testing.resources import (
@@ -68,6 +69,7 @@ class Localyun:
         self.faults = Faults(self.api)
         self.test_name = ""
         """The id of the test that uses the kit; names that are not given are made from it."""
+        self._folder: Path | None = None
         self._closing: list[Any] = []
 
     def close(self) -> None:
@@ -91,6 +93,40 @@ class Localyun:
             "ALIBABA_CLOUD_ACCOUNT_ID": self.account_id,
             "ALIBABA_CLOUD_REGION_ID": self.region,
         }
+
+    # --- a test's life -------------------------------------------------------------------------------------------
+
+    def begin(self, test_name: str, folder: Path, baseline: str) -> None:
+        """Put the state back to the checkpoint *baseline* for a test, whose file is in *folder*."""
+        self.api.admin("POST", f"checkpoints/{segment(baseline)}/restore")
+        self.test_name = test_name
+        self._folder = folder
+
+    def end(self) -> None:
+        """Forget the test."""
+        self.test_name = ""
+        self._folder = None
+
+    def command(self, *words: str) -> str:
+        """Run ``localyun`` with *words* on this emulator and return what it prints.
+
+        Raises: TestingError with the command's own words.
+        """
+        root = str(Path(emulator.__file__).parent.parent)  # the user's folder may have an "emulator" of its own
+        program = f"import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("LOCALYUN_")}
+        done = subprocess.run(  # noqa: S603 - our own program
+            [sys.executable, "-P", "-c", program, *words],
+            env={**environment, **self.env, "LC_ALL": "C.UTF-8", "LANGUAGE": "en", "PYTHONUTF8": "1"},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise TestingError((done.stderr or done.stdout).strip())
+        return done.stdout
 
     # --- time ----------------------------------------------------------------------------------------------------
 
@@ -140,7 +176,7 @@ class Localyun:
 
     def name(self, suffix: str = "") -> str:
         """Return a name that every service accepts, made from the test's own, the same each time the test asks."""
-        text = re.sub(r"[^A-Za-z0-9]+", "-", self.test_name.rpartition("::")[2]).strip("-")[:40] or "test"
+        text = re.sub(r"[^a-z0-9]+", "-", self.test_name.rpartition("::")[2].lower())[:40].strip("-") or "test"
         digest = hashlib.sha256(self.test_name.encode()).hexdigest()[:8]
         return "-".join(part for part in (f"t-{text}-{digest}", suffix) if part)
 
@@ -223,17 +259,20 @@ class Localyun:
         return self.api.admin_text("logs", **query)
 
     def deploy(self, path: "str | Path") -> None:
-        """Deploy a template.yml, an s.yaml or a localyun.yaml.
+        """Deploy a template.yml or an s.yaml; a path is relative to the working directory, else to the test's file.
 
         Raises: TestingError with the command's own words.
         """
-        words = [sys.executable, "-m", "emulator", "deploy", str(path)]
-        environment = {**os.environ, **self.env}
-        done = subprocess.run(  # noqa: S603 - our own program
-            words, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
-        )
-        if done.returncode != 0:
-            raise TestingError(f"{path} was not deployed:\n{done.stderr or done.stdout}")
+        try:
+            self.command("deploy", "--yes", str(self._found(Path(path))))
+        except TestingError as error:
+            raise TestingError(f"{path} was not deployed:\n{error}") from error
+
+    def _found(self, path: Path) -> Path:
+        """Return *path* as it is seen from the working directory, else from the test's file."""
+        if not path.exists() and self._folder is not None and (self._folder / path).exists():
+            return self._folder / path
+        return path
 
     def trace(self, id: str) -> dict[str, Any]:
         """Return the tree of causes and effects that a request, message, call or ``flow/execution`` belongs to."""

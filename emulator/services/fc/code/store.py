@@ -48,8 +48,8 @@ def decode_zip(text: str) -> bytes:
     """
     if "\n" in text or "\r" in text:
         text = "".join(text.split())
-    end = len(text) - len(text.rstrip("=")) if len(text) % 4 == 0 else -1
-    if end < 0 or "=" in text[: len(text) - end]:
+    padding = len(text[-4:]) - len(text[-4:].rstrip("="))
+    if len(text) % 4 or text.find("=", 0, len(text) - padding) >= 0:
         raise InvalidArgument("code.zipFile is not valid base64")
     try:
         pieces = [

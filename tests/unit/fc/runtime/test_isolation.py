@@ -22,7 +22,7 @@ def namespaces():
     """Return whether this machine lets this user have them; asked in a process that has one thread."""
     folder = tempfile.mkdtemp()
     code = f"import sys; sys.path.insert(0, {str(Path(sandbox.__file__).parent)!r}); import sandbox; " + (
-        f"print(sandbox.probe({folder!r}))"
+        f"print(sandbox.Probe({folder!r}).reason())"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     return answer == "\n"
