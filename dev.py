@@ -178,20 +178,21 @@ def try_wheel(wheel: Path) -> int:
 
         venv.create(folder, with_pip=True, symlinks=os.name != "nt")
         scripts = Path(folder) / ("Scripts" if os.name == "nt" else "bin")
+        python, localyun = str(scripts / "python"), str(scripts / "localyun")
         constraints = str(ROOT / "constraints.txt")
         state = ["--state", str(Path(folder) / "state")]
         commands = (
-            [scripts / "python", "-m", "pip", "install", "--quiet", "--constraint", constraints, f"{wheel}[sdk]"],
-            [scripts / "localyun", "--version"],
-            [scripts / "localyun", "start", "-d", "--ephemeral", "--port", "0", "--https-port", "0", *state],
-            [scripts / "localyun", "tutorial", "run", "callback", *state],
+            [python, "-m", "pip", "install", "--quiet", "--constraint", constraints, f"{wheel}[sdk]"],
+            [localyun, "--version"],
+            [localyun, "start", "-d", "--ephemeral", "--port", "0", "--https-port", "0", *state],
+            [localyun, "tutorial", "run", "callback", *state],
         )
         try:
             for command in commands:
                 if subprocess.run(command, cwd=folder, check=False).returncode:
                     return fail(f"{wheel.name} does not work in an empty environment: {command[1:]}")
         finally:
-            subprocess.run([scripts / "localyun", "stop", *state], cwd=folder, check=False)
+            subprocess.run([localyun, "stop", *state], cwd=folder, check=False)
     print(f"{wheel.name} works in an empty environment")
     return 0
 

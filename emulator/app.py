@@ -91,6 +91,7 @@ class Emulator:
         self._lag = LoopLag(self._clock)
         self._journal = Journal(self._clock)
         self._services: Composition | None = None
+        self._is_loaded = False
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -143,6 +144,7 @@ class Emulator:
         services = await self._load_services(database, timers, work, folder, names)
         await services.start()
         keyring.add(services.temporary_keys)
+        keyring.add(services.accounts)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
         lab = self._lab(services)
@@ -152,6 +154,7 @@ class Emulator:
         kept = self._checkpoints(lab, services, shrinker, work)
         admin.add([*services.admin(), (lab, lab_admin), (kept, checkpoint_operations), (console, console_front)])
         loaded.set_result(None)
+        self._is_loaded = True
         renew()
 
     def _checkpoints(self, lab: Lab, services: "Composition", shrinker: Shrinker, work: Path) -> StateCheckpoints:
@@ -325,7 +328,7 @@ class Emulator:
         return {
             "status": "ok",
             "version": __version__,
-            "services": dict.fromkeys(SERVICES, "available"),
+            "services": dict.fromkeys(SERVICES, "available" if self._is_loaded else "starting"),
             "account": self.tenant.account,
             "region": self.tenant.region,
             "installation": self.keys.installation,

@@ -7,6 +7,7 @@ means committed.
 
 import asyncio
 import logging
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -63,6 +64,8 @@ class Database:
     """
 
     def __init__(self, path: Path | None, durability: Durability = "normal") -> None:
+        if path is not None:
+            _make_private(path)
         self._connection = sqlite3.connect(
             ":memory:" if path is None else path, isolation_level=None, cached_statements=512, check_same_thread=False
         )
@@ -362,3 +365,11 @@ class Database:
         except RuntimeError:
             return  # no loop: the caller commits by hand (start-up, tests)
         loop.call_soon(self.commit, context=self._context)
+
+
+def _make_private(path: Path) -> None:
+    """Make the file for its owner only, before SQLite would make it for everyone; its log and index follow its mode."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    for each in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+        with suppress(FileNotFoundError):
+            each.chmod(0o600)
