@@ -144,26 +144,31 @@ class Emulator:
         services = await self._load_services(database, timers, work, folder, names)
         await services.start()
         keyring.add(services.temporary_keys)
+        keyring.add(services.accounts)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
         lab = self._lab(services)
         console = self._console(services, lab)
         fronts["console"] = console
         shrinker = self._tend_file(database, work, timers)
-        checkpoints = StateCheckpoints(
-            CheckpointStore(work / "checkpoints", work, _SCHEMAS),
-            database,
-            self._clock,
-            timers,
-            lab.time,
-            services,
-            self.tenant,
-            resumed=[] if self.config.ephemeral else [shrinker.start],
-        )
-        admin.add([*services.admin(), (lab, lab_admin), (checkpoints, checkpoint_operations), (console, console_front)])
+        kept = self._checkpoints(lab, services, shrinker, work)
+        admin.add([*services.admin(), (lab, lab_admin), (kept, checkpoint_operations), (console, console_front)])
         loaded.set_result(None)
         self._is_loaded = True
         renew()
+
+    def _checkpoints(self, lab: Lab, services: "Composition", shrinker: Shrinker, work: Path) -> StateCheckpoints:
+        """Return what keeps the whole state under names."""
+        return StateCheckpoints(
+            CheckpointStore(work / "checkpoints", work, _SCHEMAS),
+            self._database,
+            self._clock,
+            self._timers,
+            lab.time,
+            services,
+            self.tenant,
+            resumed=[self._journal.mark, *([] if self.config.ephemeral else [shrinker.start])],
+        )
 
     def _lab(self, services: "Composition") -> Lab:
         """Return what tests need, over all services."""
@@ -367,6 +372,10 @@ class Emulator:
     def trace(self, request: str) -> list[dict[str, Any]]:
         """Return the recent lines of the log that came about through a request, in JSON's terms."""
         return self._journal.find(request)
+
+    def report(self) -> list[dict[str, Any]]:
+        """Return the recent lines of the log since a checkpoint was restored, without those of the admin API."""
+        return [line for line in self._journal.since_mark() if line.get("service") != "admin"]
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
         """Forget everything the services know, or what *scope* names; functions of the folder stay."""

@@ -50,6 +50,8 @@ from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns import admin as mns_admin
 from emulator.services.mns.front import ManagementFront, MnsFront
 from emulator.services.mns.service import MessageService
+from emulator.services.ram import admin as ram_admin
+from emulator.services.ram.accounts import Accounts
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
@@ -100,6 +102,7 @@ class Composition:
         self._temporary = self.temporary_keys = TemporaryKeys(database, timers, clock, ids)
         self._access = AccessManagement(database, ids)
         self.user_keys: KeySource = self._access.keys
+        self.accounts = Accounts(database, ids, tenant.account)
         self.authorizer = Authorizer(self._access)
         rights = RoleRights(self.authorizer, clock)
         logbook = LogBook(work / "logs" / "functions")
@@ -286,7 +289,7 @@ class Composition:
 
     def admin(self) -> list[Part]:
         """Return the services that have admin operations, each with the module that declares them."""
-        return [(self._function_admin, fc_admin), (self._messages, mns_admin)]
+        return [(self._function_admin, fc_admin), (self._messages, mns_admin), (self.accounts, ram_admin)]
 
     def activities(self) -> list[Observed]:
         """Return the services as the lab sees them."""
