@@ -36,6 +36,8 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
 from emulator.lab import admin as lab_admin
+from emulator.lab import bench_admin
+from emulator.lab.bench import Bench
 from emulator.lab.clock import ChangeSignal, load_clock
 from emulator.lab.service import Lab
 from emulator.redirect import hook_environment
@@ -86,6 +88,15 @@ class Emulator:
         self._lag = LoopLag(self._clock)
         self._journal = Journal(self._clock)
         self._services: Composition | None = None
+        self._bench = Bench(
+            self._clock,
+            self._ids,
+            timers=lambda: self._timers,
+            changed=self._changed.notify,
+            address=lambda: self.http_url,
+            interfere=lambda stage: self._pipeline.interfere(stage),
+            sign=lambda text: self.services.sign_push(text),
+        )
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -140,7 +151,7 @@ class Emulator:
         keyring.add(services.temporary_keys)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
-        admin.add([*services.admin(), (self._lab(services), lab_admin)])
+        admin.add([*services.admin(), (self._lab(services), lab_admin), (self._bench, bench_admin)])
         loaded.set_result(None)
         self._tend_file(database, work, timers)
         renew()
@@ -202,6 +213,7 @@ class Emulator:
             account=self.tenant.account,
             region=self.tenant.region,
             traffic=self._traffic,
+            resting=self._bench.mocks.resting,
             changed=self._changed.notify,
             authorizer=_LateAuthorizer(self) if self.config.enforce_ram else None,
         )
@@ -240,6 +252,7 @@ class Emulator:
             names=names,
             journal=self._journal,
             environment=self._environment(folder),
+            bench=self._bench,
         )
         return self._services
 

@@ -7,7 +7,7 @@ is for; the others have it.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping
 from typing import Any, Protocol
 
 from emulator.auth.authenticator import Authenticator, scheme_of
@@ -200,7 +200,9 @@ class Pipeline:
         authorizer: Authorizer | None = None,
         traffic: Traffic | None = None,
         changed: Callable[[], None] = lambda: None,
+        resting: Callable[[], Container[str]] = frozenset,
     ) -> None:
+        self._resting = resting
         self._changed = changed
         self._in_work: dict[OperationRequest, Front | None] = {}
         self._traffic = traffic or Traffic()
@@ -219,8 +221,15 @@ class Pipeline:
             limit_body,  # before anything is computed over the body
             authenticate(authenticator, account, clock),  # who calls, in whose account
             *([authorize(authorizer)] if authorizer is not None else []),  # with --enforce-ram: may they
+            # here stands what `interfere` is given
             dispatch,  # the operation itself
         )
+        self._undisturbed = self._stages
+
+    def interfere(self, stage: Stage | None) -> None:
+        """Put *stage* between authorization and the operation; with None there is nothing in between."""
+        extra = () if stage is None else (stage,)
+        self._stages = (*self._undisturbed[:-1], *extra, dispatch)
 
     # --- Application ---------------------------------------------------------------------------------------------
 
@@ -369,7 +378,10 @@ class Pipeline:
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the requests in work; parked long polls and calls of the emulator's own API are not among them."""
         del now
+        resting = self._resting()
         for call, front in self._in_work.items():
+            if call.request_id in resting:
+                continue  # its function is a mock that takes its time by the emulator's clock
             if not call.parked and front is not None and front.name not in _OWN_FRONTS:
                 resource = f"{front.name} {call.operation}"
                 yield Busy(kind="request", resource=resource, since=call.now, detail=f"request {call.request_id}")

@@ -13,6 +13,9 @@ from emulator.wire.request import OperationRequest
 
 ADMIN_PREFIX = "/_localyun/"
 HEALTH = ADMIN_PREFIX + "health"
+SINK_PREFIX = ADMIN_PREFIX + "sink/"
+"""What is sent below this needs no token: requests for the lab's sinks."""
+
 DEPLOYMENTS = ADMIN_PREFIX + "deployments"
 """Signed, unlike the other pages: whoever may deploy to an emulator may see what was deployed."""
 
@@ -58,6 +61,8 @@ def choose(call: OperationRequest, *, loopback: bool, owner: str = "") -> Route:
     named = facts(call.host)
     path = call.http.path
     if path.startswith(ADMIN_PREFIX) and loopback:
+        if path.startswith(SINK_PREFIX):
+            return Route("sink", named)
         return Route("deployments" if path.startswith(DEPLOYMENTS) else "admin", named)
     if owner or path.startswith(TRIGGER_PREFIXES):
         return Route(owner or "fc", named)
