@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emulator import __version__
-from emulator.auth.authenticator import Authenticator
-from emulator.auth.keys import AccessKey, Keyring, NonceMemory
+from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
+from emulator.auth.keys import AccessKey
 from emulator.auth.permissions.conditions import Facts
 from emulator.config import Config
+from emulator.console import front as console_front
+from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
+from emulator.console.sessions import Sessions
 from emulator.gateway.admin import OWN, AdminFront
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
@@ -38,7 +41,10 @@ from emulator.keyfile import InstallationKeys, load_or_create
 from emulator.lab import admin as lab_admin
 from emulator.lab import bench_admin
 from emulator.lab.bench import Bench
-from emulator.lab.clock import ChangeSignal, load_clock
+from emulator.lab.checkpoints import operations as checkpoint_operations
+from emulator.lab.checkpoints.service import Checkpoints as StateCheckpoints
+from emulator.lab.checkpoints.store import CheckpointStore
+from emulator.lab.clock import load_clock
 from emulator.lab.service import Lab
 from emulator.redirect import hook_environment
 from emulator.redirect.environment import write_bundle
@@ -81,7 +87,6 @@ class Emulator:
         self.stopped = asyncio.Event()
         self._ids = ids or RandomIds()
         self._clock = AdjustableClock()
-        self._changed = ChangeSignal()
         self._closing = AsyncExitStack()
         self._background = TaskGroup("emulator")
         self._traffic = Traffic()
@@ -91,12 +96,13 @@ class Emulator:
         self._bench = Bench(
             self._clock,
             self._ids,
+            changed=lambda: self._pipeline.notify(),
             timers=lambda: self._timers,
-            changed=self._changed.notify,
             address=lambda: self.http_url,
             interfere=lambda stage: self._pipeline.interfere(stage),
             sign=lambda text: self.services.sign_push(text),
         )
+        self._is_loaded = False
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -151,9 +157,31 @@ class Emulator:
         keyring.add(services.temporary_keys)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
-        admin.add([*services.admin(), (self._lab(services), lab_admin), (self._bench, bench_admin)])
+        lab = self._lab(services)
+        console = self._console(services, lab)
+        fronts["console"] = console
+        shrinker = self._tend_file(database, work, timers)
+        checkpoints = StateCheckpoints(
+            CheckpointStore(work / "checkpoints", work, _SCHEMAS),
+            database,
+            self._clock,
+            timers,
+            lab.time,
+            services,
+            self.tenant,
+            resumed=[] if self.config.ephemeral else [shrinker.start],
+        )
+        admin.add(
+            [
+                *services.admin(),
+                (lab, lab_admin),
+                (self._bench, bench_admin),
+                (checkpoints, checkpoint_operations),
+                (console, console_front),
+            ]
+        )
         loaded.set_result(None)
-        self._tend_file(database, work, timers)
+        self._is_loaded = True
         renew()
 
     def _lab(self, services: "Composition") -> Lab:
@@ -162,10 +190,23 @@ class Emulator:
             self._database,
             self._clock,
             self._timers,
-            changed=self._changed,
+            watch=self._pipeline.watch,
             observed=[self._pipeline, *services.activities()],
             conditions=services.conditions(),
         )
+
+    def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
+        """Return the front of the pages; what makes them is imported with the first request."""
+        sessions = Sessions(self._clock, self._ids, self._server.port)
+
+        def load(bridge: Bridge) -> WsgiApplication:
+            from emulator.console.app import make_application  # with Flask, on the first request for a page
+
+            return make_application(services.view(lab, self.status, bridge), sessions)
+
+        front = ConsoleFront(self._ids, sessions, load, self._database.watch)
+        self._closing.callback(front.close)
+        return front
 
     def _watch(self) -> None:
         """Start the lag meter and the journal of the log."""
@@ -182,16 +223,16 @@ class Emulator:
         migrate(database, _SCHEMAS)
         return database
 
-    def _tend_file(self, database: Database, work: Path, timers: LoopTimers) -> None:
+    def _tend_file(self, database: Database, work: Path, timers: LoopTimers) -> Shrinker:
         """Keep the state file and its log small from now on; what is in memory has neither."""
-        if self.config.ephemeral:
-            return
-        checkpoints = Checkpoints(database, work / "state.db")
-        self._closing.callback(checkpoints.close)
-        checkpoints.start()
         shrinker = Shrinker(database, timers, self._clock)
         self._closing.callback(shrinker.close)
-        shrinker.start()
+        if not self.config.ephemeral:
+            checkpoints = Checkpoints(database, work / "state.db")
+            self._closing.callback(checkpoints.close)
+            checkpoints.start()
+            shrinker.start()
+        return shrinker
 
     def _make_pipeline(
         self,
@@ -214,7 +255,6 @@ class Emulator:
             region=self.tenant.region,
             traffic=self._traffic,
             resting=self._bench.mocks.resting,
-            changed=self._changed.notify,
             authorizer=_LateAuthorizer(self) if self.config.enforce_ram else None,
         )
 
@@ -304,7 +344,7 @@ class Emulator:
         return {
             "status": "ok",
             "version": __version__,
-            "services": dict.fromkeys(SERVICES, "available"),
+            "services": dict.fromkeys(SERVICES, "available" if self._is_loaded else "starting"),
             "account": self.tenant.account,
             "region": self.tenant.region,
             "installation": self.keys.installation,

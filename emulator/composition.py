@@ -4,7 +4,7 @@ Every port of a service is filled here and nowhere else.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from emulator.adapters.roles import AssumableRoles, RoleKeys
 from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
 from emulator.config import Config
+from emulator.console.front import Bridge
+from emulator.console.view import View
 from emulator.deploy.localyun_yaml import Declarations
 from emulator.deploy.records import Deployments, DeploymentsFront
 from emulator.gateway.admin import Part
@@ -33,6 +35,7 @@ from emulator.kernel.metrics import Family
 from emulator.kernel.observing import Observed
 from emulator.kernel.timers import Timers
 from emulator.lab.bench import Bench
+from emulator.lab.service import Lab
 from emulator.lab.sinks import SinkFront
 from emulator.oss.front import OssFront
 from emulator.oss.service import LazyStorage
@@ -199,6 +202,24 @@ class Composition:
         """End what `start` began, in the opposite order."""
         await self._closing.aclose()
 
+    def files(self) -> list[str]:
+        """Return the files the tables name: paths below the work folder."""
+        return [*self._functions.files(), *self._objects.files()]
+
+    async def suspend(self) -> None:
+        """End what runs: all tables are about to be replaced."""
+        await self._workflow.suspend()  # first: its executions call the others
+        await self._functions.suspend()
+        await self._messages.suspend()
+        await self._objects.suspend()
+
+    async def resume(self) -> None:
+        """Go on with what the tables hold now; every timer has been dropped, and what memory held of them."""
+        self._temporary.resume()
+        self._messages.resume()
+        await self._functions.resume()
+        await self._workflow.resume()
+
     async def reset(self, scope: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Forget everything the services know; functions of the folder stay. Returns what to answer.
 
@@ -289,6 +310,18 @@ class Composition:
     async def sign_push(self, text: str) -> str:
         """Return the signature that a push with that string to sign has."""
         return await self._signer.authorization(text)
+
+    def view(self, lab: Lab, about: Callable[[], dict[str, Any]], bridge: Bridge) -> View:
+        """Return the services as the console's pages see them."""
+        return View(
+            self._tenant,
+            functions=self._functions,
+            messages=self._messages,
+            workflow=self._workflow,
+            lab=lab,
+            about=about,
+            bridge=bridge,
+        )
 
     def conditions(self) -> SkipConditions:
         """Return what looks at resources for the lab's skip."""

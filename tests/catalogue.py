@@ -12,6 +12,7 @@ from pathlib import Path
 
 from emulator.cli.messages import DOMAIN, FOLDER
 from emulator.cli.parser import build
+from emulator.cli.render.tree_view import OUTCOMES
 from emulator.cli.tutorials import TUTORIALS
 
 ROOT = Path(__file__).parents[1]
@@ -61,7 +62,7 @@ def texts():
     found.update(dict.fromkeys(_of_parser(build())))
     for each in TUTORIALS:
         found.update(dict.fromkeys((each.title, each.duration)))
-    found.update(dict.fromkeys(("the configured port", *ARGPARSE)))
+    found.update(dict.fromkeys(("the configured port", *OUTCOMES, *ARGPARSE)))
     found.pop("", None)
     return list(found)
 
@@ -108,7 +109,8 @@ def _headings(tree):
 
 
 def _of_parser(parser):
-    yield from filter(None, (parser.description, parser.epilog))
+    if parser.prog == "localyun":  # descriptions of commands are their summaries as sentences
+        yield from filter(None, (parser.description, parser.epilog))
     yield from (group.title for group in parser._action_groups if group.title and group._group_actions)
     for action in parser._actions:
         if action.help and action.help != "==SUPPRESS==":

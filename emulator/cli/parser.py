@@ -65,6 +65,7 @@ def build(command: str = "") -> ArgumentParser:
 
     The whole grammar takes several milliseconds to build, which ``start`` would pay for nothing.
     """
+    translated = is_translated()  # before the first parser, whose own texts come from argparse
     parser = Parser(
         prog="localyun", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=RawDescriptionHelpFormatter
     )
@@ -77,7 +78,7 @@ def build(command: str = "") -> ArgumentParser:
     wanted = [add for names, add in _GROUPS if command in names] or [add for _, add in _GROUPS]
     for add in wanted:
         add(commands)
-    if is_translated():
+    if translated:
         _translate(parser)
     return parser
 
@@ -93,9 +94,10 @@ def _translate(parser: ArgumentParser) -> None:
         action.help = _(action.help) if action.help else action.help
         if isinstance(action, _SubParsersAction):
             for choice in action._choices_actions:
-                choice.help = _(choice.help) if choice.help else choice.help
-            for command in action.choices.values():
+                choice.help = _(choice.help or "")
+                command = action.choices[choice.dest]
                 _translate(command)
+                command.description = _("{summary}.", summary=choice.help)
 
 
 def _command(
@@ -331,6 +333,37 @@ def _add_topic(commands: "_Commands[ArgumentParser]") -> None:
         shown.add_argument("-n", "--number", type=int, default=100, help="at most so many (default: 100)")
 
 
+def _add_checkpoint(commands: "_Commands[ArgumentParser]") -> None:
+    checkpoint = commands.add_parser("checkpoint", help="keep the whole state under a name and put it back")
+    checkpoint.set_defaults(help_of=checkpoint)
+    actions = checkpoint.add_subparsers(title="actions", metavar="ACTION")
+    _command(actions, "save", "checkpoint:save", "keep the whole state under a name")
+    _command(actions, "restore", "checkpoint:restore", "put a state back; what runs is ended")
+    _command(actions, "list", "checkpoint:show_list", "list the checkpoints")
+    _command(actions, "delete", "checkpoint:delete", "forget a checkpoint")
+    export = _command(actions, "export", "checkpoint:export", "write a checkpoint, or the present state, to a file")
+    export.add_argument("name", metavar="NAME", nargs="?", help="the checkpoint (default: the present state)")
+    export.add_argument("file", metavar="FILE", help="the file to write")
+    take_in = _command(actions, "import", "checkpoint:take_in", "take in what export has written, here or elsewhere")
+    take_in.add_argument("file", metavar="FILE", help="the file to read")
+    take_in.add_argument(
+        "name", metavar="NAME", nargs="?", help="make it a checkpoint of this name (default: restore it at once)"
+    )
+    for name in ("save", "restore", "delete"):
+        actions.choices[name].add_argument("name", metavar="NAME", help="the checkpoint")
+
+
+def _add_account(commands: "_Commands[ArgumentParser]") -> None:
+    account = commands.add_parser("account", help="work with accounts beside the emulator's own")
+    account.set_defaults(help_of=account)
+    actions = account.add_subparsers(title="actions", metavar="ACTION")
+    add = _command(actions, "add", "account:add", "add an account and print its key")
+    add.add_argument("account", metavar="ID", nargs="?", default="", help="its id, digits (default: generated)")
+    _command(actions, "list", "account:show_list", "list the accounts with their keys")
+    remove = _command(actions, "remove", "account:remove", "forget an account and its key")
+    remove.add_argument("account", metavar="ID", help="the account")
+
+
 def _add_deploy(commands: "_Commands[ArgumentParser]") -> None:
     deploy = _command(commands, "deploy", "deploy:run", "make what a template.yml or an s.yaml describes")
     deploy.add_argument(
@@ -385,6 +418,8 @@ _GROUPS = (
     ({"flow"}, _add_flow),
     ({"queue"}, _add_queue),
     ({"topic"}, _add_topic),
+    ({"checkpoint"}, _add_checkpoint),
+    ({"account"}, _add_account),
     ({"deploy", "deployments"}, _add_deploy),
     ({"exec"}, _add_exec),
     ({"tutorial"}, _add_tutorial),

@@ -327,7 +327,7 @@ class HttpProtocol(asyncio.Protocol):
             self._incoming = incoming
         incoming = self._incoming
         try:
-            body = self._reader.body(self._limit)
+            body = self._reader.pieces(self._limit)
         except BodyTooLarge:
             self._refuse_size(incoming)
             return True
@@ -337,9 +337,13 @@ class HttpProtocol(asyncio.Protocol):
             self._await_input()
             return False
         self._incoming = None
-        incoming.request.body = body
+        incoming.request.take_body(body)
         self._serve(incoming)
-        return True
+        if self._reader.held:
+            return True
+        if self._transaction is None and self._phase < Phase.LINGERING and self._sender.writable:
+            self._await_input()
+        return False
 
     def _await_input(self) -> None:
         connections = self._connections

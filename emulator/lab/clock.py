@@ -6,8 +6,8 @@ costs nothing while nobody waits.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from heapq import nsmallest
 from typing import Any
 
@@ -35,27 +35,8 @@ _QUIET_TURNS = 3
 """Turns of the loop that must find nothing to do: what has just ended may be about to set something off."""
 
 
-class ChangeSignal:
-    """Wakes those who wait for something to end; `notify` costs one look at an empty list while nobody waits."""
-
-    def __init__(self) -> None:
-        self._waiters: list[asyncio.Future[None]] = []
-
-    def notify(self) -> None:
-        """Say that something has ended or has been committed."""
-        if self._waiters:
-            waiters, self._waiters = self._waiters, []
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
-
-    async def wait(self, timeout_s: float) -> None:
-        """Return at the next `notify`, or after *timeout_s*."""
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await waiter
+Watch = Callable[[Callable[[], None]], Callable[[], None]]
+"""Takes a function to call whenever something ends, and returns one that stops that."""
 
 
 def load_clock(database: Database, clock: AdjustableClock) -> None:
@@ -76,7 +57,7 @@ class Moved:
 class TimeControl:
     """The emulator's time.
 
-    *observed* are the services and the gateway. *changed* is notified by whatever ends work. *moved* is called after
+    *observed* are the services and the gateway. *watch* lets requests' ends be noticed. *moved* is called after
     every change of the clock: function instances learn the time from it.
     """
 
@@ -85,14 +66,14 @@ class TimeControl:
         database: Database,
         clock: AdjustableClock,
         timers: LoopTimers,
-        changed: ChangeSignal,
+        watch: Watch,
         observed: Sequence[Observed],
         moved: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
         self._clock = clock
         self._timers = timers
-        self._changed = changed
+        self._watched = (database.watch, watch)
         self._observed = observed
         self._moved = moved
         self._lock = asyncio.Lock()
@@ -149,11 +130,18 @@ class TimeControl:
                 self._timers.run_due()
                 await asyncio.sleep(0)
             else:
-                self._database.on_commit(self._changed.notify)
-                try:
-                    await self._changed.wait(left_s)
-                finally:
-                    self._database.on_commit(None)
+                await self._wait_for_change(left_s)
+
+    async def _wait_for_change(self, timeout_s: float) -> None:
+        changed = asyncio.Event()
+        stops = [watch(changed.set) for watch in self._watched]
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await changed.wait()
+        finally:
+            for stop in stops:
+                stop()
 
     # --- moving --------------------------------------------------------------------------------------------------
 
@@ -225,6 +213,21 @@ class TimeControl:
             self._after_change()
         await self._database.committed()
         return Moved(ran=ran, busy=tuple(busy))
+
+    # --- checkpoints ---------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Keep the clock from being moved while the context lasts."""
+        async with self._lock:
+            yield
+
+    def take_up(self) -> None:
+        """Go by the table, which has been replaced; that may set the clock back."""
+        self._clock.restore(0, None)
+        load_clock(self._database, self._clock)
+        self._timers.clock_moved()
+        self._moved()
 
     # --- keeping -------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from emulator.oss import limits
 from emulator.oss.errors import ERRORS, SHOWN, UNSPECIFIC_EC, OssError, oss_auth_error
 from emulator.oss.service import LazyStorage
 from emulator.wire.dates import http_date
-from emulator.wire.multipart import MalformedForm, read_form
+from emulator.wire.multipart import MalformedForm, form_of
 from emulator.wire.operation import Operation
 from emulator.wire.request import Answer, OperationRequest
 from emulator.wire.xml import Element, render
@@ -252,7 +252,7 @@ def demands(call: OperationRequest) -> Iterator[Demand]:
 def _key_of_form(request: Request) -> str:
     """Return the object's name in an upload form, empty in a form that is refused anyway."""
     try:
-        fields = read_form(request.headers.get("content-type"), request.body)
+        fields = form_of(request)
     except MalformedForm:
         return ""
     return next((field.text for field in fields if field.name.lower() == "key"), "")

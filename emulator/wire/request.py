@@ -60,6 +60,11 @@ class OperationRequest:
         self._action: str | None = None
         self._version: str | None = None
 
+    def body_arrived(self, now: Millis) -> None:
+        """Go on with a call that has been judged by its head: what was read of a form was not there yet."""
+        self.now = now
+        self._all_parameters = self._parameters = self._action = self._version = None
+
     @property
     def tenant(self) -> Tenant:
         """The account and region this call works in; only after authentication."""

@@ -6,7 +6,7 @@ all; a service gives its operations. Parameters come from query and form alike.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable
 from typing import Any
 
 from emulator.http.message import Response
@@ -14,8 +14,7 @@ from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Dialect, Subject
-from emulator.wire.operation import Actions
-from emulator.wire.operation import Operation as DeclaredOperation
+from emulator.wire.operation import Actions, Operation
 from emulator.wire.pop_errors import PopError, pop_auth_error
 from emulator.wire.request import Answer, OperationRequest
 from emulator.wire.xml import escape
@@ -146,7 +145,7 @@ class RpcFront:
         if version and self.version and version != self.version:
             raise PopError("InvalidVersion")
 
-    def _find(self, call: OperationRequest) -> DeclaredOperation:
+    def _find(self, call: OperationRequest) -> Operation:
         if call.found is None:
             action = call.action
             if not action:
@@ -159,7 +158,7 @@ class RpcFront:
             call.operation = operation.name
             self._check_text(call)
             call.found = operation
-        found: DeclaredOperation = call.found
+        found: Operation = call.found
         return found
 
     def _check_text(self, call: OperationRequest) -> None:
@@ -243,39 +242,3 @@ def _xml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else escape(str(value))
-
-
-# --- the calling style of fronts that do not declare their operations yet --------------------------------------------
-
-Parameters = dict[str, str]
-Operation = Callable[[OperationRequest, Parameters], Reply | Awaitable[Reply]]
-
-
-class UndeclaredRpcFront(RpcFront):
-    """A front whose operations are a mapping of names to functions of a call and its parameters."""
-
-    def __init__(
-        self, name: str, version: str, operations: Mapping[str, Operation], ids: Ids, *, upper_case_ids: bool = False
-    ) -> None:
-        actions = Actions(DeclaredOperation(action, _declared(perform)) for action, perform in operations.items())
-        super().__init__(name, version, actions, None, ids, upper_case_ids=upper_case_ids)
-
-    def rights(  # type: ignore[override]  # goes with the class
-        self, operation: str, parameters: Parameters, context: OperationRequest
-    ) -> Iterable[Demand]:
-        """Return the rights that a call of *operation* needs."""
-        del parameters
-        return super().rights(operation, context)
-
-    def demands(self, call: OperationRequest) -> Iterable[Demand]:
-        """Return the rights that the request needs; none for an operation that does not exist."""
-        operation = self.operations.find(call.action)
-        if operation is None:
-            return ()
-        call.operation = operation.name
-        self._check_text(call)
-        return self.rights(operation.name, call.parameters, call)
-
-
-def _declared(perform: Operation) -> Callable[[Any, OperationRequest], Any]:
-    return lambda _, call: perform(call, call.parameters)

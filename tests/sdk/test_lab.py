@@ -2,10 +2,17 @@
 
 import pytest
 from mns.mns_exception import MNSServerException
+from mns.queue import Message as MnsMessage
 
 from emulator.testing import ApiError, Emulator
 
 pytestmark = pytest.mark.sdk
+
+CODE = """
+def handler(event, context):
+    print("at work")
+    return "real"
+"""
 
 FLOW = """
 version: v1
@@ -46,13 +53,13 @@ def test_a_fault_is_the_sdks_own_error(lab):
     """Code and status arrive in the client's exception; the next call works."""
     lab.queue("lab")
     queue = lab.mns.get_queue("lab")
-    lab.faults.add(service="mns", operation="GetQueueAttributes", resource="lab", error="QueueNotExist", times=1)
+    lab.faults.add(service="mns", operation="SendMessage", resource="lab", error="QueueNotExist", times=1)
 
     with pytest.raises(MNSServerException) as caught:
-        queue.get_attributes()
+        queue.send_message(MnsMessage("one"))
 
     assert caught.value.type == "QueueNotExist"
-    assert queue.get_attributes().queue_name == "lab"
+    assert queue.send_message(MnsMessage("two")).message_id
 
 
 def test_throttling_reaches_the_workflow_client(lab):

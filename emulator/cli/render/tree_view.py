@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from emulator.cli.messages import _
 from emulator.cli.output import short
 from emulator.cli.render.execution_tree import FAILED_ATTEMPT, Attempt, Execution, Part, Visit
 from emulator.cli.render.text_width import cut, terminal_width
@@ -38,6 +39,9 @@ _TELLING = (("error", "cause"), ("goto",), ("output",), ("duration",), ("timesta
 """Groups of keys in the order of what they tell; the first group with a value is shown."""
 
 _WAITING = {"waitForCallback": "waits for its callback", "sync": "waits for the end of what it started"}
+OUTCOMES = ("running", "failed", "caught", "abandoned", "submitted", *_WAITING.values())
+"""Words of how a visit ended or what it waits for, for the catalogues."""
+
 _OPENS = frozenset({"StepEntered", "BranchEntered", "IterationEntered"})
 
 
@@ -137,9 +141,9 @@ def _remarks(visit: Visit) -> Iterator[str]:
 def outcome_words(visit: Visit) -> Iterator[str]:
     """Yield what there is to say about how a visit ended: nothing for a plain success."""
     if visit.outcome != "succeeded":
-        yield visit.outcome
+        yield _(visit.outcome)
     elif visit.retries:
-        yield f"succeeded at attempt {visit.retries + 1}"
+        yield _("succeeded at attempt {number}", number=visit.retries + 1)
     if visit.error:
         yield visit.error
     if visit.goto:
@@ -287,13 +291,14 @@ class Follower:
         elif kind in FAILED_ATTEMPT and not then.startswith("Step"):
             attempt = visit.attempts[-1]
             took = duration((attempt.ended or 0) - attempt.started)
-            yield visit, took, f"attempt {len(visit.attempts)} failed: {attempt_result(attempt)}"
+            fields = {"number": len(visit.attempts), "result": attempt_result(attempt)}
+            yield visit, took, _("attempt {number} failed: {result}", **fields)
         elif kind == "TaskSubmitted" and not then:
-            yield visit, "", _WAITING.get(visit.attempts[-1].pattern, "submitted")
+            yield visit, "", _(_WAITING.get(visit.attempts[-1].pattern, "submitted"))
         elif kind == "StepStarted" and visit.waits_for and not then:
-            yield visit, "", f"waits: {visit.waits_for}"
+            yield visit, "", _("waits: {time}", time=visit.waits_for)
         elif kind in _OPENS and (owner := _just_opened(visit, kind)) is not None:
-            yield owner, "", "begins"
+            yield owner, "", _("begins")
 
     def _line(self, event: Event, visit: Visit, took: str, remark: str) -> str:
         at = offset(parse_iso(event["Time"]) - self.execution.started)

@@ -13,7 +13,7 @@ from emulator.services.fc.asynchronous import operations as asynchronous
 from emulator.services.fc.capacity import operations as capacity
 from emulator.services.fc.catalog import operations as catalog
 from emulator.services.fc.catalog import resource_operations, tag_operations, version_operations
-from emulator.services.fc.codec import EVERY_API, V2016, V2023, api_of, encode
+from emulator.services.fc.codec import EVERY_API, V2016, V2023, api_of, encode, json_body
 from emulator.services.fc.dialects import unavailable
 from emulator.services.fc.errors import EntityTooLarge, FcError, auth_error
 from emulator.services.fc.invoke import operations as invoke
@@ -66,6 +66,14 @@ class FcFront:
         call.operation = operation.name
         answer = operation.perform(self._service, call)
         return _named(answer, call) if isinstance(answer, Response) else _finish(answer, call)
+
+    def prepare(self, call: OperationRequest) -> None:
+        """Decode a large JSON body, such as one with a code package; what a function is called with stays as it is.
+
+        Raises: FcError.
+        """
+        if not self._is_for_trigger(call) and self._route(call).name != "InvokeFunction":
+            call.document = json_body(call)
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
         """Whether the request may go on unsigned: it is for an HTTP trigger that asks for no signature."""

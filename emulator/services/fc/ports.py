@@ -63,6 +63,10 @@ class Instances(Protocol):
         """Let the instances of an older state end after the calls they are in."""
         ...
 
+    def end_all(self) -> None:
+        """End every instance now, those that work too."""
+        ...
+
     async def provision(self, image: FunctionImage, count: int, credentials: Credentials | None = None) -> int:
         """Keep *count* instances of *image* started and initialized, none at 0; return how many there are now.
 

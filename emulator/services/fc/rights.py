@@ -10,7 +10,7 @@ Source: Function Compute 2.0 and 3.0, "Policies and sample policies"; the denial
 import json
 import logging
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from emulator.kernel.identity import Demand, Tenant, pass_role
 from emulator.services.fc.asynchronous.model import Lane
@@ -108,9 +108,11 @@ def _arn(tenant: Tenant, path: str) -> str:
     return f"acs:fc:{tenant.region}:{tenant.account}:{path}"
 
 
-def _body(context: OperationRequest) -> dict[str, Any]:
+def _body(call: OperationRequest) -> dict[str, Any]:
+    if call.document is not None:
+        return cast("dict[str, Any]", call.document)
     try:
-        body = json.loads(context.http.body or b"{}")
+        body = json.loads(call.http.body or b"{}")
     except (ValueError, RecursionError):
         return {}  # the operation itself tells what is wrong with it
     return body if isinstance(body, dict) else {}

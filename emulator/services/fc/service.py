@@ -176,6 +176,7 @@ class FunctionCompute:
         self._loader = Loader(store, ids, effects, self.tenant)
         self._snapshot = Snapshot()
         self._watcher: Watcher | None = None
+        self._shown_names: set[str] = set()
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -227,6 +228,29 @@ class FunctionCompute:
         await self.logbook.clear()
         self._effects.sweep()
         self.provisioner.start()
+
+    def files(self) -> list[str]:
+        """Return the packages the tables name, as paths below the emulator's folder."""
+        return [f"code/{digest}.zip" for digest in self.store.digests()]
+
+    async def suspend(self) -> None:
+        """End what runs: the tables are about to be replaced, and `resume` goes on from them."""
+        self._shown_names = set(self.sources.host_names())
+        await self.sources.close()
+        await self.async_queue.close()
+        await self.provisioner.close()
+        self.instances.end_all()
+
+    async def resume(self) -> None:
+        """Go on with what the tables hold now, after `suspend` and after every timer has been dropped."""
+        await self.codes.unpack_missing(self.store.digests())
+        self._keys.forget()
+        self.sources.forget_names(self._shown_names - set(self.sources.host_names()))
+        self._take(self._snapshot)
+        self._effects.sweep_soon()
+        self.provisioner.start()
+        self.async_queue.start()
+        self.sources.start()
 
     def reset_function(self, service: str, function: str) -> int:
         """End the asynchronous calls and the warm instances of a function of the folder's tenant; return the calls.

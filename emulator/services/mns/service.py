@@ -156,6 +156,20 @@ class MessageService:
         self._store.clear()
         self.topic_store.clear_topics()
 
+    async def suspend(self) -> None:
+        """Break off what is under way: the tables are about to be replaced, and `start` goes on from them."""
+        self.end_polls()
+        await self._courier.close()
+
+    def resume(self) -> None:
+        """Go on with what the tables hold now, after `suspend` and after every timer has been dropped."""
+        self._ready.retention.close()
+        self._ready.renumber()
+        self._dead_letters.close()
+        self._purge.close()
+        self._courier.forget_all()
+        self.start()
+
     def _clock_set_back(self, before: Millis) -> None:
         """Keep visible what has been visible, or it would be hidden until the old time has come again."""
         self._store.keep_visible(self._clock.now(), before)

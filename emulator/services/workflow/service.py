@@ -99,6 +99,20 @@ class Workflow:
         self._retention.start()
         await self._database.committed()
 
+    async def suspend(self) -> None:
+        """Break off the calls under way: the tables are about to be replaced, and `start` goes on from them."""
+        self.end_polls()
+        self._retention.close()
+        self._engine.forget()
+        await self._firing.suspend()
+
+    async def resume(self) -> None:
+        """Go on with what the tables hold now, after `suspend` and after every timer has been dropped."""
+        self.executions.forget()
+        self._engine.forget()
+        self._firing.forget()
+        await self.start()
+
     def end_polls(self) -> None:
         """Answer callers that wait for an end with the present state, now rather than at the end of their wait."""
         self._waiters.wake_all()

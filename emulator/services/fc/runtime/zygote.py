@@ -85,6 +85,7 @@ class ZygoteLauncher:
             async with asyncio.timeout(self._settings.start_timeout_s):
                 ready = await asyncio.shield(zygote.ready)
         except TimeoutError as error:
+            zygote.give_up()  # the next call tries another one
             raise InstanceStartFailed(f"{executable} was not ready in time") from error
         if not ready:
             raise RuntimeUnavailable(runtime, f"{executable} ended before it was ready")
@@ -199,6 +200,11 @@ class ZygoteControl:
             return 0
         return int(children[0]) if children else 0
 
+    @property
+    def namespaces(self) -> int:
+        """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
+        return self.pid if self._zygote.isolated else 0
+
     def terminate(self) -> None:
         """Send SIGTERM to the process."""
         if self._zygote.alive:
@@ -250,8 +256,12 @@ class ZygoteControl:
         if self._pid <= 0:  # never started; as a group, 0 would be the emulator itself
             return
         try:
-            # The first process of a namespace passes SIGTERM on, and all others end with it.
-            (os.kill if self._zygote.isolated else os.killpg)(self._pid, number)
+            if not self._zygote.isolated:
+                os.killpg(self._pid, number)
+            elif number == signal.SIGKILL:
+                os.kill(self._pid, number)  # the first process of a namespace: all others end with it
+            elif self.pid:
+                os.kill(self.pid, number)
         except ProcessLookupError:
             _log.debug("process %s is gone already", self._pid)
 
@@ -367,6 +377,10 @@ class Zygote:
             self._silence = self._loop.call_later(left_s, self._look_for_events)
             return
         _log.warning("the zygote of %s does nothing for %g s and is killed", self.executable, self._silence_s)
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Kill the zygote; the instances it has forked go on, and the next call starts another one."""
         self._process.kill()
         self._end()
 
@@ -444,8 +458,9 @@ def mounts_of(image: FunctionImage, settings: RuntimeSettings, instance_id: str,
     scratch = str(settings.scratch / instance_id)
     code = os.path.realpath(image.code_dir)
     mounts: list[tuple[str, str, bool]] = [(scratch, place, True) for place in COVERED if Path(place).is_dir()]
-    mounts.append((code, "/code", True))
-    mounts += ((code, place, True) for place in _covered_names(str(image.code_dir)))
+    if Path(code).is_dir():  # otherwise the agent reports it
+        mounts.append((code, "/code", True))
+        mounts += ((code, place, True) for place in _covered_names(str(image.code_dir)))
     own = image.environment.items()
     texts = [text for pair in frame["environment"].items() if pair not in own for text in pair]
     named = [name for text in texts for name in _COVERED_NAME.findall(text)]
@@ -457,7 +472,8 @@ def mounts_of(image: FunctionImage, settings: RuntimeSettings, instance_id: str,
     return {"mounts": mounts, "opt": layers, "hidden": "" if _covered_names(hidden) else hidden}
 
 
-_COVERED_NAME = re.compile(rf"(?:{'|'.join(COVERED)})/[^\s:;,\"'=]+")
+_COVERED_NAME = re.compile(rf"(?:(?<=[\"'])(?:{'|'.join(COVERED)})/[^\"']+)|(?:{'|'.join(COVERED)})/[^\s:;,\"'=]+")
+"""A path in a covered folder, with spaces only between quotation marks."""
 
 
 def _covered_names(name: str) -> list[str]:
