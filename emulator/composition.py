@@ -99,6 +99,7 @@ class Composition:
         self._bench = bench
         self._clock = clock
         self._tenant = tenant
+        self._journal = journal
         self._ids = ids
         self._declared = Declarations(config, tenant)
         self._deployments = Deployments(database, tenant, clock)
@@ -319,9 +320,12 @@ class Composition:
         return View(
             self._tenant,
             functions=self._functions,
+            function_admin=self._function_admin,
             messages=self._messages,
             workflow=self._workflow,
             lab=lab,
+            journal=self._journal,
+            clock=self._clock,
             about=about,
             bridge=bridge,
         )

@@ -1,7 +1,7 @@
 """What pages show and do, in words of pages: calls of the services' public methods, made on the loop.
 
-One instance serves all pages; its public methods are called in the console's thread, those with an underscore run on the
-loop. Rows are plain values, so that templates never touch a service.
+One instance serves all pages; its public methods are called in the console's thread, those with an underscore run on
+the loop. Rows are plain values, so that templates never touch a service.
 """
 
 import json
@@ -215,10 +215,10 @@ class View:
             "function": name,
             "runtime": config.runtime,
             "handler": config.handler,
-            "timeout": config.timeout,
-            "memory": config.memory_size,
+            "timeout": config.timeout_s,
+            "memory": config.memory_mb,
             "description": config.description,
-            "environment": sorted(config.environment_variables),
+            "environment": sorted(config.environment),
             "folder": function.folder,
             "problem": function.problem,
             "modified_at": iso_millis(function.modified_at),
@@ -283,15 +283,8 @@ class View:
             "steps": _steps(page.items, record.stopped_at or self.now()),
             "events": [_event(event) for event in page.items],
             "more": page.next_marker is not None,
-            "tokens": [] if not record.is_open else self.call(self._tokens, flow, name),
+            "tokens": [] if not record.is_open else self.call(self.workflow.tokens, self.tenant, flow, name),
         }
-
-    def _tokens(self, flow: str, name: str) -> list[Row]:
-        return [
-            {"step": step, "token": token}
-            for owner, execution, step, token in self.workflow.tokens_waiting(self.tenant, flow, name)
-            if (owner, execution) == (flow, name)
-        ]
 
     # --- requests ------------------------------------------------------------------------------------------------
 
@@ -367,7 +360,14 @@ def _steps(events: list[HistoryEvent], now: Millis) -> list[Row]:
     latest: dict[str, Row] = {}
     for event in events:
         if event.type == "StepEntered":
-            row = {"step": event.step, "state": "running", "from": event.at, "to": None, "attempts": 0, "detail": ""}
+            row: Row = {
+                "step": event.step,
+                "state": "running",
+                "from": event.at,
+                "to": None,
+                "attempts": 0,
+                "detail": "",
+            }
             rows[event.id] = latest[event.step] = row
         elif event.step in latest:
             row = latest[event.step]

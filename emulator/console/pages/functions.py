@@ -27,4 +27,6 @@ def call(service: str, name: str) -> str:
     event = request.form.get("event", "").encode()
     qualifier = request.form.get("qualifier", "").strip() or None
     result = view().invoke(service, name, qualifier, event)
-    return render_template("function.html", function=view().function(service, name), result=result, event=event.decode())
+    return render_template(
+        "function.html", function=view().function(service, name), result=result, event=event.decode()
+    )

@@ -34,7 +34,9 @@ def send(name: str) -> Response:
 def receive(name: str) -> str:
     """Receive a message, which hides it, and show it."""
     received = view().call(view().messages.receive, view().tenant, name, 1, 0)
-    return render_template("queue.html", queue=view().queue(name), received=view().message(received[0]) if received else None, asked=True)
+    return render_template(
+        "queue.html", queue=view().queue(name), received=view().message(received[0]) if received else None, asked=True
+    )
 
 
 @blueprint.post("/<name>/purge")
