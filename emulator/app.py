@@ -39,6 +39,8 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
 from emulator.lab import admin as lab_admin
+from emulator.lab import bench_admin
+from emulator.lab.bench import Bench
 from emulator.lab.checkpoints import operations as checkpoint_operations
 from emulator.lab.checkpoints.service import Checkpoints as StateCheckpoints
 from emulator.lab.checkpoints.store import CheckpointStore
@@ -91,6 +93,15 @@ class Emulator:
         self._lag = LoopLag(self._clock)
         self._journal = Journal(self._clock)
         self._services: Composition | None = None
+        self._bench = Bench(
+            self._clock,
+            self._ids,
+            changed=lambda: self._pipeline.notify(),
+            timers=lambda: self._timers,
+            address=lambda: self.http_url,
+            interfere=lambda stage: self._pipeline.interfere(stage),
+            sign=lambda text: self.services.sign_push(text),
+        )
         self._is_loaded = False
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -152,7 +163,8 @@ class Emulator:
         fronts["console"] = console
         shrinker = self._tend_file(database, work, timers)
         kept = self._checkpoints(lab, services, shrinker, work)
-        admin.add([*services.admin(), (lab, lab_admin), (kept, checkpoint_operations), (console, console_front)])
+        parts = [(lab, lab_admin), (self._bench, bench_admin), (kept, checkpoint_operations), (console, console_front)]
+        admin.add([*services.admin(), *parts])
         loaded.set_result(None)
         self._is_loaded = True
         await services.seeds.deploy(self._surroundings())
@@ -254,6 +266,7 @@ class Emulator:
             account=self.tenant.account,
             region=self.tenant.region,
             traffic=self._traffic,
+            resting=self._bench.mocks.resting,
             authorizer=_LateAuthorizer(self) if self.config.enforce_ram else None,
         )
 
@@ -291,6 +304,7 @@ class Emulator:
             names=names,
             journal=self._journal,
             environment=self._environment(folder),
+            bench=self._bench,
         )
         return self._services
 

@@ -191,7 +191,8 @@ def _from_text(parameter: Parameter, text: str) -> Any:
 
 
 _WORDS: Mapping[type, str] = {
-    str: "a text", int: "a number", bool: "true or false", bytes: "base64", dict: "an object", list: "a list",
+    str: "a text", int: "a number", float: "a number", bool: "true or false", bytes: "base64", dict: "an object",
+    list: "a list",
 }  # fmt: skip
 
 
@@ -202,6 +203,8 @@ def _checked(parameter: Parameter, value: Any) -> Any:
             return a2b_base64(value, strict_mode=True)
         except ValueError:
             raise GatewayError("InvalidArgument", f"{name} is not valid base64") from None
+    if expected is float and type(value) is int:
+        return float(value)
     if type(value) is not expected:
         raise GatewayError("InvalidArgument", f"{name} must be {_WORDS[expected]}")
     if isinstance(value, int) and not 0 <= value <= parameter.most:
