@@ -39,6 +39,8 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
 from emulator.lab import admin as lab_admin
+from emulator.lab import bench_admin
+from emulator.lab.bench import Bench
 from emulator.lab.checkpoints import operations as checkpoint_operations
 from emulator.lab.checkpoints.service import Checkpoints as StateCheckpoints
 from emulator.lab.checkpoints.store import CheckpointStore
@@ -91,6 +93,15 @@ class Emulator:
         self._lag = LoopLag(self._clock)
         self._journal = Journal(self._clock)
         self._services: Composition | None = None
+        self._bench = Bench(
+            self._clock,
+            self._ids,
+            changed=lambda: self._pipeline.notify(),
+            timers=lambda: self._timers,
+            address=lambda: self.http_url,
+            interfere=lambda stage: self._pipeline.interfere(stage),
+            sign=lambda text: self.services.sign_push(text),
+        )
         self._is_loaded = False
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -144,26 +155,32 @@ class Emulator:
         services = await self._load_services(database, timers, work, folder, names)
         await services.start()
         keyring.add(services.temporary_keys)
+        keyring.add(services.accounts)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
         lab = self._lab(services)
         console = self._console(services, lab)
         fronts["console"] = console
         shrinker = self._tend_file(database, work, timers)
-        checkpoints = StateCheckpoints(
-            CheckpointStore(work / "checkpoints", work, _SCHEMAS),
-            database,
-            self._clock,
-            timers,
-            lab.time,
-            services,
-            self.tenant,
-            resumed=[] if self.config.ephemeral else [shrinker.start],
-        )
-        admin.add([*services.admin(), (lab, lab_admin), (checkpoints, checkpoint_operations), (console, console_front)])
+        kept = self._checkpoints(lab, services, shrinker, work)
+        parts = [(lab, lab_admin), (self._bench, bench_admin), (kept, checkpoint_operations), (console, console_front)]
+        admin.add([*services.admin(), *parts])
         loaded.set_result(None)
         self._is_loaded = True
         renew()
+
+    def _checkpoints(self, lab: Lab, services: "Composition", shrinker: Shrinker, work: Path) -> StateCheckpoints:
+        """Return what keeps the whole state under names."""
+        return StateCheckpoints(
+            CheckpointStore(work / "checkpoints", work, _SCHEMAS),
+            self._database,
+            self._clock,
+            self._timers,
+            lab.time,
+            services,
+            self.tenant,
+            resumed=[self._journal.mark, *([] if self.config.ephemeral else [shrinker.start])],
+        )
 
     def _lab(self, services: "Composition") -> Lab:
         """Return what tests need, over all services."""
@@ -235,6 +252,7 @@ class Emulator:
             account=self.tenant.account,
             region=self.tenant.region,
             traffic=self._traffic,
+            resting=self._bench.mocks.resting,
             authorizer=_LateAuthorizer(self) if self.config.enforce_ram else None,
         )
 
@@ -272,6 +290,7 @@ class Emulator:
             names=names,
             journal=self._journal,
             environment=self._environment(folder),
+            bench=self._bench,
         )
         return self._services
 
@@ -367,6 +386,10 @@ class Emulator:
     def trace(self, request: str) -> list[dict[str, Any]]:
         """Return the recent lines of the log that came about through a request, in JSON's terms."""
         return self._journal.find(request)
+
+    def report(self) -> list[dict[str, Any]]:
+        """Return the recent lines of the log since a checkpoint was restored, without those of the admin API."""
+        return [line for line in self._journal.since_mark() if line.get("service") != "admin"]
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
         """Forget everything the services know, or what *scope* names; functions of the folder stay."""

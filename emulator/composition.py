@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageActivity, SkipConditions
+from emulator.adapters.doubles import Doubles
 from emulator.adapters.flows import FlowMessages, FunctionCalls
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
 from emulator.adapters.objects import CodeObjects, ObjectTriggers
@@ -33,7 +34,9 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
 from emulator.kernel.observing import Observed
 from emulator.kernel.timers import Timers
+from emulator.lab.bench import Bench
 from emulator.lab.service import Lab
+from emulator.lab.sinks import SinkFront
 from emulator.oss.front import OssFront
 from emulator.oss.service import LazyStorage
 from emulator.redirect import node_hook, python_hook
@@ -50,6 +53,8 @@ from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns import admin as mns_admin
 from emulator.services.mns.front import ManagementFront, MnsFront
 from emulator.services.mns.service import MessageService
+from emulator.services.ram import admin as ram_admin
+from emulator.services.ram.accounts import Accounts
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
@@ -88,8 +93,10 @@ class Composition:
         names: FunctionNames,
         journal: Journal,
         environment: dict[str, str],
+        bench: Bench,
     ) -> None:
         self._config = config
+        self._bench = bench
         self._clock = clock
         self._tenant = tenant
         self._ids = ids
@@ -100,6 +107,7 @@ class Composition:
         self._temporary = self.temporary_keys = TemporaryKeys(database, timers, clock, ids)
         self._access = AccessManagement(database, ids)
         self.user_keys: KeySource = self._access.keys
+        self.accounts = Accounts(database, ids, tenant.account)
         self.authorizer = Authorizer(self._access)
         rights = RoleRights(self.authorizer, clock)
         logbook = LogBook(work / "logs" / "functions")
@@ -128,6 +136,7 @@ class Composition:
             trusted=authority,
             allow_push_to=config.allow_push_to,
             retry_scale=config.push_retry_scale,
+            interference=bench.faults,
         )
         self._objects = LazyStorage(
             database,
@@ -154,8 +163,10 @@ class Composition:
                 objects=CodeObjects(self._objects, clock, ids),
                 host_names=names,
                 topics=TriggerSubscriptions(self._messages),
-                queue_destinations=(results := ResultMessages(self._messages)),
+                queue_destinations=(results := ResultMessages(self._messages, bench.faults)),
                 topic_destinations=results,
+                interference=bench.faults,
+                doubles=Doubles(bench, clock),
             ),
         )
         self._function_admin = FunctionAdmin(self._functions, clock, ids, self._pool)
@@ -165,9 +176,10 @@ class Composition:
             ids=ids,
             timers=timers,
             functions=FunctionCalls(self._functions),
-            messages=FlowMessages(self._messages, clock, ids),
+            messages=FlowMessages(self._messages, clock, ids, bench.faults),
             kept_days=config.keep_executions,
             guard=FlowRights(rights) if config.enforce_ram else None,
+            interference=bench.faults,
         )
 
     async def start(self) -> None:
@@ -260,6 +272,7 @@ class Composition:
 
     async def _reset_all(self) -> None:
         self._deployments.clear()
+        self._bench.clear()
         self._workflow.reset()  # first: its executions call the others
         self._messages.reset()
         self._declared.apply(self._messages)
@@ -281,20 +294,25 @@ class Composition:
             "ram": RamFront(self._access, ids),
             "sts": StsFront(self._temporary, ids, AssumableRoles(self.authorizer, enforced=self._config.enforce_ram)),
             "rpc": UnknownVersionFront(ids),
+            "sink": SinkFront(self._bench.sinks, ids),
             **unavailable_fronts(ids),
         }
 
     def admin(self) -> list[Part]:
         """Return the services that have admin operations, each with the module that declares them."""
-        return [(self._function_admin, fc_admin), (self._messages, mns_admin)]
+        return [(self._function_admin, fc_admin), (self._messages, mns_admin), (self.accounts, ram_admin)]
 
     def activities(self) -> list[Observed]:
         """Return the services as the lab sees them."""
         return [
             MessageActivity(self._messages),
-            FunctionActivity(self._functions),
-            FlowActivity(self._workflow),
+            FunctionActivity(self._functions, self._bench.mocks),
+            FlowActivity(self._workflow, self._bench.mocks),
         ]
+
+    async def sign_push(self, text: str) -> str:
+        """Return the signature that a push with that string to sign has."""
+        return await self._signer.authorization(text)
 
     def view(self, lab: Lab, about: Callable[[], dict[str, Any]], bridge: Bridge) -> View:
         """Return the services as the console's pages see them."""

@@ -7,7 +7,7 @@ is for; the others have it.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -202,7 +202,9 @@ class Pipeline:
         region: Region,
         authorizer: Authorizer | None = None,
         traffic: Traffic | None = None,
+        resting: Callable[[], Container[str]] = frozenset,
     ) -> None:
+        self._resting = resting
         self._watchers: list[Callable[[], None]] = []
         self._in_work: dict[OperationRequest, Front | None] = {}
         self._traffic = traffic or Traffic()
@@ -221,8 +223,15 @@ class Pipeline:
             limit_body,  # before anything is computed over the body
             authenticate(authenticator, account, clock),  # who calls, in whose account
             *([authorize(authorizer)] if authorizer is not None else []),  # with --enforce-ram: may they
+            # here stands what `interfere` is given
             dispatch,  # the operation itself
         )
+        self._undisturbed = self._stages
+
+    def interfere(self, stage: Stage | None) -> None:
+        """Put *stage* between authorization and the operation; with None there is nothing in between."""
+        extra = () if stage is None else (stage,)
+        self._stages = (*self._undisturbed[:-1], *extra, dispatch)
 
     # --- Application ---------------------------------------------------------------------------------------------
 
@@ -381,10 +390,18 @@ class Pipeline:
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the requests in work; parked long polls and calls of the emulator's own API are not among them."""
         del now
+        resting = self._resting()
         for call, front in self._in_work.items():
+            if call.request_id in resting:
+                continue  # its function is a mock that takes its time by the emulator's clock
             if not call.parked and front is not None and front.name not in _OWN_FRONTS:
                 resource = f"{front.name} {call.operation}"
                 yield Busy(kind="request", resource=resource, since=call.now, detail=f"request {call.request_id}")
+
+    def notify(self) -> None:
+        """Tell those who watch that something has ended, or has begun to wait."""
+        for notify in self._watchers:
+            notify()
 
     def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
         """Call *notify* whenever a request has been answered, until the function that is returned is called."""

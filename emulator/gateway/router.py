@@ -13,7 +13,10 @@ from emulator.wire.request import OperationRequest
 
 ADMIN_PREFIX = "/_localyun/"
 HEALTH = ADMIN_PREFIX + "health"
-_OWN: Mapping[str, str] = {"deployments": "deployments", "console": "console", "": "console"}
+SINK_PREFIX = ADMIN_PREFIX + "sink/"
+"""What is sent below this needs no token: requests for the lab's sinks."""
+
+_OWN: Mapping[str, str] = {"deployments": "deployments", "console": "console", "sink": "sink", "": "console"}
 """First segment below `ADMIN_PREFIX` -> front; all others are the admin API. Deployments are signed: whoever may deploy
 to an emulator may see what was deployed."""
 

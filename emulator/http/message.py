@@ -228,6 +228,16 @@ class Response:
         return next((value for key, value in self.headers if key.lower() == wanted), default)
 
 
+class HangUp(Response):
+    """No answer: the connection is closed. ``unsent`` is an answer that the client does not get."""
+
+    __slots__ = ("unsent",)
+
+    def __init__(self, unsent: Response | None = None) -> None:
+        super().__init__(0)
+        self.unsent = unsent
+
+
 Respond = Callable[[Response], None]
 
 

@@ -3,6 +3,7 @@
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.timers import Timers
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.store import EngineStore
@@ -32,6 +33,9 @@ _RESET_PORTION = 100
 __all__ = ["SCHEMA", "Workflow"]
 
 
+_UNDISTURBED = NoInterference()
+
+
 class Workflow:
     """Serverless Workflow.
 
@@ -54,6 +58,7 @@ class Workflow:
         guard: TaskGuard | None = None,
         bounds: Bounds = DOCUMENTED,
         kept_days: int = 0,
+        interference: Interference = _UNDISTURBED,
     ) -> None:
         self._database = database
         self._ids = ids
@@ -64,7 +69,7 @@ class Workflow:
         self._mint = Mint()
         self._waiters = EndWaiters(timers)
         self._retention = Retention(self._store, timers, clock, kept_days)
-        self._effects = Effects(self._store, self._waiters, functions, messages, guard)
+        self._effects = Effects(self._store, self._waiters, functions, messages, guard, interference)
         programs = Programs(self._flow_store.definition)
         self._engine = Driver(
             database=database,
