@@ -9,9 +9,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from emulator.adapters.flows import FlowMessages, FunctionCalls
+from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
-from emulator.adapters.objects import CodeObjects, ObjectTriggers
+from emulator.adapters.objects import CodeObjects, FlowObjects, ObjectTriggers
 from emulator.adapters.permissions import FlowRights, FunctionRights, RoleRights
 from emulator.adapters.roles import AssumableRoles, RoleKeys
 from emulator.auth.keys import KeySource
@@ -45,6 +45,7 @@ from emulator.services.mns import admin as mns_admin
 from emulator.services.mns.front import MnsFront
 from emulator.services.mns.management.front import ManagementFront
 from emulator.services.mns.service import MessageService
+from emulator.services.mns.topics.push import PushPolicy
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
@@ -154,15 +155,20 @@ class Composition:
             ),
         )
         self._function_admin = FunctionAdmin(self._functions, clock, ids, self._pool)
+        self._flow_http = FlowHttp(
+            PushPolicy(config.allow_push_to), OwnNames(names.emulates, address).find, trusted=authority
+        )
         self._workflow = Workflow(
             database=database,
             clock=clock,
             ids=ids,
             timers=timers,
-            functions=FunctionCalls(self._functions),
+            functions=FunctionCalls(self._functions, ids),
             messages=FlowMessages(self._messages, clock, ids),
             kept_days=config.keep_executions,
             guard=FlowRights(rights) if config.enforce_ram else None,
+            http=self._flow_http,
+            objects=FlowObjects(self._objects, clock, ids),
         )
 
     async def start(self) -> None:
@@ -176,6 +182,7 @@ class Composition:
         self._closing.push_async_callback(self._pool.close)
         self._closing.push_async_callback(self._functions.close)
         await self._functions.start(self._config.functions)
+        self._closing.push_async_callback(self._flow_http.close)
         self._closing.push_async_callback(self._workflow.close)
         await self._workflow.start()
 

@@ -60,10 +60,10 @@ def picture(definition: str, title: str, execution: Execution | None, form: str)
     from emulator.cli.render.graph.model import build, steps_of
     from emulator.cli.render.graph.states import states, taken
     from emulator.services.workflow.engine.language import DefinitionError
-    from emulator.services.workflow.languages.fdl.reader import parse_flow
+    from emulator.services.workflow.languages.programs import read_program
 
     try:
-        flow = parse_flow(definition)
+        flow = read_program(definition)
     except DefinitionError as error:
         raise CommandFailed(f"the definition cannot be drawn: {error}") from error
     model = build(flow)

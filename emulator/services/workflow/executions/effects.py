@@ -17,7 +17,7 @@ from emulator.services.workflow.executions.retention import Retention
 from emulator.services.workflow.executions.store import ExecutionStore
 from emulator.services.workflow.executions.waiters import EndWaiters
 from emulator.services.workflow.model import EndedExecution, ExecutionId, Status
-from emulator.services.workflow.ports import FunctionInvoker, MessageSender, TaskGuard
+from emulator.services.workflow.ports import FunctionInvoker, HttpCaller, MessageSender, ObjectReader, TaskGuard
 
 _log = logging.getLogger(__name__)
 
@@ -35,10 +35,12 @@ class Effects:
         functions: FunctionInvoker | None,
         messages: MessageSender | None,
         guard: TaskGuard | None = None,
+        http: HttpCaller | None = None,
+        objects: ObjectReader | None = None,
     ) -> None:
         self._store = store
         self._waiters = waiters
-        self._caller = TaskCaller(functions, messages, self)
+        self._caller = TaskCaller(functions, messages, self, http, objects)
         self._guard = guard
 
     def connect(self, engine: Driver, executions: Executions, reports: Reports, retention: Retention) -> None:
