@@ -1,6 +1,7 @@
 """What each kind of state does: data flow, constructors, the system variables, Retry and Catch, limits."""
 
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -359,7 +360,7 @@ def test_retries_wait_as_their_rule_says_and_get_fresh_parameters(play):
 
     starts = [at for event, at in played.history if event.type == "TaskScheduled"]
     bodies = [detail["input"]["body"] for detail in played.details("t", "TaskScheduled")]
-    assert [round((b - a) / 1000) for a, b in zip(starts, starts[1:], strict=False)] == [10, 20, 30, 30]
+    assert [round((b - a) / 1000) for a, b in pairwise(starts)] == [10, 20, 30, 30]
     assert [body["n"] for body in bodies] == [0, 1, 2, 3, 4]
     assert bodies[1]["token"] == "token-2-1"
 
