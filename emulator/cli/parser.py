@@ -299,6 +299,8 @@ def _add_tutorial(commands: "_Commands[ArgumentParser]") -> None:
     run.add_argument("name", metavar="NAME")
     run.add_argument("--input", metavar="JSON", help="input of the execution (default: the tutorial's own)")
     run.add_argument("--sdk", choices=("core", "tea"), default="core", help="official SDK to use (default: core)")
+    languages = ("fdl", "statemachine")
+    run.add_argument("--language", choices=languages, default="fdl", help="language of the flow (default: fdl)")
     run.add_argument("--graph", metavar="FILE", help="file for the picture of the execution, SVG or .mmd for Mermaid")
 
 

@@ -65,7 +65,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     tell(f"running {tutorial.name} through the {arguments.sdk} SDK, {tutorial.duration}")
     tell("")
     with recorded.record_file() as record:
-        options = ["--sdk", arguments.sdk, "--input", given]
+        options = ["--sdk", arguments.sdk, "--language", arguments.language, "--input", given]
         succeeded = _run_client(tutorial, client, options, record, sys.stderr if wants_json(arguments) else None)
         executions = recorded.read_record(record)
     drawn = recorded.draw_last(executions, picture)
