@@ -10,8 +10,8 @@ from pathlib import Path
 
 from benchmarks.harness import Row
 from benchmarks.server import mns_headers
-from emulator.auth.authenticator import Authenticator
-from emulator.auth.keys import AccessKey, Keyring, NonceMemory
+from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
+from emulator.auth.keys import AccessKey
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant

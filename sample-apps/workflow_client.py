@@ -11,11 +11,14 @@ The programs do not know whether the service is the cloud or localyun: that is d
     --role-arn ARN   or ROLE_ARN                         the role of the flow; the cloud needs one
     --language fdl|statemachine                          which of the two languages the flow is written in
     --record FILE                                        keep the executions when their flow is deleted, a line each
+    --events json                                        print events as JSON, for programs that show them
+    --keep                                               leave everything that was made
 """
 
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -111,6 +114,7 @@ class Session:
         self.secret = secret
         self.region = given.region
         self.endpoint = given.endpoint
+        self.keeps = given.keep
         self.call = SDKS[given.sdk](key_id, secret, given.region, given.endpoint).call
 
     def definition(self, path, **names):
@@ -124,7 +128,8 @@ class Session:
     def flow(self, name, path, *, keep=False, **names):
         """Create the flow from the `definition`, or update it; one that was not there before is deleted at the end.
 
-        *path* has it in the flow definition language; --language chooses another file beside it. With *keep* it stays, so that its history can be looked at.
+        *path* has it in the flow definition language; --language chooses another file beside it.
+        With *keep*, or when the session keeps everything, it stays, so that its history can be looked at.
         """
         path = path.with_name(LANGUAGES[self.given.language])
         content = {"Name": name, "Definition": self.definition(path, **names), "Description": name, "Type": "FDL"}
@@ -142,7 +147,7 @@ class Session:
             say(f"flow {name} {'created' if created else 'updated'}")
             yield
         finally:
-            if created and not keep:
+            if created and not keep and not self.keeps:
                 self.call("DeleteFlow", Name=name)
                 say(f"flow {name} deleted")
 
@@ -163,7 +168,9 @@ class Session:
         """
         events = []
         started = None
-        say(f"{'id':>4}  {'time':>8}  {'step':<17} {'event':<19} detail")
+        as_json = self.given.events == "json"
+        if not as_json:
+            say(f"{'id':>4}  {'time':>8}  {'step':<17} {'event':<19} detail")
         while True:
             # Asked before the history, so that a final status means that the history is complete.
             state = self.call("DescribeExecution", FlowName=flow, ExecutionName=execution)
@@ -173,7 +180,7 @@ class Session:
                 events.append(event)
                 moment = datetime.fromisoformat(event["Time"].replace("Z", "+00:00"))
                 started = started or moment
-                say(line(event, (moment - started).total_seconds()))
+                say(json.dumps({"event": event}) if as_json else line(event, (moment - started).total_seconds()))
                 if on_event is not None:
                     on_event(event)
             if state["Status"] in FINAL:
@@ -211,7 +218,9 @@ def say(text=""):
 def line(event, offset_s):
     """Return one event as a line of text."""
     step = event.get("StepName") or "-"
-    return f"{event['EventId']:>4}  {offset_s:>7.2f}s  {step:<17} {event['Type']:<19} {detail(event)}".rstrip()
+    text = f"{event['EventId']:>4}  {offset_s:>7.2f}s  {step:<17} {event['Type']:<19} {detail(event)}".rstrip()
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else len(text)
+    return text if len(text) <= width else text[: width - 3] + "..."
 
 
 def detail(event):
@@ -248,6 +257,8 @@ def command_line(description, default_input):
     region = os.environ.get("LOCALYUN_REGION") or os.environ.get("REGION") or "cn-hangzhou"
     parser.add_argument("--region", default=region, help="default cn-hangzhou")
     parser.add_argument("--role-arn", default=os.environ.get("ROLE_ARN", ""), help="role of the flow")
+    parser.add_argument("--events", choices=("table", "json"), default="table", help="how to print each event")
+    parser.add_argument("--keep", action="store_true", help="leave everything that was made")
     parser.add_argument("--record", metavar="FILE", help="add each finished execution with its events to FILE, JSON")
     return parser
 

@@ -24,6 +24,14 @@ NODE_PACKAGES = ROOT / "tests" / "sdk" / "scripts" / "node_modules"
 # A shell has its background jobs ignore Ctrl-C, and they hand that on to what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Function instances have a /tmp of their own: what they share with a test lies elsewhere.
+_TEMPORARY = Path.home() / ".cache" / "localyun-tests"
+_TEMPORARY.mkdir(parents=True, exist_ok=True)
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_TEMPORARY))
+# The command speaks the language of the locale, and tests read English.
+os.environ["LC_ALL"] = "C.UTF-8"
+os.environ.pop("LANGUAGE", None)
+
 os.environ["NODE_PATH"] = os.pathsep.join(filter(None, (str(NODE_PACKAGES), os.environ.get("NODE_PATH"))))
 
 

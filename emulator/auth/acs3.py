@@ -64,6 +64,7 @@ def claim(request: Request) -> SignedRequest | None:
         date=date,
         date_text=date_text,
         nonce=nonce,
+        check_body=lambda: _check_body(request),
     )
 
 
@@ -80,15 +81,10 @@ def _require_signed(headers: Headers, signed: Sequence[str]) -> None:
 
 
 def texts(request: Request, signed: Sequence[str]) -> SignedTexts:
-    """Yield what may have been signed when the headers *signed* (lower case) are covered.
-
-    Raises: AuthFailure (BODY_DIFFERS) when the stated digest is not that of the body.
-    """
+    """Yield what may have been signed when the headers *signed* (lower case) are covered; the body as it is stated."""
     headers = request.headers
-    digest = hashlib.sha256(request.body).hexdigest()
     stated = headers.get("x-acs-content-sha256")
-    if stated.lower() != digest and (stated or _is_api_call(headers)):
-        raise AuthFailure(Reason.BODY_DIFFERS, scheme=NAME, detail="x-acs-content-sha256")
+    digest = stated.lower() or hashlib.sha256(request.body).hexdigest()
     query = "&".join(f"{encode(name)}={encode(value)}" for name, value in sorted(request.query_pairs))
     block = "".join(f"{name}:{_joined(headers, name)}\n" for name in signed)
     names = ";".join(signed)
@@ -96,6 +92,23 @@ def texts(request: Request, signed: Sequence[str]) -> SignedTexts:
         for last in (digest,) if stated else (digest, ""):
             canonical = f"{request.method}\n{path}\n{query}\n{block}\n{names}\n{last}"
             yield f"{NAME}\n{hashlib.sha256(octets(canonical)).hexdigest()}", canonical
+
+
+def covers_head(request: Request) -> bool:
+    """Whether the signature can be checked before the body has come."""
+    return "x-acs-content-sha256" in request.headers
+
+
+def _check_body(request: Request) -> None:
+    """Compare the body with the stated digest.
+
+    Raises: AuthFailure (BODY_DIFFERS).
+    """
+    stated = request.headers.get("x-acs-content-sha256")
+    if not stated and not _is_api_call(request.headers):
+        return
+    if stated.lower() != hashlib.sha256(request.body).hexdigest():
+        raise AuthFailure(Reason.BODY_DIFFERS, scheme=NAME, detail="x-acs-content-sha256")
 
 
 def _joined(headers: Headers, name: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from emulator.auth import acs3, fc, mns, oss, roa, rpc
-from emulator.auth.keys import AccessKey, Keyring, NonceMemory
+from emulator.auth.keys import AccessKey, KeySource
 from emulator.auth.signed_request import SignedRequest, octets
 from emulator.http.message import Request
 from emulator.kernel.clock import MINUTE, Millis
@@ -25,21 +25,28 @@ class Scheme(NamedTuple):
     """A way to sign. ``front`` is the only service that uses it, ``""`` when several do.
 
     ``read`` returns what a request states about its signature, None when it states nothing after all, and raises
-    `AuthFailure` for a statement with something missing.
+    `AuthFailure` for a statement with something missing. ``covers_head``: the signature can be checked before the body
+    has come, because it does not cover it, or only through a digest among the headers.
     """
 
     read: Callable[[Request], SignedRequest | None]
     front: str = ""
     in_header: bool = True
+    covers_head: Callable[[Request], bool] = lambda request: True
+
+
+def _needs_body(request: Request) -> bool:
+    del request
+    return False
 
 
 MNS = Scheme(mns.claim, "mns")
 FC = Scheme(fc.claim, "fc")
 OSS = Scheme(oss.claim, "oss")
-OSS_FORM = Scheme(oss.claim, in_header=False)
-ACS3 = Scheme(acs3.claim)
+OSS_FORM = Scheme(oss.claim, in_header=False, covers_head=_needs_body)
+ACS3 = Scheme(acs3.claim, covers_head=acs3.covers_head)
 ROA = Scheme(roa.claim)
-RPC = Scheme(rpc.claim, in_header=False)
+RPC = Scheme(rpc.claim, in_header=False, covers_head=_needs_body)
 
 _BY_WORD = {
     "MNS": MNS, "MNS4-HMAC-SHA256": MNS, "APSARA-MNS4-HMAC-SHA256": MNS, "FC": FC, "OSS": OSS, "OSS2": OSS,
@@ -75,6 +82,69 @@ def scheme_of(http: Request) -> Scheme | None:
     return None
 
 
+class Keyring:
+    """The keys of this installation, asked in order: its own, then each further source."""
+
+    def __init__(self, own: AccessKey, *sources: KeySource) -> None:
+        self.own = own
+        self._sources = list(sources)
+
+    def add(self, source: KeySource) -> None:
+        """Ask *source* too from now on."""
+        self._sources.append(source)
+
+    def find(self, key_id: str) -> AccessKey | None:
+        """Return the key of that id, expired or not; None when there never was one."""
+        if key_id == self.own.key_id:
+            return self.own
+        for source in self._sources:
+            key = source.find(key_id)
+            if key is not None:
+                return key
+        return None
+
+
+REMEMBERED_MS = 15 * MINUTE
+"""How long a nonce is kept at least."""
+
+CAPACITY = 65_536
+
+
+class NonceMemory:
+    """Nonces by key id, each kept until no request dated with it could pass the clock check.
+
+    Holds at most *capacity*; when full the oldest is forgotten, which costs replay protection of that one request
+    rather than refusing a new caller. Memory per nonce is the same however long the nonce is.
+    """
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._until: dict[int, Millis] = {}
+
+    def is_new(self, key_id: str, nonce: str, now: Millis, date: Millis) -> bool:
+        """Remember the nonce of a request dated *date*; return whether it was unknown."""
+        # 64 bits of the interpreter's keyed hash: two nonces of 65,536 meet about once in 10**10 full memories
+        entry = hash((key_id, nonce))
+        known_until = self._until.get(entry)
+        if known_until is not None and known_until > now:
+            return False
+        self._forget(now)
+        self._until.pop(entry, None)
+        self._until[entry] = Millis(max(now, date) + REMEMBERED_MS)
+        return True
+
+    def __len__(self) -> int:
+        return len(self._until)
+
+    def _forget(self, now: Millis) -> None:
+        """Drop what is over, and one more when full; entries stand nearly in the order they end."""
+        while self._until:
+            oldest = next(iter(self._until))
+            if self._until[oldest] > now and len(self._until) < self._capacity:
+                return
+            del self._until[oldest]
+
+
 SKEW_MS = 15 * MINUTE
 """How far a request's date may be from now, either way."""
 
@@ -96,14 +166,24 @@ class Authenticator:
         self._warned: set[str] = set()
 
     def authenticate(
-        self, http: Request, now: Millis, *, host_account: str | None = None, scheme: Scheme | None = None
+        self,
+        http: Request,
+        now: Millis,
+        *,
+        host_account: str | None = None,
+        scheme: Scheme | None = None,
+        system: Millis | None = None,
+        head_only: bool = False,
     ) -> Principal:
         """Return the caller of a request that came at *now* and is signed with *scheme*, recognised when not given.
 
-        *host_account* is the account the host name speaks of; a key of another account is refused.
+        Clients sign with their own clocks: dates are compared with *system*, *now* when it is not given, while keys
+        expire by *now*. *host_account* is the account the host name speaks of; a key of another account is refused.
+        With *head_only* the body has not come yet, and is left to `check_body`.
 
         Raises: AuthFailure. Checked in this order: the parts are there, the key exists and is active, the token is
-        the key's and not expired, the date is near (or the URL not over), the signature, the nonce, the account.
+        the key's and not expired, the date is near (or the URL not over), the stated digest is that of the body, the
+        signature, the nonce, the account.
         """
         scheme = scheme or scheme_of(http)
         signed = scheme.read(http) if scheme is not None else None
@@ -115,19 +195,30 @@ class Authenticator:
         if key is None:
             key = self._stranger(signed)
         elif not self._lenient:
-            self._check(signed, key, now)
+            self._check(signed, key, now, now if system is None else system, head_only=head_only)
         if host_account and key.account != host_account and key.key_id == signed.key_id:
             raise AuthFailure(Reason.FOREIGN_ACCOUNT, scheme=signed.scheme, detail=host_account)
         return Principal(key.account, signed.key_id, key.arn, key.token is not None, key.policy)
 
-    def _check(self, signed: SignedRequest, key: AccessKey, now: Millis) -> None:
+    def check_body(self, http: Request, scheme: Scheme | None) -> None:
+        """Compare the body of a request, whose head has been authenticated, with the digest it states.
+
+        Raises: AuthFailure (BODY_DIFFERS).
+        """
+        signed = None if self._lenient or scheme is None else scheme.read(http)
+        if signed is not None and signed.check_body is not None:
+            signed.check_body()
+
+    def _check(self, signed: SignedRequest, key: AccessKey, now: Millis, system: Millis, *, head_only: bool) -> None:
         if not key.active:
             raise AuthFailure(Reason.INACTIVE_KEY, scheme=signed.scheme, detail=signed.key_id)
         if key.token is not None or signed.token:
             _check_token(signed, key, now)
-        _check_time(signed, now)
+        _check_time(signed, system)
+        if signed.check_body is not None and not head_only:
+            signed.check_body()
         _check_signature(signed, key)
-        if signed.nonce and not self._nonces.is_new(signed.key_id, signed.nonce, now, signed.date or now):
+        if signed.nonce and not self._nonces.is_new(signed.key_id, signed.nonce, system, signed.date or system):
             raise AuthFailure(Reason.NONCE_USED, scheme=signed.scheme, detail=signed.nonce)
 
     def _stranger(self, signed: SignedRequest) -> AccessKey:

@@ -32,7 +32,7 @@ from emulator.http.message import Request
 from emulator.kernel.clock import DAY, Millis
 from emulator.kernel.errors import AuthFailure, Reason
 from emulator.wire.dates import parse_iso
-from emulator.wire.multipart import MalformedForm, is_form, read_form
+from emulator.wire.multipart import MalformedForm, form_of, is_form
 
 NAME = "OSS"
 NAME_V2 = "OSS2"
@@ -45,7 +45,7 @@ _UNSIGNED = "UNSIGNED-PAYLOAD"
 # Texts, not compiled patterns: a start does not pay for a scheme that few clients use.
 _VIRTUAL_HOST = r"(?i)(?:https?://)?([a-z0-9][a-z0-9-]{1,61}[a-z0-9])\.(?:oss[-.]|localhost\b)"
 _FORM_HOST = r"(?i)(?:localhost|127\.0\.0\.1|\[::1\]|[a-z0-9-]+\.oss-[a-z0-9-]+\.aliyuncs\.com)(?::\d+)?"
-_CREDENTIAL = r"([^/]+)/(\d{8}/[A-Za-z0-9-]+/oss/aliyun_v4_request)"
+_CREDENTIAL = r"([^/]+)/(\d{8}/[A-Za-z0-9-]+/oss(?:-[a-z]+)?/aliyun_v4_request)"
 
 SUBRESOURCES = frozenset(
     """acl uploads location cors logging website referer lifecycle delete append tagging objectMeta objectInfo uploadId
@@ -56,9 +56,13 @@ SUBRESOURCES = frozenset(
     asyncFetch group link x-oss-traffic-limit x-oss-request-payer response-content-type response-content-language
     response-cache-control response-content-encoding response-expires response-content-disposition x-oss-ac-source-ip
     x-oss-ac-subnet-mask x-oss-ac-vpc-id x-oss-ac-forward-allow regionList httpsConfig publicAccessBlock accessPoint
-    accessPointPolicy""".split()  # noqa: SIM905 - a list of eighty quoted words is harder to compare with the manual
+    accessPointPolicy policyStatus bucketArchiveDirectRead redundancyTransition x-oss-target-redundancy-type
+    x-oss-redundancy-transition-taskid x-oss-write-get-object-response x-oss-access-point-name requesterQosInfo
+    qosRequester resourcePoolInfo resourcePool resourcePoolBuckets rtc responseHeader cloudboxes withHashContext
+    x-oss-enable-md5 x-oss-enable-sha1 x-oss-enable-sha256 x-oss-hash-ctx x-oss-md5-ctx x-oss-dir x-oss-rename
+    x-oss-delete""".split()  # noqa: SIM905 - a list of eighty quoted words is harder to compare with the manual
 )
-"""The query names that take part in a v1 signature."""
+"""The query names that take part in a v1 signature: those of oss2, aliyun-oss-go-sdk and the Java SDK together."""
 
 
 def resource(request: Request) -> str:
@@ -169,11 +173,7 @@ def _claim_of_form(request: Request) -> SignedRequest | None:
     if not re.fullmatch(_FORM_HOST, request.headers.get("host")) or not re.fullmatch("/[^/]+/", resource(request)):
         return None
     try:
-        form = {
-            field.name.lower(): field.text
-            for field in read_form(request.headers.get("content-type"), request.body)
-            if field.name.lower() != "file"
-        }
+        form = {field.name.lower(): field.text for field in form_of(request) if field.name.lower() != "file"}
     except MalformedForm:
         return None
     policy = form.get("policy", "")
@@ -289,6 +289,7 @@ def _claim_v4(request: Request, authorization: str) -> SignedRequest:
         key_id=key_id,
         signature=required(fields.get("Signature", ""), Reason.MALFORMED_AUTHORIZATION, NAME_V4, "Signature"),
         texts=_texts_v4(request, scope, date_text, _names(fields.get("AdditionalHeaders", "")), in_url=False),
+        check_body=lambda: _check_body(request),
         sign=sign_v4,
         token=headers.get("x-oss-security-token"),
         date=date,
@@ -311,6 +312,7 @@ def _claim_v4_of_url(request: Request, query: dict[str, str]) -> SignedRequest:
         key_id=key_id,
         signature=required(query.get("x-oss-signature", ""), Reason.MISSING_SIGNATURE, NAME_V4, "x-oss-signature"),
         texts=_texts_v4(request, scope, date_text, _names(query.get("x-oss-additional-headers", "")), in_url=True),
+        check_body=lambda: _check_body(request),
         sign=sign_v4,
         token=query.get("x-oss-security-token", ""),
         date=date,
@@ -326,11 +328,19 @@ def _credential(text: str) -> tuple[str, str]:
     return match[1], match[2]
 
 
+def _check_body(request: Request) -> None:
+    """Compare the body with the stated digest.
+
+    Raises: AuthFailure (BODY_DIFFERS).
+    """
+    payload = request.headers.get("x-oss-content-sha256", _UNSIGNED)
+    if payload != _UNSIGNED and payload.lower() != hashlib.sha256(request.body).hexdigest():
+        raise AuthFailure(Reason.BODY_DIFFERS, scheme=NAME_V4, detail="x-oss-content-sha256")
+
+
 def _texts_v4(request: Request, scope: str, date: str, extra: list[str], *, in_url: bool) -> SignedTexts:
     headers = request.headers
     payload = headers.get("x-oss-content-sha256", _UNSIGNED)
-    if payload != _UNSIGNED and payload.lower() != hashlib.sha256(request.body).hexdigest():
-        raise AuthFailure(Reason.BODY_DIFFERS, scheme=NAME_V4, detail="x-oss-content-sha256")
     taken = {*extra, "content-type", "content-md5"}
     own = sorted(
         f"{name.lower()}:{value.strip()}\n"

@@ -23,7 +23,8 @@ class SignedRequest(NamedTuple):
     """A request's own statement, not yet believed.
 
     ``date`` is when the caller says it was signed, ``date_text`` the same as written. ``deadline`` is set for signed
-    URLs, which last until then whatever their date. ``token`` and ``nonce`` are empty when absent.
+    URLs, which last until then whatever their date. ``token`` and ``nonce`` are empty when absent. ``check_body``
+    compares the body with a digest that the request states; None when it states none.
     """
 
     scheme: str
@@ -36,6 +37,7 @@ class SignedRequest(NamedTuple):
     date_text: str = ""
     deadline: Millis | None = None
     nonce: str = ""
+    check_body: Callable[[], None] | None = None
 
 
 _UNRESERVED = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~"

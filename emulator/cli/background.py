@@ -15,7 +15,7 @@ from emulator.cli import endpoint
 from emulator.cli.client import Client, connect, until
 from emulator.cli.failures import CommandFailed, NoEmulator
 from emulator.cli.messages import _
-from emulator.cli.output import progress, say
+from emulator.cli.output import progress, say, say_json
 from emulator.cli.startup import lines, state_unusable
 from emulator.config import OPTIONS, Settings
 
@@ -27,14 +27,17 @@ LONGEST_WORDS = 1024 * 1024
 _PROGRAM = "import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
 
 
-def start(settings: Settings) -> int:
+def start(settings: Settings, *, as_json: bool) -> int:
     """Start an emulator in the background, print what a foreground start prints, and leave it running.
 
     Raises: CommandFailed with the server's own words when it ends before it answers.
     """
     client = launch(settings)
-    for line in lines(settings.config, client.admin("GET", "status")):
-        say(line)
+    status = client.admin("GET", "status")
+    if as_json:
+        say_json(status)
+    else:
+        say("\n".join(lines(settings.config, status)))
     return 0
 
 

@@ -94,7 +94,7 @@ class Client:
         Raises: CommandFailed when the state folder has none.
         """
         if self._found_keys is None:
-            self.health()  # says whose emulator answers, if one does
+            self.compare()  # says whose emulator answers, if one does
             text = _("there are no keys in {state}; name the emulator's state folder with --state DIR")
             raise CommandFailed(text.format(state=self._state))
         return self._found_keys
@@ -207,6 +207,24 @@ class Client:
         """
         body = json.dumps(content or {}).encode() if method == "POST" else b""
         reply = self._send(method, _target(f"/_localyun/{page}", query), self._admin_headers(), body, CALL_TIMEOUT_S)
+        if reply.status != 200:
+            raise self.explained(_refusal(reply))
+        return reply.json()
+
+    def admin_bytes(self, page: str, **query: str) -> bytes:
+        """Return what an admin page answers, whole.
+
+        Raises: NoEmulator, CallRefused.
+        """
+        return b"".join(self._stream("GET", _target(f"/_localyun/{page}", query)))
+
+    def admin_put(self, page: str, content: bytes, **query: str) -> dict[str, Any]:
+        """PUT *content* to an admin page and return its JSON.
+
+        Raises: NoEmulator, CallRefused.
+        """
+        headers = {**self._admin_headers(), "Content-Type": "application/octet-stream"}
+        reply = self._send("PUT", _target(f"/_localyun/{page}", query), headers, content, CALL_TIMEOUT_S)
         if reply.status != 200:
             raise self.explained(_refusal(reply))
         return reply.json()

@@ -35,8 +35,12 @@ def catalogue() -> gettext.NullTranslations:
 
 
 def is_translated() -> bool:
-    """Whether the user's language is another than English."""
-    return isinstance(catalogue(), gettext.GNUTranslations)
+    """Whether the user's language is another than English; argparse speaks it too from then on."""
+    if not isinstance(catalogue(), gettext.GNUTranslations):
+        return False
+    gettext.bindtextdomain(DOMAIN, FOLDER)
+    gettext.textdomain(DOMAIN)
+    return True
 
 
 def _can_be_shown() -> bool:

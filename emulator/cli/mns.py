@@ -14,20 +14,21 @@ from emulator.cli.client import Client, Reply
 from emulator.cli.failures import CallRefused, WrongUsage
 from emulator.cli.messages import _
 from emulator.cli.output import Fields
+from emulator.services.mns.queues.model import QUEUE
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 from emulator.wire.xml import Element, MalformedXml, escape, parse, render
 
 NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
 VERSION = "2015-06-06"
 
+_SHOWN = {each.name: each.kind for table in (QUEUE, TOPIC, SUBSCRIPTION) for each in table.attributes}
 _NUMBERS = frozenset(
     {
-        *("DelaySeconds", "MaximumMessageSize", "MessageRetentionPeriod", "VisibilityTimeout", "PollingWaitSeconds"),
-        *("ActiveMessages", "InactiveMessages", "DelayMessages", "MessageCount", "MessageType"),
-        *("CreateTime", "LastModifyTime", "EnqueueTime", "FirstDequeueTime", "NextVisibleTime"),
-        *("DequeueCount", "Priority"),
+        *(name for name, kind in _SHOWN.items() if kind is int),
+        *("EnqueueTime", "FirstDequeueTime", "NextVisibleTime", "DequeueCount", "Priority"),
     }
 )
-_SWITCHES = frozenset({"LoggingEnabled", "EnableSSE"})
+_SWITCHES = frozenset(name for name, kind in _SHOWN.items() if kind is bool)
 
 _LOST = "\ufffd"
 """What XML gets in place of a character it cannot carry."""

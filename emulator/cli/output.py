@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from emulator.cli.failures import DONE
-from emulator.kernel.clock import SECOND, Millis
-from emulator.wire.dates import iso_seconds
+from emulator.cli.messages import _
+from emulator.cli.render.text_width import cells
 
 Fields = dict[str, Any]
 """Elements of an answer by name: numbers and switches as such, a list of dictionaries for properties."""
@@ -18,7 +18,7 @@ _IN_MILLISECONDS = frozenset(
     {"EnqueueTime", "FirstDequeueTime", "NextVisibleTime", "PublishTime", "NextTime", "EndTime", "RecordTime"}
 )
 
-_CELL_WIDTH = 100
+_CELL_WIDTH = 60
 
 
 def wants_json(arguments: Namespace) -> bool:
@@ -59,15 +59,16 @@ def say_json_line(value: object) -> None:
 
 def say_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows in columns under headings; the last column is as wide as it needs."""
+    titles = [_(each) if each else "" for each in headings]
     texts = [[("" if cell is None else str(cell)) for cell in row] for row in rows]
-    widths = [max(len(row[column]) for row in [list(headings), *texts]) for column in range(len(headings))]
-    for row in [list(headings), *texts]:
-        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    widths = [max(cells(row[column]) for row in [titles, *texts]) for column in range(len(headings))]
+    for row in [titles, *texts]:
+        say("  ".join(cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def say_pairs(pairs: Mapping[str, Any]) -> None:
     """Print one name and value per line, values in a column."""
-    width = max((len(name) for name in pairs), default=0)
+    width = max((cells(name) for name in pairs), default=0)
     for name, value in pairs.items():
         say(f"{name.ljust(width)}  {value}".rstrip())
 
@@ -113,12 +114,19 @@ def _cell(value: object) -> object:
     return short(value, _CELL_WIDTH) if isinstance(value, str) else value
 
 
+def _date(millis: int) -> str:
+    from emulator.kernel.clock import Millis  # no need of dates for help and most commands
+    from emulator.wire.dates import iso_seconds
+
+    return iso_seconds(Millis(millis))
+
+
 def readable(name: str, value: object) -> object:
     """Return a field for people: timestamps as dates, properties as ``name=value``."""
-    if isinstance(value, int) and name in _IN_SECONDS:
-        return iso_seconds(Millis(value * SECOND))
-    if isinstance(value, int) and name in _IN_MILLISECONDS:
-        return iso_seconds(Millis(value)) if value else "-"
+    if isinstance(value, int) and name in _IN_SECONDS | _IN_MILLISECONDS:
+        return _date(value * (1000 if name in _IN_SECONDS else 1)) if value else "-"
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
         return ", ".join(f"{item['Name']}={item['Value']}" for item in value)
     return value

@@ -1,15 +1,23 @@
-"""The grammar of the command line. Nothing is done here: each command names the function that does it."""
+"""The grammar of the command line. Nothing is done here: each command names the function that does it.
+
+Texts stand here in English; `build` puts them into the user's language. A command or option that does not exist is
+answered with the nearest one that does.
+"""
 
 from argparse import (
     REMAINDER,
+    SUPPRESS,
+    Action,
+    ArgumentError,
     ArgumentParser,
     BooleanOptionalAction,
     Namespace,
     RawDescriptionHelpFormatter,
     _SubParsersAction,
 )
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from emulator.cli.messages import _, is_translated
 from emulator.config import OPTIONS, Option
 
 _DESCRIPTION = "Function Compute, Message Service and Serverless Workflow of Alibaba Cloud on your own machine."
@@ -20,12 +28,36 @@ Every option of start can also be given as an environment variable (LOCALYUN_POR
 _Commands = _SubParsersAction
 
 
+class Parser(ArgumentParser):
+    """Suggests the nearest command for one that does not exist."""
+
+    def _check_value(self, action: Action, value: object) -> None:
+        if isinstance(action, _SubParsersAction) and value not in action.choices:
+            text = _("there is no {value!r}{suggestion}")
+            raise ArgumentError(None, text.format(value=value, suggestion=_nearest(str(value), action.choices)))
+        super()._check_value(action, value)
+
+
+def _nearest(word: str, names: Iterable[str]) -> str:
+    import difflib  # for an error message only
+
+    near = difflib.get_close_matches(word, list(names), n=1, cutoff=0.5)
+    return _("; did you mean {name}?", name=near[0]) if near else ""
+
+
 def parse(arguments: Sequence[str]) -> Namespace:
-    """Read *arguments*, which hold ``run`` then, the ``module:function`` of the command, or None.
+    """Read *arguments*; ``run`` of the result is the ``module:function`` of the command, or None.
 
     Ends the process itself for ``--help`` and wrong usage.
     """
-    return build(arguments[0] if arguments else "").parse_args(arguments)
+    parsed, unknown = build(arguments[0] if arguments else "").parse_known_args(arguments)
+    if unknown:
+        command: ArgumentParser = parsed.help_of
+        option = next((word for word in unknown if word.startswith("-")), "").partition("=")[0]
+        text = _("unrecognized arguments: {words}{suggestion}")
+        suggestion = _nearest(option, command._option_string_actions) if option else ""
+        command.error(text.format(words=" ".join(unknown), suggestion=suggestion))
+    return parsed
 
 
 def build(command: str = "") -> ArgumentParser:
@@ -33,17 +65,39 @@ def build(command: str = "") -> ArgumentParser:
 
     The whole grammar takes several milliseconds to build, which ``start`` would pay for nothing.
     """
-    parser = ArgumentParser(
+    translated = is_translated()  # before the first parser, whose own texts come from argparse
+    parser = Parser(
         prog="localyun", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=RawDescriptionHelpFormatter
     )
     parser.add_argument("--version", action="store_const", dest="run", const="info:version", help="print the version")
     parser.set_defaults(run=None, help_of=parser)
     # With a name for the usage line argparse need not format one, for which it would load shutil and more.
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog=parser.prog)
+    commands: _Commands[ArgumentParser] = parser.add_subparsers(  # type: ignore[assignment]  # invariant
+        title="commands", metavar="COMMAND", prog=parser.prog
+    )
     wanted = [add for names, add in _GROUPS if command in names] or [add for _, add in _GROUPS]
     for add in wanted:
         add(commands)
+    if translated:
+        _translate(parser)
     return parser
+
+
+def _translate(parser: ArgumentParser) -> None:
+    """Put the texts of *parser* and of its commands into the user's language."""
+    for name in ("description", "epilog"):
+        if text := getattr(parser, name):
+            setattr(parser, name, _(text))
+    for group in parser._action_groups:
+        group.title = _(group.title) if group.title else group.title
+    for action in parser._actions:
+        action.help = _(action.help) if action.help else action.help
+        if isinstance(action, _SubParsersAction):
+            for choice in action._choices_actions:
+                choice.help = _(choice.help or "")
+                command = action.choices[choice.dest]
+                _translate(command)
+                command.description = _("{summary}.", summary=choice.help)
 
 
 def _command(
@@ -78,11 +132,12 @@ def _add_start(commands: "_Commands[ArgumentParser]") -> None:
     for option in OPTIONS:
         if option.has_flag:
             _add_option(start, option)
+    start.add_argument("--json", action="store_true", help="print JSON")
     start.add_argument("-d", "--detach", action="store_true", help="go to the background once calls are served")
 
 
 def _add_server_commands(commands: "_Commands[ArgumentParser]") -> None:
-    _command(commands, "stop", "server:stop", "stop the emulator", prints_data=False)
+    _command(commands, "stop", "server:stop", "stop the emulator")
     _command(commands, "status", "server:status", "print what is running and what it serves")
     _command(commands, "list", "server:show_list", "list the emulators of this user")
     env = _command(commands, "env", "info:env", "print the variables that point programs at the emulator")
@@ -94,11 +149,21 @@ def _add_server_commands(commands: "_Commands[ArgumentParser]") -> None:
     _command(commands, "config", "info:config", "print every setting and where its value comes from")
     reset = _command(commands, "reset", "server:reset", "delete everything but functions of the folder and the keys")
     reset.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    scope = reset.add_mutually_exclusive_group()
+    scope.add_argument("--service", choices=("fc", "fnf", "mns", "oss", "ram"), help="only what this service keeps")
+    scope.add_argument("--queue", metavar="QUEUE", help="only the messages of a queue")
+    scope.add_argument("--topic", metavar="TOPIC", help="only the deliveries of a topic")
+    scope.add_argument("--flow", metavar="FLOW", help="only the executions of a flow")
+    scope.add_argument("--function", metavar="SERVICE/FUNCTION", help="only the calls and instances of a function")
+    summary = "print a script that completes commands, options and names in your shell"
+    completion = _command(commands, "completion", "completion:run", summary, prints_data=False)
+    completion.add_argument("shell", choices=("bash", "zsh", "fish", "words"), metavar="bash|zsh|fish")
+    completion.add_argument("words", nargs=REMAINDER, metavar="", help=SUPPRESS)
     _command(commands, "version", "info:version", "print the version")
 
 
 def _add_function_commands(commands: "_Commands[ArgumentParser]") -> None:
-    logs = _command(commands, "logs", "logs:run", "print what functions have logged", prints_data=False)
+    logs = _command(commands, "logs", "logs:run", "print what functions have logged")
     logs.add_argument("function", nargs="?", default="", metavar="SERVICE/FUNCTION", help="only this function's lines")
     logs.add_argument("-f", "--follow", action="store_true", help="go on printing new lines")
     logs.add_argument("-n", "--lines", type=int, default=100, help="how many earlier lines (default: 100)")
@@ -152,13 +217,14 @@ def _add_flow(commands: "_Commands[ArgumentParser]") -> None:
     history.add_argument("execution", metavar="EXECUTION", nargs="?", help="default: the one started last")
     history.add_argument("--events", action="store_true", help="print each event instead of the tree of steps")
     history.add_argument("--full", action="store_true", help="do not cut long lines")
-    graph = _command(actions, "graph", "graph:run", "draw a flow, or one of its executions", prints_data=False)
+    graph = _command(actions, "graph", "graph:run", "draw a flow, or one of its executions")
     graph.add_argument("flow", metavar="FLOW")
     graph.add_argument(
         "--execution", nargs="?", const="", metavar="EXECUTION", help="show how its steps went (default: the last one)"
     )
     graph.add_argument("--format", choices=("svg", "mermaid"), default="svg", help="what to write (default: svg)")
     graph.add_argument("--output", metavar="FILE", help="default: FLOW.svg or FLOW.mmd; - for standard output")
+    graph.add_argument("--open", action="store_true", help="open the picture in the browser")
     check = _command(actions, "check", "flow_check:run", "check a definition without a server")
     check.add_argument("file", metavar="FILE", help="definition in YAML, - for standard input")
     listing = _command(actions, "list", "flow:show_list", "list flows, or the executions of one flow")
@@ -172,7 +238,7 @@ def _add_flow(commands: "_Commands[ArgumentParser]") -> None:
     create.add_argument("--description", default="", help="what the flow is for")
     create.add_argument("--role-arn", default="", help="role the flow acts in")
     create.add_argument("--update", action="store_true", help="update the flow when it exists")
-    delete = _command(actions, "delete", "flow:delete", "delete a flow", prints_data=False)
+    delete = _command(actions, "delete", "flow:delete", "delete a flow")
     delete.add_argument("flow", metavar="FLOW")
     schedules = _command(actions, "schedules", "flow:schedules", "list the schedules of a flow")
     schedules.add_argument("flow", metavar="FLOW")
@@ -192,7 +258,7 @@ def _add_queue(commands: "_Commands[ArgumentParser]") -> None:
     actions = queue.add_subparsers(title="actions", metavar="ACTION")
     create = _command(actions, "create", "queue:create", "create a queue")
     _add_queue_attributes(create)
-    _command(actions, "delete", "queue:delete", "delete a queue and its messages", prints_data=False)
+    _command(actions, "delete", "queue:delete", "delete a queue and its messages")
     listing = _command(actions, "list", "queue:show_list", "list queues with the numbers of their messages")
     listing.add_argument("--prefix", default="", metavar="TEXT", help="only names that begin with this")
     send = _command(actions, "send", "queue:send", "send a message")
@@ -237,12 +303,12 @@ def _add_topic(commands: "_Commands[ArgumentParser]") -> None:
     create = _command(actions, "create", "topic:create", "create a topic")
     create.add_argument("--maximum-message-size", type=int, metavar="N", help="largest body, in bytes")
     create.add_argument("--logging-enabled", action=BooleanOptionalAction, help="kept, without effect")
-    _command(actions, "delete", "topic:delete", "delete a topic and its subscriptions", prints_data=False)
+    _command(actions, "delete", "topic:delete", "delete a topic and its subscriptions")
     listing = _command(actions, "list", "topic:show_list", "list topics")
     listing.add_argument("--prefix", default="", metavar="TEXT", help="only names that begin with this")
     publish = _command(actions, "publish", "topic:publish", "publish a message")
     subscribe = _command(actions, "subscribe", "topic:subscribe", "subscribe an endpoint to a topic")
-    _command(actions, "unsubscribe", "topic:unsubscribe", "end a subscription", prints_data=False)
+    _command(actions, "unsubscribe", "topic:unsubscribe", "end a subscription")
     _command(actions, "subscriptions", "topic:subscriptions", "list the subscriptions of a topic")
     deliveries = _command(actions, "deliveries", "topic:deliveries", "print what became of messages for a subscription")
     outbox = _command(actions, "outbox", "topic:outbox", "print mails and short messages, which are never sent")
@@ -262,8 +328,40 @@ def _add_topic(commands: "_Commands[ArgumentParser]") -> None:
     subscribe.add_argument(
         "--format", choices=("XML", "JSON", "SIMPLIFIED"), help="what is pushed (default: XML); SIMPLIFIED is the body"
     )
+    deliveries.add_argument("--full", action="store_true", help="all of each delivery: body, URL, headers")
     for shown in (deliveries, outbox):
         shown.add_argument("-n", "--number", type=int, default=100, help="at most so many (default: 100)")
+
+
+def _add_checkpoint(commands: "_Commands[ArgumentParser]") -> None:
+    checkpoint = commands.add_parser("checkpoint", help="keep the whole state under a name and put it back")
+    checkpoint.set_defaults(help_of=checkpoint)
+    actions = checkpoint.add_subparsers(title="actions", metavar="ACTION")
+    _command(actions, "save", "checkpoint:save", "keep the whole state under a name")
+    _command(actions, "restore", "checkpoint:restore", "put a state back; what runs is ended")
+    _command(actions, "list", "checkpoint:show_list", "list the checkpoints")
+    _command(actions, "delete", "checkpoint:delete", "forget a checkpoint")
+    export = _command(actions, "export", "checkpoint:export", "write a checkpoint, or the present state, to a file")
+    export.add_argument("name", metavar="NAME", nargs="?", help="the checkpoint (default: the present state)")
+    export.add_argument("file", metavar="FILE", help="the file to write")
+    take_in = _command(actions, "import", "checkpoint:take_in", "take in what export has written, here or elsewhere")
+    take_in.add_argument("file", metavar="FILE", help="the file to read")
+    take_in.add_argument(
+        "name", metavar="NAME", nargs="?", help="make it a checkpoint of this name (default: restore it at once)"
+    )
+    for name in ("save", "restore", "delete"):
+        actions.choices[name].add_argument("name", metavar="NAME", help="the checkpoint")
+
+
+def _add_account(commands: "_Commands[ArgumentParser]") -> None:
+    account = commands.add_parser("account", help="work with accounts beside the emulator's own")
+    account.set_defaults(help_of=account)
+    actions = account.add_subparsers(title="actions", metavar="ACTION")
+    add = _command(actions, "add", "account:add", "add an account and print its key")
+    add.add_argument("account", metavar="ID", nargs="?", default="", help="its id, digits (default: generated)")
+    _command(actions, "list", "account:show_list", "list the accounts with their keys")
+    remove = _command(actions, "remove", "account:remove", "forget an account and its key")
+    remove.add_argument("account", metavar="ID", help="the account")
 
 
 def _add_deploy(commands: "_Commands[ArgumentParser]") -> None:
@@ -276,6 +374,11 @@ def _add_deploy(commands: "_Commands[ArgumentParser]") -> None:
         "--parameter", action="append", default=[], metavar="NAME=VALUE", help="value of a template's parameter"
     )
     deploy.add_argument("--plan", action="store_true", help="only tell what would be done")
+    deploy.add_argument(
+        "--run-actions",
+        action="store_true",
+        help="run the commands by which an s.yaml builds its code, after showing them",
+    )
     deploy.add_argument("--remove", action="store_true", help="take away what the deployment made")
     deploy.add_argument("-y", "--yes", action="store_true", help="do not ask before something is taken away")
     _command(commands, "deployments", "deploy:list_all", "list the deployments")
@@ -296,22 +399,29 @@ def _add_tutorial(commands: "_Commands[ArgumentParser]") -> None:
     actions = tutorial.add_subparsers(title="actions", metavar="ACTION")
     _command(actions, "list", "tutorial:show_list", "list the tutorials")
     run = _command(actions, "run", "tutorial:run", "run a tutorial; starts an emulator when none answers")
-    run.add_argument("name", metavar="NAME")
+    run.add_argument("name", metavar="TUTORIAL")
     run.add_argument("--input", metavar="JSON", help="input of the execution (default: the tutorial's own)")
     run.add_argument("--sdk", choices=("core", "tea"), default="core", help="official SDK to use (default: core)")
     languages = ("fdl", "statemachine")
     run.add_argument("--language", choices=languages, default="fdl", help="language of the flow (default: fdl)")
+    form = run.add_mutually_exclusive_group()
+    form.add_argument("--steps", action="store_true", default=None, help="show steps (default on a terminal)")
+    form.add_argument("--events", dest="steps", action="store_false", help="show every event (default in a pipe)")
+    run.add_argument("--keep", action="store_true", help="leave flows, queues, topics and all else that was made")
+    run.add_argument("--open", action="store_true", help="open the graph in the browser at the end")
     run.add_argument("--graph", metavar="FILE", help="file for the picture of the execution, SVG or .mmd for Mermaid")
 
 
 _GROUPS = (
     ({"start"}, _add_start),
-    ({"stop", "status", "list", "env", "config", "reset", "version"}, _add_server_commands),
+    ({"stop", "status", "list", "env", "config", "reset", "completion", "version"}, _add_server_commands),
     ({"logs", "invoke"}, _add_function_commands),
     ({"trigger"}, _add_trigger),
     ({"flow"}, _add_flow),
     ({"queue"}, _add_queue),
     ({"topic"}, _add_topic),
+    ({"checkpoint"}, _add_checkpoint),
+    ({"account"}, _add_account),
     ({"deploy", "deployments"}, _add_deploy),
     ({"exec"}, _add_exec),
     ({"tutorial"}, _add_tutorial),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import emulator
 from emulator.cli.failures import CommandFailed, WrongUsage
+from emulator.cli.messages import _
 from emulator.kernel.frozen import frozen
 
 
@@ -122,7 +123,8 @@ def named(name: str) -> Tutorial:
     for tutorial in TUTORIALS:
         if name in {tutorial.name, tutorial.short_name}:
             return tutorial
-    raise WrongUsage(f"there is no tutorial {name!r}; there are: {', '.join(each.name for each in TUTORIALS)}")
+    names = ", ".join(each.name for each in TUTORIALS)
+    raise WrongUsage(_("there is no tutorial {name!r}; there are: {names}", name=name, names=names))
 
 
 @frozen
@@ -143,4 +145,4 @@ def locate() -> Samples:
         found = Samples(functions=root / "functions", apps=root / "sample-apps")
         if found.functions.is_dir() and found.apps.is_dir():
             return found
-    raise CommandFailed(f"the example applications are missing from the installation in {package}")
+    raise CommandFailed(_("the example applications are missing from the installation in {folder}", folder=package))

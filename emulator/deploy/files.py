@@ -14,6 +14,16 @@ from emulator.deploy.shapes import Part
 
 _ARCHIVES = frozenset({".zip", ".jar", ".war"})
 _LEFT_OUT = frozenset({"__pycache__", ".git", ".svn", ".hg", ".DS_Store", ".localyun", ".fun", ".s"})
+_BUILDERS = {
+    "Funfile": "fun build",
+    "Makefile": "make",
+    "pom.xml": "mvn package",
+    "build.gradle": "gradle build",
+    "go.mod": "go build",
+    "package.json": "npm run build",
+}
+"""Files that say how code is built, and the command that reads each."""
+
 _LONGEST_DEFINITION = 4 * 1024 * 1024
 LARGEST_PACKAGE = 500 * 1024 * 1024
 """Bytes of files that go into a package."""
@@ -24,6 +34,8 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.built_by: list[str] = []
+        """The commands by which the file builds the code that is read next."""
         self._packages: dict[Path, bytes] = {}
 
     def package(self, part: Part) -> bytes | None:
@@ -66,8 +78,22 @@ class Files:
                 return path
         except (OSError, ValueError, RuntimeError):
             pass
-        part.problem(f"there is no {name} beside the file")
+        part.problem(f"there is no {name} beside the file{self._how_to_build(name)}")
         return None
+
+    def _how_to_build(self, name: str) -> str:
+        """Return what a message adds about code that has not been built yet."""
+        if self.built_by:
+            commands = "; ".join(self.built_by)
+            return f"; the file builds it with: {commands} (localyun deploy --run-actions runs that)"
+        place = Path(os.path.normpath(self.folder / name)).parent
+        while place.is_relative_to(self.folder):
+            for file, command in _BUILDERS.items():
+                if (place / file).is_file():
+                    folder = "" if place == self.folder else f" in {place.relative_to(self.folder)}"
+                    return f"; {file}{folder} builds it: {command}"
+            place = place.parent
+        return ""
 
 
 def _packed(path: Path) -> bytes:

@@ -28,7 +28,7 @@ from emulator.deploy.model import (
 from emulator.deploy.oss_provider import BucketProvider
 from emulator.deploy.provider import ActualState, ApiClient, ResourceProvider
 from emulator.deploy.rpc_providers import RPC_PROVIDERS
-from emulator.deploy.s_yaml import read_project
+from emulator.deploy.s_yaml import ActionCommand, commands_before, extended, read_project
 from emulator.deploy.shapes import Part
 from emulator.deploy.template import read_template
 from emulator.deploy.value_functions import Misuse
@@ -51,8 +51,12 @@ def read(
     folder: Path,
     parameters: Mapping[str, str],
     environ: Mapping[str, str] = os.environ,
+    *,
+    actions_run: bool = False,
 ) -> Blueprint:
     """Return what a file in *folder* says; its notes are in the findings of *root*.
+
+    Unless *actions_run*, each of the `actions` is noted as skipped.
 
     Raises: FileProblems.
     """
@@ -60,9 +64,10 @@ def read(
     if not isinstance(root.value, dict):
         raise FileProblems([Problem(1, 1, "the file must be a template with Resources, or an s.yaml")])
     if is_project(root):
+        root = extended(root, files)
         if parameters:
             raise FileProblems([Problem(1, 1, "an s.yaml has no parameters; it has vars and ${env('NAME')}")])
-        return read_project(root, target, files, environ)
+        return read_project(root, target, files, environ, actions_run=actions_run)
     if "Resources" in root.value or "ROSTemplateFormatVersion" in root.value:
         return read_template(root, target, files, parameters)
     raise FileProblems(
@@ -72,12 +77,20 @@ def read(
 
 def is_project(root: Part) -> bool:
     """Whether a file is an ``s.yaml``."""
-    return isinstance(root.value, dict) and ("edition" in root.value or "services" in root.value)
+    return isinstance(root.value, dict) and not root.value.keys().isdisjoint({"edition", "services", "extend"})
 
 
-def project_name(root: Part) -> str:
+def actions(root: Part, target: Target, folder: Path, environ: Mapping[str, str] = os.environ) -> list[ActionCommand]:
+    """Return the commands that an ``s.yaml`` wants run before it is read; a template has none."""
+    if not is_project(root):
+        return []
+    files = Files(folder)
+    return commands_before(extended(root.unreported(), files), target, files, environ)
+
+
+def project_name(root: Part, folder: Path) -> str:
     """Return the name an ``s.yaml`` gives itself, empty when it gives none that can be used."""
-    name = root.member("name").value if is_project(root) else None
+    name = extended(root.unreported(), Files(folder)).member("name").value if is_project(root) else None
     return name if isinstance(name, str) and "${" not in name else ""
 
 

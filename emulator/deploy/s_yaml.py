@@ -10,14 +10,18 @@ from typing import Any
 
 from emulator.deploy import s_components
 from emulator.deploy.build import Build
+from emulator.deploy.errors import Problem
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
 from emulator.deploy.model import Blueprint, Target
-from emulator.deploy.shapes import Part, suggestion
+from emulator.deploy.shapes import Findings, Part, suggestion, whole
+from emulator.kernel.frozen import frozen
+from emulator.wire.yaml import Mark
 
 _VARIABLE = re.compile(r"\$\{([^${}]*)\}")
-_CALL = re.compile(
-    r"(env|config|file|path)\(\s*(?:'([^']*)'|\"([^\"]*)\"|([^,'\")]*))\s*(?:,\s*['\"]?([^'\")]*)['\"]?\s*)?\)"
+_CALL = re.compile(r"(env|config|file|path|json)\((.*)\)", re.DOTALL)
+_ARGUMENTS = re.compile(
+    r"""\s*(?:'([^']*)'|"([^"]*)"|([^,'")]*))\s*(?:,\s*(?:'([^']*)'|"([^"]*)"|([^'")]*))\s*)?""", re.DOTALL
 )
 _DEEPEST = 20
 
@@ -25,8 +29,11 @@ _DEEPEST = 20
 class Variables:
     """What variables stand for in a file; *modules* are its resources by name, *environ* the process's variables."""
 
-    def __init__(self, root: Part, modules: Mapping[str, Part], scope: Scope, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, root: Part, modules: Mapping[str, Part], scope: Scope, files: Files, environ: Mapping[str, str]
+    ) -> None:
         self._root = root
+        self._files = files
         self._modules = modules
         self._scope = scope
         self._environ = environ
@@ -56,7 +63,7 @@ class Variables:
     def _value(self, part: Part, name: str, as_written: str, this: str, depth: int) -> Any:
         call = _CALL.fullmatch(name)
         if call is not None:
-            return self._called(part, call[1], call[2] or call[3] or call[4] or "", call[5])
+            return self._called(part, call[1], call[2])
         first, *path = name.split(".")
         if first == "vars":
             return self._walked(part, self._root.member("vars"), path, name, this, depth)
@@ -68,22 +75,42 @@ class Variables:
             return self._of_module(part, first, path, name, depth)
         return as_written
 
-    def _called(self, part: Part, function: str, argument: str, default: str | None) -> Any:
+    def _called(self, part: Part, function: str, arguments: str) -> Any:
+        inner = _CALL.fullmatch(arguments.strip())
+        if inner is not None:
+            argument, default = self._called(part, inner[1], inner[2]), None
+        else:
+            texts = _ARGUMENTS.fullmatch(arguments)
+            if texts is None:
+                part.problem(f"{function}({arguments[:80]}) cannot be read")
+                return None
+            argument = next((text for text in texts.groups()[:3] if text), "").strip()
+            default = next((text for text in texts.groups()[3:] if text is not None), None)
         match function:
             case "env":
-                found = self._environ.get(argument.strip(), default)
-                if found is None:
-                    part.problem(f"the environment variable {argument.strip()} is not set")
-                return found
+                value = self._environ.get(str(argument), default)
+                if value is None:
+                    part.problem(f"the environment variable {argument} is not set")
+                return value
             case "config":
                 target = self._scope.target
                 known = {"accountid": target.account, "region": target.region}
-                if argument.lower() not in known:
+                if str(argument).lower() not in known:
                     part.problem(f"config('{argument}') is not known here; AccountID is")
-                return known.get(argument.lower())
+                return known.get(str(argument).lower())
+            case "file":
+                return self._files.text(part.with_value(argument))
+            case "path":
+                return str((self._files.folder / str(argument)).resolve())
             case _:
-                part.problem(f"the function {function} of variables is not supported")
-                return None
+                return self._json(part, argument)
+
+    def _json(self, part: Part, text: Any) -> Any:
+        try:
+            return json.loads(text)
+        except (TypeError, ValueError, RecursionError):
+            part.problem(f"json({str(text)[:40]!r}) is not JSON")
+            return None
 
     def _of_module(self, part: Part, module: str, path: list[str], name: str, depth: int) -> Any:
         found = self._modules.get(module)
@@ -92,7 +119,7 @@ class Variables:
             return None
         if path[:1] == ["name"] and len(path) == 1:
             return module
-        if path[:1] == ["output"]:
+        if path[:1] in (["output"], ["info"]):
             known = self._scope.attributes.get(module, {})
             attribute = ".".join(path[1:])
             if attribute in known:
@@ -130,39 +157,156 @@ def modules_in(value: Any, modules: Mapping[str, Part]) -> set[str]:
     return found
 
 
-_TOP = ("edition", "name", "access", "vars", "services", "resources", "actions", "flow", "env")
-_MODULE = ("component", "props", "actions", "access")
+# --- the file --------------------------------------------------------------------------------------------------------
+
+_TOP = ("edition", "name", "access", "extend", "template", "vars", "services", "resources", "actions", "flow", "env")
+_MODULE = ("component", "props", "actions", "access", "extend")
+_LONGEST_LINEAGE = 10
 
 Component = Callable[[Build, Part, Part], None]
 """Adds what a module stands for: the module, and its properties with their variables replaced."""
 
 
-def read_project(root: Part, target: Target, files: Files, environ: Mapping[str, str]) -> Blueprint:
+def extended(root: Part, files: Files) -> Part:
+    """Return a file merged with the one it extends, that with the next; maps are merged, all else is replaced.
+
+    What comes from another file has the place of what it belongs to in this one.
+
+    Source: Serverless Devs, "Yaml extend".
+    """
+    for _ in range(_LONGEST_LINEAGE):
+        place = root.member("extend")
+        if place.value is None:
+            return root
+        text = files.text(place)
+        base = whole(text, Findings()).value if text is not None else {}
+        own = {key: value for key, value in root.value.items() if key != "extend"}
+        root = root.with_value(_merged(base if isinstance(base, dict) else {}, own))
+    root.member("extend").problem(f"more than {_LONGEST_LINEAGE} files extend each other")
+    return root
+
+
+def _merged(base: Any, own: Any) -> Any:
+    if not isinstance(base, dict) or not isinstance(own, dict):
+        return own
+    return {key: _merged(base.get(key), own[key]) if key in own else base[key] for key in [*base, *own]}
+
+
+def read_project(
+    root: Part, target: Target, files: Files, environ: Mapping[str, str], *, actions_run: bool
+) -> Blueprint:
     """Return what an ``s.yaml`` says.
 
     Raises: FileProblems.
     """
     for entry in root.entries():
         if entry.name not in _TOP:
-            entry.problem(f"there is no such section{suggestion(entry.name, list(_TOP))}")
-    section = root.member("resources" if root.member("resources").value is not None else "services")
-    modules = {part.name: part for part in section.entries()}
+            near = suggestion(entry.name, list(_TOP))
+            report = entry.note if isinstance(entry.value, (dict, list)) and not near else entry.problem
+            report(f"there is no such section{near}")  # a section of anchors for other parts is one of these
+    modules = _modules(root)
     if not modules:
-        section.problem("there are no resources")
+        root.member("resources" if "resources" in root.value else "services").problem("there are no resources")
     _note_actions(root)
     root.findings.check()
     scope = Scope(target, {}, {}, root.member("conditions").with_value({}))
     build = Build(scope=scope, files=files, findings=root.findings)
-    variables = Variables(root, modules, scope, environ)
+    variables = Variables(root, modules, scope, files, environ)
+    commands = _commands_by_module(root, modules, variables)
+    for action in () if actions_run else [action for each in commands.values() for action in each]:
+        text = f"not run: {action}; localyun deploy --run-actions runs it"
+        root.findings.notes.append(Problem(*action.mark, text))
     for part in _in_order(modules):
+        files.built_by = [action.command for action in (*commands[""], *commands[part.name])]
         _add(build, part, variables)
     root.findings.check()
     return Blueprint(resources=tuple(build.resources), outputs={})
 
 
+def _modules(root: Part) -> dict[str, Part]:
+    """Return the resources by name, with what each takes over from a template."""
+    section = root.member("resources" if root.member("resources").value is not None else "services")
+    return {part.name: _with_template(root, part) for part in section.entries()}
+
+
+def _with_template(root: Part, part: Part) -> Part:
+    """Merge a resource's ``props`` over those of the template that it extends, without the ignored ones."""
+    extend = part.member("extend")
+    if extend.value is None:
+        return part
+    name = extend.value if isinstance(extend.value, str) else extend.member("name").text()
+    templates = root.member("template")
+    template = templates.member(name).value
+    if not isinstance(template, dict):
+        extend.problem(f"there is no template {name}{suggestion(name, [each.name for each in templates.entries()])}")
+        return part
+    ignored = extend.member("ignore").value or []
+    base = {key: value for key, value in template.items() if key not in ignored}
+    return part.with_value({**part.value, "props": _merged(base, part.value.get("props") or {})})
+
+
+# --- actions ---------------------------------------------------------------------------------------------------------
+
+_BEFORE = re.compile(r"(?:pre-)?(?:deploy|build)|pre-\$\{regex\(['\"](.*)['\"]\)\}")
+
+
+@frozen
+class ActionCommand:
+    """A command that the file wants run before a deployment; ``folder`` is relative to that of the file."""
+
+    command: str
+    folder: str
+    mark: Mark
+
+    def __str__(self) -> str:
+        """The command and where it runs, for people."""
+        return self.command if self.folder in {".", "./"} else f"{self.command} (in {self.folder})"
+
+
+def commands_before(root: Part, target: Target, files: Files, environ: Mapping[str, str]) -> list[ActionCommand]:
+    """Return the commands of the file that belong before a deployment, those of the whole project first."""
+    modules = _modules(root)
+    variables = Variables(
+        root, modules, Scope(target, {}, {}, root.member("conditions").with_value({})), files, environ
+    )
+    return [action for actions in _commands_by_module(root, modules, variables).values() for action in actions]
+
+
+def _commands_by_module(
+    root: Part, modules: Mapping[str, Part], variables: Variables
+) -> dict[str, list[ActionCommand]]:
+    return {name: _commands(part, variables, name) for name, part in {"": root, **modules}.items()}
+
+
+def _commands(place: Part, variables: Variables, module: str) -> list[ActionCommand]:
+    commands = []
+    for occasion in place.member("actions").entries():
+        for item in occasion.items() if _is_before(occasion.name) else []:
+            if not isinstance(item.member("run").value, str):
+                continue
+            command = variables.resolved(item.member("run"), module)
+            folder = variables.resolved(item.member("path"), module)
+            if isinstance(command, str):
+                commands.append(ActionCommand(command=command, folder=str(folder or "."), mark=item.mark))
+    return commands
+
+
+def _is_before(occasion: str) -> bool:
+    match = _BEFORE.fullmatch(occasion)
+    if match is None or match[1] is None:
+        return match is not None
+    try:
+        return any(re.fullmatch(match[1], word) for word in ("deploy", "build"))
+    except (re.error, RecursionError, OverflowError):
+        return False
+
+
 def _note_actions(place: Part) -> None:
-    for entry in place.member("actions").entries():
-        entry.note("actions are not run here")
+    """Note the actions that are not run whatever the command's options: components, plugins and later occasions."""
+    for occasion in place.member("actions").entries():
+        items = occasion.value if isinstance(occasion.value, list) else []
+        if not _is_before(occasion.name) or any(not isinstance(item, dict) or "run" not in item for item in items):
+            occasion.note("only commands before a deployment can be run here")
 
 
 def _in_order(modules: Mapping[str, Part]) -> list[Part]:

@@ -65,6 +65,10 @@ class Part:
         """Return the same place with another value."""
         return Part(value, self.path, self.marks, self.findings)
 
+    def unreported(self) -> "Part":
+        """Return the same place with findings of its own: its problems are reported by another reading."""
+        return Part(self.value, self.path, self.marks, Findings())
+
     def member(self, key: str) -> "Part":
         """Return a member of a map; its value is None when there is none."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
@@ -159,7 +163,8 @@ def text(part: Part, capital: bool = False) -> str | None:
         return "true" if value else "false"
     if isinstance(value, (str, int, float)):
         return str(value)
-    part.problem("must be a text")
+    placeholder = isinstance(value, dict) and list(value.values()) == [None]
+    part.problem(f"must be a text; {{{next(iter(value))}}} is a map of YAML" if placeholder else "must be a text")
     return None
 
 

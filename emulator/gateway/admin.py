@@ -20,7 +20,7 @@ from binascii import a2b_base64
 from collections.abc import Awaitable, Iterable, Mapping
 from inspect import isawaitable
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.router import ADMIN_PREFIX
@@ -28,6 +28,7 @@ from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import CONTENT_TYPE
+from emulator.wire import large_json
 from emulator.wire.operation import ANYONE, ANYONE_LOCAL, Operation, Parameter, Routes, operation, operations_of
 from emulator.wire.request import Answer, OperationRequest
 
@@ -85,6 +86,14 @@ class AdminFront:
         """Write an error as JSON."""
         return _json({"Code": error.code, "Message": error.message, "RequestId": call.request_id}, error.http_status)
 
+    def prepare(self, call: OperationRequest) -> None:
+        """Decode a large body.
+
+        Raises: GatewayError (InvalidArgument, BodyTooLarge).
+        """
+        if call.http.method == "POST":
+            call.document = _document(call)
+
     def handle(self, call: OperationRequest) -> Answer:
         """Perform one operation.
 
@@ -134,10 +143,14 @@ def _document(call: OperationRequest) -> dict[str, Any]:
 
     Raises: InvalidArgument.
     """
+    if call.document is not None:
+        return cast("dict[str, Any]", call.document)
     if not call.header("content-type").lower().startswith("application/json"):
         raise GatewayError("InvalidArgument", "the Content-Type must be application/json")
     try:
-        document = json.loads(call.http.body or b"{}")
+        document = large_json.loads(call.http.body or b"{}")
+    except large_json.TooMuchStructure:
+        raise GatewayError("BodyTooLarge", limit=large_json.STRUCTURE_BYTES) from None
     except (ValueError, RecursionError):
         raise GatewayError("InvalidArgument", "the body is not JSON") from None
     if not isinstance(document, dict):
@@ -178,7 +191,8 @@ def _from_text(parameter: Parameter, text: str) -> Any:
 
 
 _WORDS: Mapping[type, str] = {
-    str: "a text", int: "a number", bool: "true or false", bytes: "base64", dict: "an object", list: "a list",
+    str: "a text", int: "a number", float: "a number", bool: "true or false", bytes: "base64", dict: "an object",
+    list: "a list",
 }  # fmt: skip
 
 
@@ -189,6 +203,8 @@ def _checked(parameter: Parameter, value: Any) -> Any:
             return a2b_base64(value, strict_mode=True)
         except ValueError:
             raise GatewayError("InvalidArgument", f"{name} is not valid base64") from None
+    if expected is float and type(value) is int:
+        return float(value)
     if type(value) is not expected:
         raise GatewayError("InvalidArgument", f"{name} must be {_WORDS[expected]}")
     if isinstance(value, int) and not 0 <= value <= parameter.most:
@@ -212,7 +228,9 @@ class RunningEmulator(Protocol):
 
     def trace(self, request: str) -> list[dict[str, Any]]: ...  # noqa: D102
 
-    async def reset(self) -> None: ...  # noqa: D102
+    def report(self) -> list[dict[str, Any]]: ...  # noqa: D102
+
+    async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]: ...  # noqa: D102
 
     def stop_soon(self) -> None: ...  # noqa: D102
 
@@ -251,12 +269,28 @@ def trace(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     return {"lines": emulator.trace(call.arguments["request"])}
 
 
-@operation("reset", "POST /reset")
-async def reset(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
-    """Delete all state of all services; functions of the folder stay."""
+@operation("report", "GET /report")
+def report(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+    """The lines of the log since a checkpoint was restored: requests of the services and all that came of them."""
     del call
-    await emulator.reset()
-    return {"status": "reset"}
+    return {"lines": emulator.report()}
+
+
+@operation(
+    "reset",
+    "POST /reset",
+    Parameter("service", about="Only this service: ``fc``, ``fnf``, ``mns``, ``oss`` or ``ram``.", default=""),
+    Parameter("queue", about="Only the messages of this queue.", default=""),
+    Parameter("topic", about="Only the deliveries of this topic.", default=""),
+    Parameter("flow", about="Only the executions of this flow.", default=""),
+    Parameter("function", about="Only the calls and instances of this ``service/function``.", default=""),
+)
+async def reset(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+    """Delete all state of all services, or of what the one parameter names; functions of the folder stay.
+
+    Raises: GatewayError for more than one parameter; the service's error for a name that does not exist.
+    """
+    return await emulator.reset(call.arguments)
 
 
 @operation("stop", "POST /stop")

@@ -7,7 +7,8 @@ is for; the others have it.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 from emulator.auth.authenticator import Authenticator, scheme_of
@@ -15,15 +16,18 @@ from emulator.auth.permissions.conditions import Facts, facts_of
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopback
 from emulator.gateway.metrics import Traffic
-from emulator.gateway.router import HEALTH, choose
-from emulator.http.message import Request, Respond, Response
-from emulator.kernel.clock import Clock
+from emulator.gateway.router import HEALTH, UNKNOWN_RPC, choose
+from emulator.http.message import FORM_BYTES, FORM_PAIRS, Request, Respond, Response
+from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import AccountId, Demand, Principal, Region
 from emulator.kernel.ids import Ids
+from emulator.kernel.observing import Busy, Upcoming, Waiting
 from emulator.kernel.tracing import begin
 from emulator.storage.database import CommitFailed, Database
-from emulator.wire.request import Answer, Front, GuardedFront, OperationRequest, WebFront
+from emulator.wire.multipart import MalformedForm, form_of, is_form
+from emulator.wire.request import Answer, Front, GuardedFront, OperationRequest, PreparingFront, WebFront
+from emulator.wire.rpc import RpcFront
 
 _log = logging.getLogger(__name__)
 _access = logging.getLogger("emulator.access")
@@ -32,6 +36,13 @@ LARGEST_BODY = 140 * 1024 * 1024
 """Bytes read before the front is known; the front's own limit is checked again after. The largest is a code package."""
 
 SMALL_BODY = 16 * 1024
+"""A body up to this size is read before anything is judged."""
+
+LARGE_BODY = 256 * 1024
+"""A larger body is digested and decoded in a thread; smaller ones take a few milliseconds."""
+
+_OWN_FRONTS = frozenset({"admin", "console", "deployments"})
+"""Fronts whose calls are no work of the emulator's: they wait for it to be quiet themselves."""
 
 _ACCESS_LINE = "%(request)s %(service)s %(operation)s %(status)d %(ms).1fms"
 
@@ -87,27 +98,49 @@ def choose_front(fronts: Mapping[str, Front], policy: HostPolicy, region: Region
 
 def name_request(front: Front, call: OperationRequest) -> None:
     """Give the call its request id, in the form of its dialect."""
-    call.request_id = front.new_request_id(call)
+    if not call.request_id:
+        call.request_id = front.new_request_id(call)
     begin(call.request_id)
 
 
 def limit_body(front: Front, call: OperationRequest) -> None:
-    """Refuse a body over the front's limit; the head alone does not always name the front."""
-    if len(call.http.body) > front.max_body:
+    """Refuse a body over the front's limit and a form too long to be decoded; the head may not have named the front."""
+    http = call.http
+    size = http.body_size
+    if size > front.max_body:
         raise front.too_large(front.max_body)
+    if size > FORM_PAIRS and isinstance(front, RpcFront) and http.has_long_form:
+        error = front.too_large(FORM_BYTES)
+        if size <= FORM_BYTES:
+            error.message = f"The request has more than {FORM_PAIRS} parameters."
+        raise error
 
 
-def authenticate(authenticator: Authenticator, own_account: AccountId) -> Stage:
-    """Make the stage that finds out who calls; unsigned requests pass only where the front allows it."""
+def authenticate(
+    authenticator: Authenticator, own_account: AccountId, clock: Clock, *, head_only: bool = False
+) -> Stage:
+    """Make the stage that finds out who calls; unsigned requests pass only where the front allows it.
+
+    With *head_only* it is the stage for a head whose body has not come yet.
+    """
 
     def stage(front: Front, call: OperationRequest) -> None:
-        if front.allows_anonymous(call):
-            account = call.host_account or own_account
-            call.principal = Principal(account, "", f"acs:ram::{account}:anonymous")
-            return
         try:
+            if call.principal is not None:  # by its head; a large body has been checked in a thread
+                if call.http.body_size <= LARGE_BODY:
+                    authenticator.check_body(call.http, call.scheme)
+                return
+            if front.allows_anonymous(call):
+                account = call.host_account or own_account
+                call.principal = Principal(account, "", f"acs:ram::{account}:anonymous")
+                return
             call.principal = authenticator.authenticate(
-                call.http, call.now, host_account=call.host_account, scheme=call.scheme
+                call.http,
+                call.now,
+                host_account=call.host_account,
+                scheme=call.scheme,
+                system=clock.system(),
+                head_only=head_only,
             )
         except AuthFailure as failure:
             raise front.auth_error(failure, call) from failure
@@ -169,43 +202,73 @@ class Pipeline:
         region: Region,
         authorizer: Authorizer | None = None,
         traffic: Traffic | None = None,
+        resting: Callable[[], Container[str]] = frozenset,
     ) -> None:
+        self._resting = resting
+        self._watchers: list[Callable[[], None]] = []
+        self._in_work: dict[OperationRequest, Front | None] = {}
         self._traffic = traffic or Traffic()
         self._database = database
         self._clock = clock
         self._ids = ids
         self._loaded = loaded
         self._guard = refuse_strangers(policy, self._open_to_web)
+        self._fronts = fronts
         self._choose = choose_front(fronts, policy, region)
+        self._authenticator = authenticator
+        self._authenticate_head = authenticate(authenticator, account, clock, head_only=True)
         self._stages: tuple[Stage, ...] = (
             # before these: foreign Host names and web pages are refused, and the front is chosen
             name_request,  # from here on every answer carries a request id
             limit_body,  # before anything is computed over the body
-            authenticate(authenticator, account),  # who calls, in whose account
+            authenticate(authenticator, account, clock),  # who calls, in whose account
             *([authorize(authorizer)] if authorizer is not None else []),  # with --enforce-ram: may they
+            # here stands what `interfere` is given
             dispatch,  # the operation itself
         )
+        self._undisturbed = self._stages
+
+    def interfere(self, stage: Stage | None) -> None:
+        """Put *stage* between authorization and the operation; with None there is nothing in between."""
+        extra = () if stage is None else (stage,)
+        self._stages = (*self._undisturbed[:-1], *extra, dispatch)
 
     # --- Application ---------------------------------------------------------------------------------------------
 
     def admit(self, request: Request) -> Response | int:
         """Judge a request by its head, before its body is read.
 
-        A small body is not worth judging twice: it is read, and `serve` decides.
+        A small body is not worth judging twice: it is read, and `serve` decides. For a large one the caller has to be
+        known first, unless a signature covers the body or the service has calls without one. A form is never large.
         """
         headers = request.headers
         if "transfer-encoding" not in headers and int(headers.get("content-length", "0")) <= SMALL_BODY:
             return SMALL_BODY
         call = OperationRequest(request, self._clock.now())
+        front: Front | None = None
         try:
             self._guard(call)
             if not self._loaded.done() and request.path != HEALTH:
-                return LARGEST_BODY
-            if "authorization" in request.headers or request.query is not None or request.path != "/":
-                return self._choose(call).max_body
+                return LARGEST_BODY if not request.has_form else FORM_BYTES
+            try:
+                front = self._choose(call)
+            except GatewayError:
+                if not request.has_form:
+                    raise
+                return FORM_BYTES  # which names the service
+            if call.scheme is not None and not call.scheme.covers_head(request):
+                return front.max_body if not request.has_form else FORM_BYTES
+            if call.scheme is None and request.has_form and isinstance(front, RpcFront):
+                return FORM_BYTES  # with the signature in it
+            name_request(front, call)
+            self._authenticate_head(front, call)
         except ServiceError as error:
-            return self._render(error, None, call)
-        return LARGEST_BODY  # the service is named inside a form
+            response = self._render(error, front, call)
+            self._log_line(front, call, response)
+            return response
+        request.admitted = (front, call)
+        request.trusted = call.principal is not None and bool(call.principal.access_key_id)
+        return front.max_body
 
     def too_large(self, request: Request, limit: int) -> Response:
         """Return the answer for a body that outgrew *limit* bytes."""
@@ -217,7 +280,8 @@ class Pipeline:
             name_request(front, call)
             error = front.too_large(limit)
         except ServiceError:
-            error = GatewayError("BodyTooLarge", limit=limit)
+            front = self._fronts.get(UNKNOWN_RPC) if request.has_form else None
+            error = front.too_large(limit) if front is not None else GatewayError("BodyTooLarge", limit=limit)
         response = self._render(error, front, call)
         self._log_line(front, call, response)
         return response
@@ -228,20 +292,31 @@ class Pipeline:
 
     def serve(self, request: Request, respond: Respond) -> "asyncio.Future[Any] | None":
         """Take a whole request through the stages; the answer leaves once what it rests on is committed."""
-        call = OperationRequest(request, self._clock.now())
         started = self._clock.monotonic()
+        if request.admitted is not None:
+            front, call = request.admitted
+            call.body_arrived(self._clock.now())
+            if request.body_size > LARGE_BODY:
+                return asyncio.ensure_future(self._serve_prepared(front, call, started, respond))
+            return self._serve(front, call, started, respond)
+        call = OperationRequest(request, self._clock.now())
         if not self._loaded.done() and request.path != HEALTH:
             return asyncio.ensure_future(self._serve_once_loaded(call, started, respond))
-        return self._serve(call, started, respond)
+        if request.body_size > LARGE_BODY:
+            return asyncio.ensure_future(self._serve_prepared(None, call, started, respond))
+        return self._serve(None, call, started, respond)
 
     # --- inside --------------------------------------------------------------------------------------------------
 
-    def _serve(self, call: OperationRequest, started: float, respond: Respond) -> "asyncio.Future[Any] | None":
-        front: Front | None = None
+    def _serve(
+        self, front: Front | None, call: OperationRequest, started: float, respond: Respond
+    ) -> "asyncio.Future[Any] | None":
+        """Take *call* through the stages; without *front* it is chosen first."""
         answer: Answer | None = None
         try:
-            self._guard(call)
-            front = self._choose(call)
+            if front is None:
+                self._guard(call)
+                front = self._choose(call)
             for stage in self._stages:
                 answer = stage(front, call)
                 if answer is not None:
@@ -255,17 +330,48 @@ class Pipeline:
             return None
         return asyncio.ensure_future(self._answer_later(answer, front, call, started, respond))
 
+    async def _serve_prepared(
+        self, front: Front | None, call: OperationRequest, started: float, respond: Respond
+    ) -> None:
+        """Serve a call with a large body, which a thread makes ready; *front* is given when the head has named it."""
+        self._in_work[call] = front
+        try:
+            await asyncio.to_thread(self._prepare, front, call)
+        except Exception as error:
+            self._finish(front, call, started, self._failed(error, front, call), respond)
+            return
+        finally:
+            del self._in_work[call]
+            for notify in self._watchers:
+                notify()
+        later = self._serve(front, call, started, respond)
+        if later is not None:
+            await later
+
+    def _prepare(self, front: Front | None, call: OperationRequest) -> None:
+        _ = call.http.body  # joined here
+        if is_form(call.header("content-type")):
+            with suppress(MalformedForm):  # reported by the service
+                form_of(call.http)
+        if front is None:
+            return
+        try:
+            self._authenticator.check_body(call.http, call.scheme)
+        except AuthFailure as failure:
+            raise front.auth_error(failure, call) from failure
+        if isinstance(front, PreparingFront):
+            front.prepare(call)
+
     async def _serve_once_loaded(self, call: OperationRequest, started: float, respond: Respond) -> None:
         await asyncio.shield(self._loaded)
         call.now = self._clock.now()
-        later = self._serve(call, started, respond)
-        if later is not None:
-            await later
+        await self._serve_prepared(None, call, started, respond)
 
     async def _answer_later(
         self, answer: Awaitable[Response], front: Front | None, call: OperationRequest, started: float, respond: Respond
     ) -> None:
         """Give the answer once it is there, or an error."""
+        self._in_work[call] = front
         try:
             response = await answer
         except asyncio.CancelledError:
@@ -273,7 +379,48 @@ class Pipeline:
             raise
         except Exception as error:
             response = self._failed(error, front, call)
+        finally:
+            del self._in_work[call]
+            for notify in self._watchers:
+                notify()
         self._finish(front, call, started, response, respond)
+
+    # --- kernel.observing.Observed -------------------------------------------------------------------------------
+
+    def busy(self, now: Millis) -> Iterator[Busy]:
+        """Yield the requests in work; parked long polls and calls of the emulator's own API are not among them."""
+        del now
+        resting = self._resting()
+        for call, front in self._in_work.items():
+            if call.request_id in resting:
+                continue  # its function is a mock that takes its time by the emulator's clock
+            if not call.parked and front is not None and front.name not in _OWN_FRONTS:
+                resource = f"{front.name} {call.operation}"
+                yield Busy(kind="request", resource=resource, since=call.now, detail=f"request {call.request_id}")
+
+    def notify(self) -> None:
+        """Tell those who watch that something has ended, or has begun to wait."""
+        for notify in self._watchers:
+            notify()
+
+    def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
+        """Call *notify* whenever a request has been answered, until the function that is returned is called."""
+        self._watchers.append(notify)
+
+        def stop() -> None:
+            if notify in self._watchers:
+                self._watchers.remove(notify)
+
+        return stop
+
+    def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
+        """Requests come when clients send them."""
+        del now, limit
+        yield from ()
+
+    def waiting(self) -> Iterator[Waiting]:
+        """Requests wait for nothing that the services do not name."""
+        yield from ()
 
     def _open_to_web(self, call: OperationRequest) -> bool:
         """Whether a web page may send this request; before the services are loaded that is left open.

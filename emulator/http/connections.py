@@ -37,8 +37,10 @@ class HttpLimits:
     header_fields: int = 200
     pipelined_bytes: int = 64 * KIB
     """Input that may wait while an earlier request is unanswered; beyond it nothing more is read."""
-    linger_bytes: int = 4 * KIB * KIB
+    linger_bytes: int = 256 * KIB * KIB
     """Input dropped after an early refusal, so that the client reads the answer instead of a reset."""
+    untrusted_bytes: int = 144 * KIB * KIB
+    """Bodies of all requests together whose sender is not known: one of the largest, or many small ones."""
     slice_bytes: int = 256 * KIB
     """Answers longer than this leave in slices, as the client takes them."""
 
@@ -83,7 +85,8 @@ class Connections:
     """The open connections of one server.
 
     ``tick`` counts the sweeps. The spans of the limits are at hand as ticks, rounded up: ``idle_ticks`` and so on.
-    ``stopping`` is set once `stop` has been called; from then on every answer closes its connection.
+    ``stopping`` is set once `stop` has been called; from then on every answer closes its connection. ``untrusted``
+    counts the bytes of bodies that are held for requests whose sender is not known.
     """
 
     def __init__(self, application: Application, *, clock: Clock, limits: HttpLimits) -> None:
@@ -100,6 +103,7 @@ class Connections:
         self.body_ticks = self._ticks(limits.body_s)
         self.write_ticks = self._ticks(limits.write_s)
         self.linger_ticks = self._ticks(limits.linger_s)
+        self.untrusted = 0
         self._open: set[Connection] = set()
         self._sweeper: asyncio.TimerHandle | None = None
         self._empty: asyncio.Future[None] | None = None

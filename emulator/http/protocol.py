@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from emulator.http.answer import CONTINUE, Sender
 from emulator.http.connections import NEVER, Connections
-from emulator.http.message import Response
+from emulator.http.message import HangUp, Response
 from emulator.http.reader import BodyTooLarge, Incoming, Malformed, RequestReader
 from emulator.http.websocket import SwitchingProtocols
 
@@ -115,6 +115,7 @@ class HttpProtocol(asyncio.Protocol):
         "_sender",
         "_transaction",
         "_transport",
+        "_untrusted",
         "deadline",
     )
 
@@ -144,6 +145,7 @@ class HttpProtocol(asyncio.Protocol):
         self._scheduled = False
         self._half_closed = False
         self._dropped = 0
+        self._untrusted = 0
         self.deadline = NEVER
 
     # asyncio.Protocol.
@@ -196,6 +198,7 @@ class HttpProtocol(asyncio.Protocol):
         self.deadline = NEVER
         self._reader.close()
         self._sender.cancel()
+        self._forget_body()
         if self._transaction is not None:
             self._transaction.abandon()
             self._transaction = None
@@ -246,6 +249,9 @@ class HttpProtocol(asyncio.Protocol):
             transaction.keep_alive = False
         if isinstance(response, SwitchingProtocols):
             self._switch(response)
+        elif isinstance(response, HangUp):
+            self.drop(response)
+            self._answered(close=True)
         else:
             self._sender.send(transaction, response)
 
@@ -256,7 +262,9 @@ class HttpProtocol(asyncio.Protocol):
 
     def drop(self, response: Response) -> None:
         """Let go of an answer that will not be sent."""
-        self._sender.drop(response)
+        unsent = response.unsent if isinstance(response, HangUp) else response
+        if unsent is not None:
+            self._sender.drop(unsent)
 
     def _switch(self, response: SwitchingProtocols) -> None:
         """Hand the connection over, with what has come on it since; nothing here hears of it again."""
@@ -319,17 +327,23 @@ class HttpProtocol(asyncio.Protocol):
             self._incoming = incoming
         incoming = self._incoming
         try:
-            body = self._reader.body(self._limit)
+            body = self._reader.pieces(self._limit)
         except BodyTooLarge:
             self._refuse_size(incoming)
             return True
         if body is None:
+            if not incoming.request.trusted and not self._account(incoming):
+                return True
             self._await_input()
             return False
         self._incoming = None
-        incoming.request.body = body
+        incoming.request.take_body(body)
         self._serve(incoming)
-        return True
+        if self._reader.held:
+            return True
+        if self._transaction is None and self._phase < Phase.LINGERING and self._sender.writable:
+            self._await_input()
+        return False
 
     def _await_input(self) -> None:
         connections = self._connections
@@ -364,6 +378,22 @@ class HttpProtocol(asyncio.Protocol):
         if incoming.expects_continue and length != 0 and not self._reader.held:
             self._transport.write(CONTINUE)
         return True
+
+    def _account(self, incoming: Incoming) -> bool:
+        """Count a part of a body whose sender is not known; return False when all such bodies have become too large."""
+        connections = self._connections
+        size = self._reader.body_held
+        connections.untrusted += size - self._untrusted
+        self._untrusted = size
+        if connections.untrusted <= connections.limits.untrusted_bytes or size <= connections.limits.pipelined_bytes:
+            return True
+        self._limit = size
+        self._refuse_size(incoming)
+        return False
+
+    def _forget_body(self) -> None:
+        self._connections.untrusted -= self._untrusted
+        self._untrusted = 0
 
     def _serve(self, incoming: Incoming) -> None:
         transaction = self._transaction_for(incoming, unread=False)
@@ -412,6 +442,8 @@ class HttpProtocol(asyncio.Protocol):
         """Go on after an answer has left."""
         transaction = self._transaction
         self._transaction = None
+        if self._untrusted:
+            self._forget_body()
         if close or self._connections.stopping:
             self._finish(
                 unread=(transaction is not None and transaction.unread) or self._paused or self._reader.held > 0
@@ -431,6 +463,7 @@ class HttpProtocol(asyncio.Protocol):
             self._close()
             return
         self._phase = Phase.LINGERING
+        self._reader.close()
         self.deadline = self._connections.tick + self._connections.linger_ticks
         if self._transport.can_write_eof():
             self._transport.write_eof()

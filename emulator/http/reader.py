@@ -104,6 +104,11 @@ class RequestReader:
         """Bytes received and not yet part of a request."""
         return len(self._buffer) - self._start
 
+    @property
+    def body_held(self) -> int:
+        """Bytes of the present request's body that have come, framing included."""
+        return self._body_size + self.held
+
     def feed(self, data: bytes) -> None:
         """Take in what arrived."""
         self._buffer = self._buffer[self._start :] + data if self.held else data
@@ -136,6 +141,14 @@ class RequestReader:
 
         Raises: BodyTooLarge when it grows beyond *limit* bytes; Malformed.
         """
+        pieces = self.pieces(limit)
+        return None if pieces is None else b"".join(pieces)
+
+    def pieces(self, limit: int) -> list[bytes] | None:
+        """Return the body as `body` does, in the pieces it came in.
+
+        Raises: as `body`.
+        """
         if not self._done:
             if self._length is None:
                 self._feed_chunked()
@@ -147,12 +160,12 @@ class RequestReader:
                 raise BodyTooLarge
         if not self._done:
             return None
-        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        pieces = self._body
         self._begin()
         if not self.held:
             self._buffer = b""
             self._start = self._scanned = 0
-        return body
+        return pieces
 
     def rest(self) -> bytes:
         """Return what was received after the last request, which is the reader's no more."""
@@ -160,8 +173,11 @@ class RequestReader:
         return rest
 
     def close(self) -> None:
-        """Let go of the parser, which refers back to this object."""
+        """Let go of all input, and of the parser, which refers back to this object."""
         self._parser = None
+        self._body.clear()
+        self._buffer = self._tail = b""
+        self._start = 0
 
     # httptools calls these while it is fed.
 

@@ -61,11 +61,24 @@ class Timers:
             self._heap = [entry for entry in self._heap if self._is_live(entry)]
             heapify(self._heap)
 
+    def clear(self) -> None:
+        """Forget every timer: the state they were set for is about to be replaced."""
+        self._live.clear()
+        self._heap.clear()
+        self._rearm()
+
     def next_at(self) -> Millis | None:
         """Return the time of the earliest pending timer, or None."""
         while self._heap and not self._is_live(self._heap[0]):
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None
+
+    def due_at(self, key: Hashable) -> Millis | None:
+        """Return when the timer under *key* is due, None when there is none; walks the heap."""
+        live = self._live.get(key)
+        if live is None:
+            return None
+        return next(due for due, sequence, _ in self._heap if sequence == live[0])
 
     def run_due(self) -> int:
         """Run every timer whose time has come and return how many ran; one that raises does not stop the others."""

@@ -9,6 +9,7 @@ from emulator.kernel.clock import Millis
 from emulator.lab.clock import Moved
 from emulator.lab.errors import LabError
 from emulator.lab.service import Lab
+from emulator.lab.shown import shown_work
 from emulator.lab.skip import SkipEnded
 from emulator.wire.dates import parse_duration, parse_iso
 from emulator.wire.operation import Parameter, operation
@@ -56,7 +57,7 @@ async def settle(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
     busy = await lab.time.settle(timeout_s)
     if not busy:
         return {"settled": True, "active": []}
-    active = [each.as_json() for each in busy]
+    active = [shown_work(each) for each in busy]
     return _conflict("NotSettled", f"something still works after {timeout_s:g} s", active, call, settled=False)
 
 
@@ -80,7 +81,7 @@ async def skip(lab: Lab, call: OperationRequest) -> dict[str, Any] | Response:
 
 
 def _outcome(moved: Moved) -> dict[str, Any]:
-    return {"ran": moved.ran, "settled": not moved.busy, "active": [each.as_json() for each in moved.busy]}
+    return {"ran": moved.ran, "settled": not moved.busy, "active": [shown_work(each) for each in moved.busy]}
 
 
 def _conflict(code: str, message: str, active: list[dict[str, Any]], call: OperationRequest, **more: Any) -> Response:

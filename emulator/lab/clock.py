@@ -6,16 +6,17 @@ costs nothing while nobody waits.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from heapq import nsmallest
 from typing import Any
 
 from emulator.kernel.clock import AdjustableClock, Millis
 from emulator.kernel.frozen import frozen
+from emulator.kernel.observing import Busy, Observed, Upcoming
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.errors import LabError
-from emulator.lab.observing import Busy, Observed, Upcoming
+from emulator.lab.shown import shown_event
 from emulator.storage.database import Database
 from emulator.wire.dates import iso_millis
 
@@ -34,27 +35,15 @@ _QUIET_TURNS = 3
 """Turns of the loop that must find nothing to do: what has just ended may be about to set something off."""
 
 
-class ChangeSignal:
-    """Wakes those who wait for something to end; `notify` costs one look at an empty list while nobody waits."""
+Watch = Callable[[Callable[[], None]], Callable[[], None]]
+"""Takes a function to call whenever something ends, and returns one that stops that."""
 
-    def __init__(self) -> None:
-        self._waiters: list[asyncio.Future[None]] = []
 
-    def notify(self) -> None:
-        """Say that something has ended or has been committed."""
-        if self._waiters:
-            waiters, self._waiters = self._waiters, []
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
-
-    async def wait(self, timeout_s: float) -> None:
-        """Return at the next `notify`, or after *timeout_s*."""
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await waiter
+def load_clock(database: Database, clock: AdjustableClock) -> None:
+    """Take up the time an earlier run has left; a state that has lived in the future does not fall back."""
+    row = database.read("SELECT offset_ms, frozen_at FROM lab_clock").fetchone()
+    if row is not None:
+        clock.restore(row[0], row[1])
 
 
 @frozen
@@ -68,7 +57,7 @@ class Moved:
 class TimeControl:
     """The emulator's time.
 
-    *observed* are the services and the gateway. *changed* is notified by whatever ends work. *moved* is called after
+    *observed* are the services and the gateway. *watch* lets requests' ends be noticed. *moved* is called after
     every change of the clock: function instances learn the time from it.
     """
 
@@ -77,14 +66,14 @@ class TimeControl:
         database: Database,
         clock: AdjustableClock,
         timers: LoopTimers,
-        changed: ChangeSignal,
+        watch: Watch,
         observed: Sequence[Observed],
         moved: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
         self._clock = clock
         self._timers = timers
-        self._changed = changed
+        self._watched = (database.watch, watch)
         self._observed = observed
         self._moved = moved
         self._lock = asyncio.Lock()
@@ -99,7 +88,7 @@ class TimeControl:
             "now_ms": now,
             "offset_ms": now - self._clock.system() if self._clock.is_adjusted else 0,
             "frozen": self._clock.frozen_at is not None,
-            "next": [each.as_json(now) for each in self.upcoming(NEXT_LISTED)],
+            "next": [shown_event(each, now) for each in self.upcoming(NEXT_LISTED)],
         }
 
     def upcoming(self, limit: int) -> list[Upcoming]:
@@ -141,7 +130,18 @@ class TimeControl:
                 self._timers.run_due()
                 await asyncio.sleep(0)
             else:
-                await self._changed.wait(left_s)
+                await self._wait_for_change(left_s)
+
+    async def _wait_for_change(self, timeout_s: float) -> None:
+        changed = asyncio.Event()
+        stops = [watch(changed.set) for watch in self._watched]
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await changed.wait()
+        finally:
+            for stop in stops:
+                stop()
 
     # --- moving --------------------------------------------------------------------------------------------------
 
@@ -214,29 +214,36 @@ class TimeControl:
         await self._database.committed()
         return Moved(ran=ran, busy=tuple(busy))
 
-    # --- keeping -------------------------------------------------------------------------------------------------
+    # --- checkpoints ---------------------------------------------------------------------------------------------
 
-    def load(self) -> None:
-        """Take up the time an earlier run has left; a state that has lived in the future does not fall back."""
-        row = self._database.read("SELECT offset_ms, frozen_at FROM lab_clock").fetchone()
-        if row is not None:
-            self._clock.restore(row[0], row[1])
-            self._after_change(keep=False)
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Keep the clock from being moved while the context lasts."""
+        async with self._lock:
+            yield
+
+    def take_up(self) -> None:
+        """Go by the table, which has been replaced; that may set the clock back."""
+        self._clock.restore(0, None)
+        load_clock(self._database, self._clock)
+        self._timers.clock_moved()
+        self._moved()
+
+    # --- keeping -------------------------------------------------------------------------------------------------
 
     def reset(self) -> None:
         """Go back to the system's time."""
         self._clock.restore(0, None)
         self._after_change()
 
-    def _after_change(self, *, keep: bool = True) -> None:
-        if keep:
-            if self._clock.is_adjusted:
-                self._database.write(
-                    "INSERT INTO lab_clock (id, offset_ms, frozen_at) VALUES (1, ?, ?) "
-                    "ON CONFLICT (id) DO UPDATE SET offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at",
-                    (self._clock.offset_ms, self._clock.frozen_at),
-                )
-            else:
-                self._database.write("DELETE FROM lab_clock")
+    def _after_change(self) -> None:
+        if self._clock.is_adjusted:
+            self._database.write(
+                "INSERT INTO lab_clock (id, offset_ms, frozen_at) VALUES (1, ?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at",
+                (self._clock.offset_ms, self._clock.frozen_at),
+            )
+        else:
+            self._database.write("DELETE FROM lab_clock")
         self._timers.clock_moved()
         self._moved()

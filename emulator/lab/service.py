@@ -5,9 +5,9 @@ from typing import Protocol
 
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import Tenant
+from emulator.kernel.observing import Observed
 from emulator.kernel.timers import LoopTimers
-from emulator.lab.clock import ChangeSignal, TimeControl
-from emulator.lab.observing import Observed
+from emulator.lab.clock import TimeControl, Watch
 from emulator.lab.skip import Skipper
 from emulator.storage.database import Database
 
@@ -35,11 +35,11 @@ class Lab:
         clock: AdjustableClock,
         timers: LoopTimers,
         *,
-        changed: ChangeSignal,
+        watch: Watch,
         observed: Sequence[Observed],
         conditions: Conditions,
         moved: Callable[[], None] = lambda: None,
     ) -> None:
-        self.time = TimeControl(database, clock, timers, changed, observed, moved)
+        self.time = TimeControl(database, clock, timers, watch, observed, moved)
         self.skipper = Skipper(self.time, clock, observed)
         self.conditions = conditions

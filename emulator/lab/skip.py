@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from emulator.kernel.clock import Clock
+from emulator.kernel.observing import Observed, Upcoming
 from emulator.lab.clock import Moved, TimeControl
-from emulator.lab.observing import Observed, Upcoming
+from emulator.lab.shown import shown_waiting, shown_work
 
 _LOOK_AHEAD = 200
 """Events looked at to find one that is a reason to jump."""
@@ -49,7 +50,7 @@ class Skipper:
             if holds is not None and holds():
                 return Moved(ran=ran, busy=tuple(busy))
             if left_s <= 0 or busy:
-                raise SkipEnded(f"{timeout_s:g} s of real time are over", [each.as_json() for each in busy])
+                raise SkipEnded(f"{timeout_s:g} s of real time are over", [shown_work(each) for each in busy])
             event = self._reason_to_jump(quiet=holds is None)
             if event is None:
                 if holds is None:
@@ -66,7 +67,7 @@ class Skipper:
         return next((event for event in events if not (quiet and event.recurring)), None)
 
     def _stuck(self) -> list[dict[str, Any]]:
-        waiting = [each.as_json() for source in self._observed for each in source.waiting()]
+        waiting = [shown_waiting(each) for source in self._observed for each in source.waiting()]
         forever = [
             {"kind": "recurring", "resource": event.resource, "since": None, "for": f"{event.what}, again and again"}
             for event in self._control.upcoming(_LOOK_AHEAD)

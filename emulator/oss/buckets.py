@@ -10,29 +10,10 @@ from emulator.oss.errors import OssError
 from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, StoredObject
 from emulator.oss.objects import Objects
 from emulator.oss.request import caller_of, check_md5, document_of, number_of, one_of
+from emulator.oss.settings import in_bucket_info
 from emulator.oss.storage import ObjectStorage
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
-from emulator.wire.xml import Element
-
-UNSET = {
-    "lifecycle": "NoSuchLifecycle",
-    "cors": "NoSuchCORSConfiguration",
-    "website": "NoSuchWebsiteConfiguration",
-    "policy": "NoSuchBucketPolicy",
-    "encryption": "NoSuchServerSideEncryptionRule",
-    "replication": "NoSuchReplicationConfiguration",
-    "worm": "NoSuchWORMConfiguration",
-}
-"""Settings that cannot be made here, and what asking for one is answered with: it was never made."""
-
-EMPTY = {
-    "versioning": Element("VersioningConfiguration"),
-    "logging": Element("BucketLoggingStatus"),
-    "tagging": Element("Tagging", children=[Element("TagSet")]),
-}
-"""The same for settings whose absence is an empty document."""
-
 
 # --- the account -----------------------------------------------------------------------------------------------
 
@@ -84,7 +65,7 @@ async def delete_bucket(storage: ObjectStorage, call: OperationRequest) -> Respo
 async def get_bucket_info(storage: ObjectStorage, call: OperationRequest) -> Response:
     """Return all attributes of a bucket."""
     _, bucket = await storage.bucket(caller_of(call), call.path["bucket"])
-    return codec.document(codec.bucket_info(bucket))
+    return codec.document(codec.bucket_info(bucket, in_bucket_info(storage, bucket)))
 
 
 @operation("GetBucketStat", "GET /{bucket}?stat")
@@ -116,22 +97,6 @@ async def put_bucket_acl(storage: ObjectStorage, call: OperationRequest) -> Resp
         raise OssError("InvalidArgument", "the header x-oss-acl is missing", name="x-oss-acl", value="")
     await storage.set_bucket_acl(caller_of(call), call.path["bucket"], acl)
     return Response(200)
-
-
-async def get_unset(storage: ObjectStorage, call: OperationRequest) -> Response:
-    """Answer that a setting does not exist, or its empty document.
-
-    Raises: OssError: NoSuchLifecycle and its like.
-    """
-    await storage.bucket(caller_of(call), call.path["bucket"])
-    for name, document in EMPTY.items():
-        if name in call.query:
-            return codec.document(document)
-    raise OssError(next(error for name, error in UNSET.items() if name in call.query))
-
-
-for _name in (*UNSET, *EMPTY):
-    operation(f"GetBucket ?{_name}", f"GET /{{bucket}}?{_name}")(get_unset)
 
 
 # --- lists of objects ------------------------------------------------------------------------------------------

@@ -24,7 +24,12 @@ XML = "application/xml"
 
 def document(root: Element) -> Response:
     """Answer with an XML document."""
-    return Response(200, render(root, declaration=DECLARATION), [("Content-Type", XML)])
+    return Response(200, rendered(root), [("Content-Type", XML)])
+
+
+def rendered(root: Element) -> bytes:
+    """Return the bytes of a document."""
+    return render(root, declaration=DECLARATION)
 
 
 def text(name: str, value: object) -> Element:
@@ -89,12 +94,14 @@ def buckets(account: AccountId, page: Sequence[Bucket], prefix: str, marker: str
     )
 
 
-def bucket_info(bucket: Bucket) -> Element:
+def bucket_info(bucket: Bucket, settings: Iterable[Element]) -> Element:
     """Return all attributes of a bucket."""
-    acl = Element("AccessControlList", children=[text("Grant", bucket.acl)])
-    about = [*_about(bucket), text("Name", bucket.name), owner(bucket.account), acl]
-    extra = [text("DataRedundancyType", "LRS"), text("Comment", "")]
-    return Element("BucketInfo", children=[Element("Bucket", children=[*about, *extra])])
+    attributes = [
+        *_about(bucket), text("Name", bucket.name), owner(bucket.account),
+        Element("AccessControlList", children=[text("Grant", bucket.acl)]),
+        text("DataRedundancyType", "LRS"), text("Comment", ""), *settings,
+    ]  # fmt: skip
+    return Element("BucketInfo", children=[Element("Bucket", children=attributes)])
 
 
 def _about(bucket: Bucket) -> list[Element]:

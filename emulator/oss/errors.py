@@ -63,6 +63,7 @@ ERRORS: Mapping[str, ErrorRow] = {
     "NoSuchWebsiteConfiguration": ErrorRow(404, "The website configuration does not exist."),
     "NoSuchBucketPolicy": ErrorRow(404, "The bucket policy does not exist."),
     "NoSuchServerSideEncryptionRule": ErrorRow(404, "The server side encryption rule does not exist."),
+    "NoSuchTransferAccelerationConfiguration": ErrorRow(404, "The transfer acceleration configuration does not exist."),
     "NoSuchReplicationConfiguration": ErrorRow(404, "The bucket replication configuration does not exist."),
     "NoSuchWORMConfiguration": ErrorRow(404, "The WORM configuration does not exist."),
     # objects; field: ``key``
@@ -89,6 +90,8 @@ ERRORS: Mapping[str, ErrorRow] = {
         400, "The list of parts was not in ascending order. Parts list must specified in order by part number."
     ),
     "EntityTooSmall": ErrorRow(400, "Your proposed upload smaller than the minimum allowed size."),
+    # answered only where a fault asks for it
+    "TotalQpsLimitExceeded": ErrorRow(503, "Please reduce your request rate."),
 }
 
 UNSPECIFIC_EC = "0000-00000001"

@@ -4,7 +4,7 @@ import re
 from binascii import Error as Base64Error
 from binascii import a2b_base64
 from hashlib import md5
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, unquote_plus
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.oss import limits
@@ -184,7 +184,8 @@ def source_of(call: OperationRequest) -> Place | None:
     if not text:
         return None
     path, _, version = text.partition("?")
-    bucket, _, key = unquote(path, errors="surrogateescape").lstrip("/").partition("/")
+    # aliyun-oss-go-sdk writes a blank as "+"
+    bucket, _, key = unquote_plus(path, errors="surrogateescape").lstrip("/").partition("/")
     if not (bucket and key) or (version and version != "versionId=null"):
         raise OssError(
             "InvalidArgument",

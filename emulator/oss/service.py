@@ -51,13 +51,13 @@ class LazyStorage:
         if self._opened is None:
             await asyncio.to_thread(_import)
         if self._opened is None:  # another call may have come first
-            from emulator.oss import buckets, forms, objects, uploads  # imported by now
+            from emulator.oss import buckets, forms, objects, settings, uploads  # imported by now
             from emulator.oss.contents import Contents
             from emulator.oss.storage import ObjectStorage
 
             contents = Contents(self._folder, self._ids, sync=self._sync)
             storage = ObjectStorage(self._database, contents, self._ids, self._watcher, home=self._home)
-            operations = operations_of(buckets, objects, uploads, forms)
+            operations = operations_of(buckets, settings, objects, uploads, forms)
             self._opened = (storage, {each.route: each for each in operations})
         return self._opened
 
@@ -73,6 +73,17 @@ class LazyStorage:
             return False
         of_bucket, of_object = acls
         return (of_bucket if of_object in ("", "default") else of_object) in (_PUBLIC[1:] if writing else _PUBLIC)
+
+    def files(self) -> list[str]:
+        """Return the content the rows name, as paths below the emulator's folder."""
+        from emulator.oss.store import ObjectStore  # small, and rarely needed
+
+        return [f"objects/{name[:2]}/{name}" for name in ObjectStore(self._database).contents()]
+
+    async def suspend(self) -> None:
+        """Wait until the model, if it is being built, is complete: the rows are about to be replaced."""
+        if self._opened is not None:
+            await self._opened[0].suspend()
 
     async def reset(self) -> None:
         """Delete every bucket and object."""

@@ -69,6 +69,11 @@ class ObjectStorage:
             await asyncio.wait([self._loading])
         await self.contents.close()
 
+    async def suspend(self) -> None:
+        """Wait until the model, if it is being built, is complete: the rows are about to be replaced."""
+        if self._loading is not None:
+            await asyncio.wait([self._loading])
+
     async def reset(self) -> None:
         """Delete every bucket and object."""
         self.rows.clear()
@@ -136,6 +141,11 @@ class ObjectStorage:
         """
         model, bucket = await self.bucket(caller, name)
         return await self._put_bucket(model, replace(bucket, acl=acl))
+
+    async def put_setting(self, bucket: Bucket, name: str, document: bytes | None) -> None:
+        """Keep the document of a setting, or delete it."""
+        self.rows.put_setting(bucket.name, name, document)
+        await self.settle()
 
     async def bucket(self, caller: Caller, name: str) -> "tuple[S3Model, Bucket]":
         """Return the model and a bucket in it that the caller may use.

@@ -85,6 +85,19 @@ class ObjectStore:
             (bucket.name, bucket.account, bucket.region, bucket.created_at, bucket.acl, bucket.storage_class),
         )
 
+    def setting(self, bucket: str, name: str) -> bytes | None:
+        """Return the document of a setting, None when it was never made."""
+        row = self._database.read(
+            "SELECT document FROM oss_settings WHERE bucket = ? AND name = ?", (bucket, name)
+        ).fetchone()
+        return row[0] if row else None
+
+    def put_setting(self, bucket: str, name: str, document: bytes | None) -> None:
+        """Keep the document of a setting; None deletes it."""
+        self._database.write("DELETE FROM oss_settings WHERE bucket = ? AND name = ?", (bucket, name))
+        if document is not None:
+            self._database.write("INSERT INTO oss_settings VALUES (?, ?, ?)", (bucket, name, document))
+
     def remove_bucket(self, name: str) -> None:
         """Remove an empty bucket."""
         self._database.write("DELETE FROM oss_buckets WHERE name = ?", (name,))

@@ -8,9 +8,9 @@ value it cannot read.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from emulator.kernel.paging import Range
 
@@ -80,6 +80,11 @@ class Resource(Generic[S]):
         for each in self.attributes:
             if (not each.only or form in each.only) and (each.field or not settable):
                 yield each
+
+    def default_of(self, attribute: Attribute) -> Any:
+        """Return what a new resource has where a request does not name *attribute*, None for a required one."""
+        default = next(each for each in fields(cast("Any", self.settings)) if each.name == attribute.field).default
+        return None if default is MISSING else default
 
     def read(
         self,

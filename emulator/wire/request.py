@@ -7,6 +7,7 @@ from emulator.http.message import Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import AccountId, Demand, Principal, Region, Tenant
+from emulator.kernel.interfering import Dialect, Subject
 
 SYSTEM_PARAMETERS = frozenset(
     {
@@ -24,14 +25,16 @@ class OperationRequest:
     case, no scheme, no port); ``host_account`` and ``region`` are what the gateway reads from it, the region with a
     default. ``scheme`` is the signature scheme the gateway has recognised, or None. ``principal`` is set by
     authentication, ``path`` (decoded path parameters) and ``operation`` (a name for log, metrics and faults) by the
-    front, as are the checked ``arguments`` of an admin operation. ``about`` is for the log: what the call was about,
-    such as the message it has sent. ``finding`` is the front's own: what it has found out about the call and need not
-    find out again.
+    front, as are the checked ``arguments`` of an admin operation. ``document`` is what `PreparingFront.prepare` has
+    decoded of a large body. ``about`` is for the log: what the call was about, such as the message it has sent.
+    ``parked`` is set while a long poll waits: it is no work in progress. ``finding`` and ``found`` are the front's own:
+    what it has found out about the call, and the declared operation, which need not be found out again.
     """
 
     __slots__ = (
-        "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "arguments", "finding", "host",
-        "host_account", "http", "now", "operation", "path", "principal", "region", "request_id", "scheme",
+        "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "arguments", "document", "finding",
+        "found", "host", "host_account", "http", "now", "operation", "parked", "path", "principal", "region",
+        "request_id", "scheme",
     )  # fmt: skip
 
     def __init__(self, http: Request, now: Millis) -> None:
@@ -43,16 +46,24 @@ class OperationRequest:
         self.scheme: Any = None
         self.request_id = ""
         self.operation = "-"
+        self.parked = False
         self.path: Mapping[str, str] = {}
         self.arguments: Mapping[str, Any] = {}
+        self.document: Any = None
         self.about: Mapping[str, object] | None = None
         self.finding: Any = None
+        self.found: Any = None
         self.principal: Principal | None = None
         self._query: dict[str, str] | None = None
         self._all_parameters: dict[str, str] | None = None
         self._parameters: dict[str, str] | None = None
         self._action: str | None = None
         self._version: str | None = None
+
+    def body_arrived(self, now: Millis) -> None:
+        """Go on with a call that has been judged by its head: what was read of a form was not there yet."""
+        self.now = now
+        self._all_parameters = self._parameters = self._action = self._version = None
 
     @property
     def tenant(self) -> Tenant:
@@ -166,9 +177,36 @@ class GuardedFront(Front, Protocol):
 
 
 @runtime_checkable
+class NamingFront(Front, Protocol):
+    """A front that names a call before it performs it; asked only while calls are interfered with."""
+
+    dialect: Dialect
+    """The service's errors."""
+
+    def subject(self, call: OperationRequest) -> Subject:
+        """Return operation and resource of the call.
+
+        Raises: ServiceError, as `handle` would.
+        """
+        ...
+
+
+@runtime_checkable
 class WebFront(Front, Protocol):
     """A front that serves some requests of web pages; to all others such requests do not get through."""
 
     def open_to_web(self, call: OperationRequest) -> bool:
         """Whether a web page of whatever origin may send this request; asked before authentication."""
+        ...
+
+
+@runtime_checkable
+class PreparingFront(Front, Protocol):
+    """A front that decodes large bodies before it handles a call."""
+
+    def prepare(self, call: OperationRequest) -> None:
+        """Decode the body into ``call.document``; runs in a thread, and only for a large body of a known caller.
+
+        Raises: ServiceError.
+        """
         ...

@@ -45,7 +45,7 @@ def queue(session):
             say(f"queue {QUEUE} created")
         yield
     finally:
-        if not existed:
+        if not existed and not session.keeps:
             made.delete()
             say(f"queue {QUEUE} deleted")
 

@@ -22,15 +22,16 @@ def publish_task(session):
     """Run the flow once; true when the execution's output is what the function reports."""
     name = session.given.topic
     flow = session.flow(FLOW, Path(__file__).with_name("flow.yml"), topic=name)
-    with function_client(session) as functions, http_trigger(functions), topic(session) as made, flow:
-        with subscription(made, f"{function_address(session)}/2016-08-15/proxy/{SERVICE}/{FUNCTION}/"):
+    with function_client(session) as functions, http_trigger(functions, session.keeps), topic(session) as made, flow:
+        address = f"{function_address(session)}/2016-08-15/proxy/{SERVICE}/{FUNCTION}/"
+        with subscription(made, address, session.keeps):
             finished = session.execute(FLOW, session.given.input)
 
     return finished["Status"] == "Succeeded" and json.loads(finished["Output"]) == {"status": "success"}
 
 
 @contextmanager
-def http_trigger(functions):
+def http_trigger(functions, keep):
     """Let anybody call the function over HTTP, as the topic does; one that was there before stays."""
     triggers = functions.list_triggers(SERVICE, FUNCTION).data["triggers"]
     if any(each["triggerType"] == "http" for each in triggers):
@@ -42,8 +43,9 @@ def http_trigger(functions):
         say(f"HTTP trigger of {SERVICE}/{FUNCTION} created")
         yield
     finally:
-        functions.delete_trigger(SERVICE, FUNCTION, TRIGGER)
-        say(f"HTTP trigger of {SERVICE}/{FUNCTION} deleted")
+        if not keep:
+            functions.delete_trigger(SERVICE, FUNCTION, TRIGGER)
+            say(f"HTTP trigger of {SERVICE}/{FUNCTION} deleted")
 
 
 @contextmanager
@@ -66,13 +68,13 @@ def topic(session):
             say(f"topic {session.given.topic} created")
         yield made
     finally:
-        if not existed:
+        if not existed and not session.keeps:
             made.delete()
             say(f"topic {session.given.topic} deleted")
 
 
 @contextmanager
-def subscription(topic, endpoint):
+def subscription(topic, endpoint, keep):
     """Subscribe the function's address, in the format JSON, for the time of the run."""
     from mns.subscription import SubscriptionMeta, SubscriptionNotifyContentFormat
 
@@ -82,7 +84,8 @@ def subscription(topic, endpoint):
         say(f"{endpoint} subscribed")
         yield
     finally:
-        made.unsubscribe()
+        if not keep:
+            made.unsubscribe()
 
 
 if __name__ == "__main__":

@@ -23,8 +23,9 @@ def keep_time(session):
             execution = wait_for_firing(session) if session.given.wait else fire(session)
             finished = session.follow(FLOW, execution)
         finally:
-            session.call("DeleteSchedule", FlowName=FLOW, ScheduleName=SCHEDULE)
-            say(f"schedule {SCHEDULE} deleted")
+            if not session.keeps:
+                session.call("DeleteSchedule", FlowName=FLOW, ScheduleName=SCHEDULE)
+                say(f"schedule {SCHEDULE} deleted")
     return finished["Status"] == "Succeeded"
 
 

@@ -22,7 +22,7 @@ READY_WITHIN_S = 60
 def compare(session):
     """Run the flow twice; true when both executions got the function's answer."""
     flow = session.flow(FLOW, Path(__file__).with_name("flow.yml"))
-    with function_client(session) as functions, published(functions), flow:
+    with function_client(session) as functions, published(functions, session.keeps), flow:
         cold = session.execute(FLOW, session.given.input)
         with instance_kept_ready(functions):
             warm = session.execute(FLOW, session.given.input)
@@ -35,8 +35,8 @@ def compare(session):
 
 
 @contextmanager
-def published(functions):
-    """Publish the service and point the alias to the version, unless the alias is there; both go at the end."""
+def published(functions, keep):
+    """Publish the service and point the alias to the version, unless the alias is there; both go at the end, unless *keep*."""
     # A list, because the client logs an error when an alias it asks for by name is missing.
     aliases = functions.list_aliases(SERVICE, prefix=ALIAS).data["aliases"]
     if found := next((each for each in aliases if each["aliasName"] == ALIAS), None):
@@ -50,10 +50,12 @@ def published(functions):
             say(f"version {version} of {SERVICE} published, alias {ALIAS} points to it")
             yield
         finally:
-            functions.delete_alias(SERVICE, ALIAS)
+            if not keep:
+                functions.delete_alias(SERVICE, ALIAS)
     finally:
-        functions.delete_version(SERVICE, version)
-        say(f"alias {ALIAS} and version {version} deleted")
+        if not keep:
+            functions.delete_version(SERVICE, version)
+            say(f"alias {ALIAS} and version {version} deleted")
 
 
 @contextmanager

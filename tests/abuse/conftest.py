@@ -17,6 +17,27 @@ from tests.conftest import RunningEmulator
 FUNCTIONS = {
     "echo": "def handler(event, context):\n    return event\n",
     "stops-itself": "import os, signal\ndef handler(event, context):\n    os.kill(os.getpid(), signal.SIGSTOP)\n",
+    "stops-its-parent": "import os, signal\ndef handler(event, context):\n    os.kill(os.getppid(), signal.SIGSTOP)\n",
+    "stops-everybody": (
+        "import os, signal\n"
+        "def handler(event, context):\n"
+        "    for name in os.listdir('/proc'):\n"
+        "        try:\n"
+        "            with open(f'/proc/{name}/cmdline', 'rb') as file:\n"
+        "                if b'__main__.py\\0zygote' in file.read() and name.isdigit() and int(name) != os.getpid():\n"
+        "                    os.kill(int(name), signal.SIGSTOP)\n"
+        "        except OSError:\n"
+        "            pass\n"
+        "    return 'stopped'\n"
+    ),
+    "empties-tmp": (
+        "import os, subprocess\n"
+        "def handler(event, context):\n"
+        "    before = os.path.exists(event)\n"
+        "    if os.getppid() == 1:\n"
+        "        subprocess.run('rm -rf /tmp/*', shell=True)\n"
+        "    return str(before)\n"
+    ),
     "writes-everywhere": (
         "import os\n"
         "def handler(event, context):\n"

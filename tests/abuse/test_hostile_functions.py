@@ -2,6 +2,9 @@
 
 import json
 import sys
+import tempfile
+import time
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +20,30 @@ def test_a_function_that_stops_itself_times_out(invoke, victim):
         assert "x-fc-error-type" in {name.lower() for name in headers}
         assert b"timed out" in body
     assert invoke("echo", b"after")[2] == b"after"
+
+
+@pytest.mark.parametrize("name", ["stops-its-parent", "stops-everybody"])
+def test_a_function_that_stops_its_parent_hangs_no_other_call(invoke, victim, name):
+    """With namespaces it reaches only itself; without, what starts instances is replaced when it does nothing."""
+    assert invoke(name)[0] == 200
+
+    began = time.monotonic()
+    for function in ("echo", "stops-itself", name):  # the first ones need a new instance
+        assert invoke(function, b"after")[0] == 200
+    assert invoke("echo", b"after")[2] == b"after"
+    assert time.monotonic() - began < 20
+    assert victim.is_well()
+
+
+def test_a_function_that_empties_tmp_empties_its_own(invoke, victim):
+    """A public sample does so; what lies in the machine's folder is not even seen."""
+    with tempfile.NamedTemporaryFile(dir="/tmp") as precious:
+        seen = invoke("empties-tmp", precious.name.encode())[2]
+        if seen == b"True":
+            pytest.skip("this kernel gives this user no namespaces")
+
+        assert seen == b"False"
+        assert Path(precious.name).exists()
 
 
 def test_a_function_that_writes_into_every_descriptor_hurts_itself_only(invoke, victim):

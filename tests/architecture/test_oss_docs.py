@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.oss import buckets, forms, objects, uploads
+from emulator.oss import buckets, forms, objects, settings, uploads
 from emulator.wire.operation import operations_of
 
 ROOT = Path(__file__).parents[2]
@@ -20,13 +20,28 @@ VARIANTS = {"ListObjectsV2", "CopyObject", "UploadPartCopy"}
 def test_fidelity_lists_every_operation_on_objects():
     """What is listed as served exists, and everything that exists is listed."""
     section = (DOCS / "fidelity.md").read_text().partition("## Object storage")[2].partition("\n## ")[0]
-    listed = re.findall(r"^\| `(\w+)` \| served", section, re.MULTILINE)
+    listed = re.findall(r"^\| `([A-Z]\w+)` \| served", section, re.MULTILINE)
 
     operations = operations_of(buckets, forms, objects, uploads)
 
     served = {each.name for each in operations if "?" not in each.name}
     assert set(listed) == served | VARIANTS
     assert len(listed) == len(set(listed))
+
+
+def test_fidelity_lists_every_setting_of_a_bucket():
+    """With what can be done to it."""
+    rows = re.findall(
+        r"^\| `([a-z]\w+)` \| served \| (served|refused) \|(?: (served|refused))? \|",
+        (DOCS / "fidelity.md").read_text(),
+        re.MULTILINE,
+    )
+    routes = {each.route for each in operations_of(settings)}
+
+    assert {name for name, _, _ in rows} == {route.partition("?")[2] for route in routes}
+    for name, put, delete in rows:
+        assert (f"PUT /{{bucket}}?{name}" in routes) == (put == "served")
+        assert (f"DELETE /{{bucket}}?{name}" in routes) == (delete == "served")
 
 
 def test_examples_of_the_page_run(emulator):

@@ -1,17 +1,19 @@
 """Commands beside a running instance: `InstanceExec` through the official clients and as raw WebSocket messages."""
 
 import base64
+import contextlib
 import gc
 import hashlib
 import hmac
 import json
-import os
 import shutil
 import subprocess
 import threading
+import time
 import uuid
 import warnings
 from email.utils import formatdate
+from pathlib import Path
 
 import pytest
 
@@ -172,27 +174,35 @@ def test_a_flood_of_output_arrives_whole_and_binary_output_unchanged(emulator, i
     assert said == bytes(range(256)) * 20000
 
 
-def test_a_command_ends_when_its_client_leaves(emulator, instance, tmp_path):
+def test_a_command_ends_when_its_client_leaves(emulator, instance):
     """Nothing that a session started is left, not even what ignores hang-ups."""
     service, name = instance
-    mark = tmp_path / "pid"
-    script = f"trap '' HUP; echo $$ > {mark}; echo ready; exec sleep 600"
+    seconds = f"600.{time.monotonic_ns()}"
+    script = f"trap '' HUP; echo ready; exec sleep {seconds}"
     query = "stdin=true&tty=false&command=sh&command=-c&command=" + script.replace(" ", "%20").replace(";", "%3B")
 
     with connected(emulator, service, name, query) as socket:
         assert "ready" in str(socket.recv(PATIENCE_S))
-        pid = int(mark.read_text())
+        assert becomes(lambda: len(sleepers(seconds)) == 1)
 
-    assert gone(pid)
+    assert becomes(lambda: sleepers(seconds) == [])
 
 
-def gone(pid: int) -> bool:
-    """Wait until a process has ended."""
+def sleepers(seconds: str) -> list[Path]:
+    """Return the processes of this machine that run ``sleep`` with that argument; an instance has ids of its own."""
+    wanted, found = f"sleep\0{seconds}\0".encode(), []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if line.read_bytes() == wanted:
+                found.append(line)
+    return found
+
+
+def becomes(condition) -> bool:
+    """Wait until *condition* holds."""
     waiting = threading.Event()
     for _ in range(PATIENCE_S * 50):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
+        if condition():
             return True
         waiting.wait(0.02)
     return False

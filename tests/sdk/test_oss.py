@@ -144,6 +144,62 @@ def test_location_acl_and_settings_that_were_never_made(bucket):
     with pytest.raises(oss2.exceptions.NoSuchCors):
         bucket.get_bucket_cors()
     with pytest.raises(oss2.exceptions.OperationNotSupported):
+        bucket.put_bucket_versioning(oss2.models.BucketVersioningConfig(oss2.BUCKET_VERSIONING_ENABLE))
+
+
+def test_a_fresh_bucket_answers_every_setting(bucket):
+    """As in the cloud: a document where there is one without a setting, else an error that says so."""
+    assert bucket.get_bucket_referer().allow_empty_referer
+    assert bucket.get_bucket_request_payment().payer == "BucketOwner"
+    assert bucket.get_bucket_access_monitor().access_monitor.status == "Disabled"
+    assert bucket.get_bucket_resource_group().resource_group_id.startswith("rg-")
+    assert bucket.list_bucket_cname().cname == []
+    assert bucket.list_bucket_inventory_configurations().inventory_configurations == []
+    assert bucket.get_bucket_tagging().tag_set.tagging_rule == {}
+    for read in (
+        bucket.get_bucket_transfer_acceleration, bucket.get_bucket_website, bucket.get_bucket_policy,
+        bucket.get_bucket_encryption,
+    ):  # fmt: skip
+        with pytest.raises(oss2.exceptions.ServerError, match="NoSuch"):
+            read()
+
+
+def test_settings_are_kept(bucket):
+    """What was put is read back, and gone after its deletion."""
+    models = oss2.models
+    bucket.put_bucket_cors(models.BucketCors([models.CorsRule(["*"], ["GET"], [], [], 5)]))
+    bucket.put_bucket_lifecycle(
+        models.BucketLifecycle(
+            [models.LifecycleRule("r", "p/", models.LifecycleRule.ENABLED, models.LifecycleExpiration(3))]
+        )
+    )
+    bucket.put_bucket_website(models.BucketWebsite("index.html", "error.html"))
+    bucket.put_bucket_referer(models.BucketReferer(False, ["http://a.example"]))
+    bucket.put_bucket_encryption(models.ServerSideEncryptionRule(oss2.SERVER_SIDE_ENCRYPTION_AES256))
+    bucket.put_bucket_transfer_acceleration("true")
+    bucket.put_bucket_policy('{"Version": "1", "Statement": []}')
+    tags = models.TaggingRule()
+    tags.add("a", "1")
+    tags.add("b", "2")
+    bucket.put_bucket_tagging(models.Tagging(tags))
+
+    assert bucket.get_bucket_cors().rules[0].max_age_seconds == 5
+    assert bucket.get_bucket_lifecycle().rules[0].expiration.days == 3
+    assert bucket.get_bucket_website().index_file == "index.html"
+    assert bucket.get_bucket_referer().referers == ["http://a.example"]
+    assert bucket.get_bucket_info().bucket_encryption_rule.sse_algorithm == oss2.SERVER_SIDE_ENCRYPTION_AES256
+    assert bucket.get_bucket_transfer_acceleration().enabled == "true"
+    assert bucket.get_bucket_policy().policy == '{"Version": "1", "Statement": []}'
+    bucket.delete_bucket_tagging({"tagging": "a"})
+    assert bucket.get_bucket_tagging().tag_set.tagging_rule == {"b": "2"}
+    bucket.delete_bucket_cors()
+    with pytest.raises(oss2.exceptions.NoSuchCors):
+        bucket.get_bucket_cors()
+
+
+def test_a_setting_of_another_form_is_refused(bucket):
+    """A document without what the setting consists of."""
+    with pytest.raises(oss2.exceptions.MalformedXml):
         bucket.put_bucket_cors(oss2.models.BucketCors([]))
 
 

@@ -238,6 +238,49 @@ def test_group_is_emptied_before_it_is_deleted(ram):
     assert refusal(ram.get_group, group_name="team") == ("EntityNotExist.Group", 404)
 
 
+def tags_of(ram, **parameters):
+    tags = ram.list_tag_resources(**parameters)["TagResources"]
+    return [(tag["ResourceName"], tag["TagKey"], tag["TagValue"]) for tag in tags]
+
+
+def test_roles_and_policies_have_tags(ram):
+    """Set with the resource or later, listed by resource and by tag, gone with the resource."""
+    tag = models.TagResourcesRequestTag
+    ram.create_role(
+        role_name="a", assume_role_policy_document=ram.trust, tag=[models.CreateRoleRequestTag(key="k", value="1")]
+    )
+    ram.create_role(role_name="b", assume_role_policy_document=ram.trust)
+    ram.create_policy(policy_name="p", policy_document=POLICY)
+    ram.tag_resources(resource_type="role", resource_names=["a", "b"], tag=[tag(key="k", value="2"), tag(key="l")])
+    ram.tag_resources(resource_type="policy", resource_names=["p"], tag=[tag(key="k", value="3")])
+    ram.untag_resources(resource_type="role", resource_names=["a"], tag_keys=["l"])
+
+    assert tags_of(ram, resource_type="role", resource_names=["a"]) == [("a", "k", "2")]
+    assert tags_of(ram, resource_type="policy") == [("p", "k", "3")]
+    by_tag = [models.ListTagResourcesRequestTag(key="l")]
+    assert tags_of(ram, resource_type="role", tag=by_tag) == [("b", "k", "2"), ("b", "l", "")]
+    first = ram.list_tag_resources(resource_type="role", page_size=2)
+    assert tags_of(ram, resource_type="role", next_token=first["NextToken"]) == [("b", "l", "")]
+    ram.untag_resources(resource_type="role", resource_names=["b"], all=True)
+    ram.delete_role(role_name="a")
+    assert tags_of(ram, resource_type="role") == []
+
+
+def test_tags_of_what_does_not_exist_are_refused(ram):
+    """As are types that have no tags here."""
+    tag = [models.TagResourcesRequestTag(key="k", value="1")]
+
+    assert refusal(ram.tag_resources, resource_type="role", resource_names=["x"], tag=tag) == (
+        "EntityNotExist.Role",
+        404,
+    )
+    assert refusal(ram.tag_resources, resource_type="group", resource_names=["x"], tag=tag) == (
+        "InvalidParameter.ResourceType",
+        400,
+    )
+    assert refusal(ram.tag_resources, resource_type="role", tag=tag) == ("MissingResourceNames", 400)
+
+
 def test_everything_survives_a_restart(new_emulator):
     """Roles, policies, users and their keys are in the state file."""
     running = new_emulator().start()

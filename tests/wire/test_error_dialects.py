@@ -222,12 +222,12 @@ def test_oss_tells_which_operation_is_not_served():
 
     async def refused():
         with pytest.raises(ServiceError) as caught:
-            await front.handle(a_context(front, "PUT", "/b?lifecycle"))
+            await front.handle(a_context(front, "PUT", "/b?replication"))
         return caught.value
 
     error = asyncio.run(refused())
 
     assert (error.code, error.http_status) == ("OperationNotSupported", 400)
-    assert "PUT ?lifecycle" in error.message
+    assert "PUT ?replication" in error.message
     assert not front.allows_anonymous(a_context(front))
     assert front.too_large(5).code == "EntityTooLarge"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from emulator.auth import mns
-from emulator.auth.authenticator import Authenticator, scheme_of
-from emulator.auth.keys import AccessKey, Keyring, NonceMemory
+from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory, scheme_of
+from emulator.auth.keys import AccessKey
 from emulator.http.message import Headers, Request
 from emulator.kernel.errors import AuthFailure, Reason
 from emulator.kernel.identity import AccountId

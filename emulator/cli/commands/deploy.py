@@ -1,7 +1,7 @@
 """``deploy``: make what a template or an ``s.yaml`` says, go on from the last deployment, or take it away."""
 
 import json
-import os
+import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,8 @@ from typing import Any
 from emulator.cli.client import Client, connect
 from emulator.cli.deploy_client import DeployClient
 from emulator.cli.failures import DONE, CommandFailed, WrongUsage
-from emulator.cli.output import progress, say, say_json, say_table, wants_json
+from emulator.cli.messages import _
+from emulator.cli.output import note, progress, say, say_json, say_table, wants_json
 from emulator.config import Settings
 from emulator.deploy.errors import FileProblems, Problem, Refused, StepFailed
 from emulator.deploy.model import Blueprint, Entry, Record, Target, filled, has_token
@@ -20,6 +21,7 @@ from emulator.deploy.planner import (
     Action,
     Plan,
     Step,
+    actions,
     apply,
     entry_under_way,
     plan,
@@ -27,6 +29,7 @@ from emulator.deploy.planner import (
     read,
     removal,
 )
+from emulator.deploy.s_yaml import ActionCommand
 from emulator.deploy.shapes import Findings, whole
 from emulator.deploy.value_functions import Misuse
 from emulator.kernel.clock import SystemClock
@@ -60,7 +63,7 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
     findings = Findings()
     try:
         root = whole(_text(path), findings)
-        name = _name(arguments, path, project_name(root))
+        name = _name(arguments, path, project_name(root, path.parent))
         target = Target(
             account=client.keys.account_id,
             region=client.keys.region,
@@ -69,14 +72,17 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
             now=SystemClock().now(),
             outputs_of=lambda other: record.outputs if (record := api.record(other)) is not None else None,
         )
-        blueprint = read(root, target, path.parent, _parameters(arguments.parameter), os.environ)
+        run = arguments.run_actions and not arguments.plan
+        if run:
+            _build(actions(root, target, path.parent), path)
+        blueprint = read(root, target, path.parent, _parameters(arguments.parameter), actions_run=run)
     except FileProblems as error:
         raise CommandFailed(_listed(path, error.problems)) from error
     record = _checked(api.record(name) or Record(name=name), arguments, path)
     try:
         steps = plan(api, PROVIDERS, blueprint, record)
     except Refused as error:
-        raise CommandFailed(f"the emulator's state cannot be read: {error}") from error
+        raise CommandFailed(_("the emulator's state cannot be read: {error}", error=error)) from error
     if not wants_json(arguments):
         _say_plan(steps, path, name, findings.notes)
     if arguments.plan:
@@ -88,6 +94,25 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
     if not wants_json(arguments):
         _say_resources(entries, outputs)
     return _end(arguments, _result(record, steps, findings.notes, entries, outputs))
+
+
+def _build(commands: Sequence[ActionCommand], path: Path) -> None:
+    """Show the commands that build the code, then run them.
+
+    Raises: CommandFailed when one fails.
+    """
+    for action in commands:
+        note(_("to run: {command}", command=action))
+    for action in commands:
+        folder = path.parent / action.folder
+        try:
+            # The file's own command, run because it was asked for; its output is not that of this command.
+            done = subprocess.run(action.command, shell=True, cwd=folder, stdout=sys.stderr, check=False)  # noqa: S602
+        except OSError as error:
+            raise CommandFailed(f"{path.name}:{action.mark.line}: {folder}: {error.strerror}") from error
+        if done.returncode:
+            text = _("{command} ended with exit code {code}", command=action.command, code=done.returncode)
+            raise CommandFailed(f"{path.name}:{action.mark.line}: {text}")
 
 
 def _apply(api: DeployClient, steps: Plan, record: Record, path: Path) -> tuple[Entry, ...]:
@@ -104,10 +129,10 @@ def _apply(api: DeployClient, steps: Plan, record: Record, path: Path) -> tuple[
     except StepFailed as error:
         if error.left:
             raise CommandFailed(
-                "\n".join([str(error), "what was done before could not be undone:", *map(_indented, error.left)])
+                "\n".join([str(error), _("what was done before could not be undone:"), *map(_indented, error.left)])
             ) from error
         api.keep_or_forget(record)
-        raise CommandFailed(f"{error}\nwhat was there before is there again") from error
+        raise CommandFailed(f"{error}\n" + _("what was there before is there again")) from error
     except KeyboardInterrupt:
         api.keep_or_forget(record)
         raise
@@ -131,10 +156,11 @@ def _checked(record: Record, arguments: Namespace, path: Path) -> Record:
     Raises: CommandFailed.
     """
     if record.file and record.file != str(path) and not arguments.name:
-        raise CommandFailed(
-            f"the deployment {record.name} was made from {record.file}; choose another name with --name, "
-            f"or go on from it with --name {record.name}"
+        text = _(
+            "the deployment {name} was made from {file}; choose another name with --name, "
+            "or go on from it with --name {name}"
         )
+        raise CommandFailed(text.format(name=record.name, file=record.file))
     return record
 
 
@@ -145,8 +171,8 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
     name = _name(arguments, path, _project_name(path))
     found = api.record(name)
     if found is None:
-        names = ", ".join(record.name for record in api.records()) or "none"
-        raise CommandFailed(f"there is no deployment {name}; there are: {names}")
+        names = ", ".join(record.name for record in api.records()) or _("none")
+        raise CommandFailed(_("there is no deployment {name}; there are: {names}", name=name, names=names))
     record = _checked(found, arguments, path)
     steps = removal(record)
     if not wants_json(arguments):
@@ -157,18 +183,20 @@ def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
     try:
         apply(api, PROVIDERS, steps, _print_step)
     except StepFailed as error:
-        left = ["what was taken away before could not be put back:", *map(_indented, error.left)] if error.left else []
+        left = (
+            [_("what was taken away before could not be put back:"), *map(_indented, error.left)] if error.left else []
+        )
         raise CommandFailed("\n".join([str(error), *left])) from error
     api.forget(name)
     if not wants_json(arguments):
-        say(f"removed {name}: {_amount(steps.count(Action.DELETE), 'resource')}")
+        say(_("removed {name}: {amount}", name=name, amount=_amount(steps.count(Action.DELETE))))
     return _end(arguments, _result(record, steps, [], (), {}))
 
 
 def _project_name(path: Path) -> str:
     """Return the name in a file that may be gone or broken by now: removing needs no more of it."""
     try:
-        return project_name(whole(path.read_text(encoding="utf-8"), Findings()))
+        return project_name(whole(path.read_text(encoding="utf-8"), Findings()), path.parent)
     except (OSError, UnicodeDecodeError, FileProblems):
         return ""
 
@@ -201,16 +229,16 @@ def _usual_file(folder: Path) -> Path:
     for name in USUAL_FILES:
         if (folder / name).is_file():
             return (folder / name).absolute()
-    raise WrongUsage(f"there is none of {', '.join(USUAL_FILES)} in {folder}")
+    raise WrongUsage(_("there is none of {files} in {folder}", files=", ".join(USUAL_FILES), folder=folder))
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise WrongUsage(f"{path} cannot be read: {error.strerror}") from error
+        raise WrongUsage(_("{file} cannot be read: {reason}", file=path, reason=error.strerror)) from error
     except UnicodeDecodeError as error:
-        raise WrongUsage(f"{path} is not UTF-8 text") from error
+        raise WrongUsage(_("{file} is not UTF-8 text", file=path)) from error
 
 
 def _name(arguments: Namespace, path: Path, own: str) -> str:
@@ -228,7 +256,7 @@ def _parameters(given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise WrongUsage(f"--parameter takes NAME=VALUE, not {text!r}")
+            raise WrongUsage(_("--parameter takes NAME=VALUE, not {text!r}", text=text))
         found[name] = value
     return found
 
@@ -241,29 +269,29 @@ def _confirm(arguments: Namespace, steps: Plan) -> None:
     gone = steps.count(Action.DELETE) + steps.count(Action.REPLACE)
     if not gone or arguments.yes or wants_json(arguments) or not sys.stdin.isatty():
         return
-    answer = input(f"{_amount(gone, 'resource')} will be taken away. Go on? [y/N] ")
+    answer = input(_("{amount} will be taken away. Go on? [y/N]", amount=_amount(gone)) + " ")
     if answer.strip().lower() not in {"y", "yes"}:
-        raise CommandFailed("nothing has been changed")
+        raise CommandFailed(_("nothing has been changed"))
 
 
 # --- what is printed -------------------------------------------------------------------------------------------------
 
 
 def _say_plan(steps: Plan, path: Path, name: str, notes: Sequence[Problem]) -> None:
-    for note in notes:
-        say(f"note: {path.name}:{note.line}: {note}")
-    say(f"deployment {name}")
+    for each in notes:
+        say(_("note: {place}: {note}", place=f"{path.name}:{each.line}", note=each))
+    say(_("deployment {name}", name=name))
     _say_steps(steps)
 
 
 def _say_steps(steps: Plan) -> None:
     for step in steps.steps:
-        remark = "  (was there before, stays)" if step.action is Action.LEAVE else ""
+        remark = "  " + _("(was there before, stays)") if step.action is Action.LEAVE else ""
         say(f"  {_SIGNS[step.action]} {step.action.value:<9}  {step.type}  {step.logical}{remark}")
     counts = [
         f"{steps.count(action)} to {action.value}" for action in Action if _counts(action) and steps.count(action)
     ]
-    say(f"plan: {', '.join(counts) or 'nothing to do'}")
+    say(_("plan: {counts}", counts=", ".join(counts) or _("nothing to do")))
 
 
 def _counts(action: Action) -> bool:
@@ -304,7 +332,7 @@ def _result(
             for each in entries
         ],
         "outputs": dict(outputs),
-        "notes": [{"line": note.line, "column": note.column, "text": note.text} for note in notes],
+        "notes": [{"line": each.line, "column": each.column, "text": each.text} for each in notes],
     }
 
 
@@ -323,5 +351,5 @@ def _indented(text: str) -> str:
     return f"  {text}"
 
 
-def _amount(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _amount(number: int) -> str:
+    return _("1 resource") if number == 1 else _("{number} resources", number=number)

@@ -20,6 +20,7 @@ from emulator.cli.client import Client, connect, until
 from emulator.cli.commands.info import variables
 from emulator.cli.commands.server import end
 from emulator.cli.failures import CommandFailed, NoEmulator, WrongUsage
+from emulator.cli.messages import _
 from emulator.cli.output import complain
 from emulator.config import Settings
 from emulator.redirect import hook_environment, node_hook
@@ -54,7 +55,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     """
     words = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
     if not words:
-        raise WrongUsage("exec needs a command to run: localyun exec -- python worker.py")
+        raise WrongUsage(_("exec needs a command to run: localyun exec -- python worker.py"))
     if not arguments.start:
         return become(words, _environment(connect(settings), settings.config.state, arguments.keep_proxy))
     with ended_by_signals(), _started(settings) as (client, state):
@@ -84,11 +85,12 @@ def _environment(client: Client, state: Path, keep_proxy: bool) -> Mapping[str, 
     account, region = str(health.get("account", "")), str(health.get("region", ""))
     environ, real = without_real_keys(os.environ)
     for name in real:
-        complain(f"{name} looks like a real cloud access key and is not passed on to the command")
+        complain(_("{name} looks like a real cloud access key and is not passed on to the command", name=name))
     if not keep_proxy:
         environ, proxies = without_proxies(environ)
         if proxies:
-            complain(f"the command runs without {', '.join(proxies)}, which would lead past the emulator")
+            names = ", ".join(proxies)
+            complain(_("the command runs without {names}, which would lead past the emulator", names=names))
     environ.update(identity(keys.access_key_id, keys.access_key_secret, account, region))
     environ.update(variables(client.endpoint.http, keys, account, region))
     environ["LOCALYUN_STATE"] = str(state.absolute())
@@ -102,11 +104,13 @@ def _address(client: Client, state: Path) -> dict[str, str]:
     """
     http = urlsplit(client.endpoint.http)
     if http.hostname not in _REACHABLE:
-        raise CommandFailed(f"exec leads programs to 127.0.0.1 only, and the emulator is at {client.endpoint.http}")
+        text = _("exec leads programs to 127.0.0.1 only, and the emulator is at {address}")
+        raise CommandFailed(text.format(address=client.endpoint.http))
     https = client.endpoint.https or _https_of(client)
     bundle = _bundle(state / "ca")
     if https is None or bundle is None:
-        complain(f"there is no certificate authority in {state}, so the command's https calls to the cloud will fail")
+        text = _("there is no certificate authority in {state}, so the command's https calls to the cloud will fail")
+        complain(text.format(state=state))
     port = urlsplit(https).port if https is not None else None
     return hook_environment(http.port or 80, port, bundle, client.proxy("forwarding"))
 
@@ -132,7 +136,7 @@ def _bundle(folder: Path) -> Path | None:
     try:
         write_bundle(authority, bundle, os.environ)
     except OSError as error:
-        raise CommandFailed(f"{bundle} cannot be written: {error.strerror}") from error
+        raise CommandFailed(_("{file} cannot be written: {reason}", file=bundle, reason=error.strerror)) from error
     return bundle.absolute()
 
 

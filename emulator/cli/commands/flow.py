@@ -8,9 +8,9 @@ from typing import Any
 
 from emulator.cli.client import Client, connect, pause
 from emulator.cli.failures import CallRefused, CommandFailed, WrongUsage
-from emulator.cli.output import say, say_json, say_json_line, say_pairs, say_table, short, wants_json
+from emulator.cli.messages import _
+from emulator.cli.output import say, say_json, say_json_line, say_pairs, say_table, short, tell, wants_json
 from emulator.cli.render.execution_tree import Execution
-from emulator.cli.render.text_width import terminal_width
 from emulator.cli.render.tree_view import HEADINGS, Event, Follower, Style, event_line, event_row, render
 from emulator.config import Settings
 
@@ -25,7 +25,7 @@ def start(arguments: Namespace, settings: Settings) -> int:
     """Start an execution; with ``--follow`` the exit code says whether it succeeded."""
     _check_json(arguments.input)
     if arguments.events and not arguments.follow:
-        raise WrongUsage("--events goes with --follow")
+        raise WrongUsage(_("--events goes with --follow"))
     client = connect(settings)
     started = start_execution(client, arguments.flow, arguments.input, arguments.name)
     if arguments.follow:
@@ -52,10 +52,10 @@ def show_started(reply: dict[str, Any], *, as_json: bool) -> int:
     if as_json:
         say_json(reply)
     elif "ErrorCode" not in reply:
-        say(f"started {reply['Name']}")
+        say(_("started {name}", name=reply["Name"]))
     else:
         why = " ".join(part for part in (reply["ErrorCode"], reply["ErrorMessage"]) if part)
-        say(f"execution {reply['Name']}")
+        say(_("execution {name}", name=reply["Name"]))
         say(f"{reply['Status']}: {why or reply['Output'] or '{}'}")
     return 0 if reply.get("Status") in {"", "Starting", "Running", "Succeeded"} else 1
 
@@ -73,14 +73,14 @@ def _check_json(text: str) -> None:
     try:
         json.loads(text)
     except ValueError as error:
-        raise WrongUsage(f"--input is not JSON: {error}") from error
+        raise WrongUsage(_("--input is not JSON: {error}", error=error)) from error
 
 
 def _follow(client: Client, arguments: Namespace, execution: str) -> int:
     """Print what happens as it happens, then the result."""
     printer = _Printer(arguments)
     if not printer.as_json:
-        say(f"execution {execution}")
+        say(_("execution {name}", name=execution))
     seen = 0
     while True:
         # Asked before the history, so that a final status means that the history is complete.
@@ -103,7 +103,7 @@ class _Printer:
         self.as_json = wants_json(arguments)
         self._each_event: bool = arguments.events
         self._first: Event | None = None
-        self._follower = Follower(Style(width=None if arguments.full else terminal_width()))
+        self._follower = Follower(Style.of_terminal(full=arguments.full))
 
     def show(self, new: list[Event]) -> None:
         self._first = self._first or new[0]
@@ -140,7 +140,7 @@ def history(arguments: Namespace, settings: Settings) -> int:
         run = Execution()
         for event in found:
             run.add(event)
-        style = Style(width=None if arguments.full else terminal_width())
+        style = Style.of_terminal(full=arguments.full)
         for line in render(run, f"{arguments.flow} / {execution}", style):
             say(line)
     return 0
@@ -153,7 +153,7 @@ def latest(client: Client, flow: str) -> str:
     """
     newest = client.workflow("ListExecutions", FlowName=flow, Limit="1").get("Executions") or []
     if not newest:
-        raise CommandFailed(f"flow {flow} has not been executed yet")
+        raise CommandFailed(_("flow {name} has not been executed yet", name=flow))
     return str(newest[0]["Name"])
 
 
@@ -199,7 +199,7 @@ def create(arguments: Namespace, settings: Settings) -> int:
     try:
         definition = Path(arguments.file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailed(f"{arguments.file} cannot be read: {error}") from error
+        raise CommandFailed(_("{file} cannot be read: {error}", file=arguments.file, error=error)) from error
     client = connect(settings)
     parameters = {
         "Name": arguments.flow,
@@ -209,26 +209,21 @@ def create(arguments: Namespace, settings: Settings) -> int:
     }
     if arguments.role_arn:
         parameters["RoleArn"] = arguments.role_arn
-    done = "created"
+    done = _("created {name}")
     try:
         flow = client.workflow("CreateFlow", **parameters)
     except CallRefused as error:
         if error.code != "FlowAlreadyExists" or not arguments.update:
             raise
-        done = "updated"
+        done = _("updated {name}")
         flow = client.workflow("UpdateFlow", **parameters)
-    if wants_json(arguments):
-        say_json(flow)
-    else:
-        say(f"{done} {arguments.flow}")
-    return 0
+    return tell(arguments, done.format(name=arguments.flow), flow)
 
 
 def delete(arguments: Namespace, settings: Settings) -> int:
     """Delete a flow."""
     connect(settings).workflow("DeleteFlow", Name=arguments.flow)
-    say(f"deleted {arguments.flow}")
-    return 0
+    return tell(arguments, _("deleted {name}", name=arguments.flow), {"Name": arguments.flow})
 
 
 def stop(arguments: Namespace, settings: Settings) -> int:
@@ -240,11 +235,7 @@ def stop(arguments: Namespace, settings: Settings) -> int:
         ExecutionName=arguments.execution,
         **{name: text for name, text in why.items() if text},
     )
-    if wants_json(arguments):
-        say_json(stopped)
-    else:
-        say(f"stopped {arguments.execution}")
-    return 0
+    return tell(arguments, _("stopped {name}", name=arguments.execution), stopped)
 
 
 def schedules(arguments: Namespace, settings: Settings) -> int:
@@ -257,7 +248,7 @@ def schedules(arguments: Namespace, settings: Settings) -> int:
             (
                 each["ScheduleName"],
                 each["CronExpression"],
-                "yes" if each["Enable"] else "no",
+                _("yes") if each["Enable"] else _("no"),
                 short(each["Payload"], 60),
             )
             for each in found

@@ -15,7 +15,8 @@ from typing import Any
 from emulator.cli.client import Client, connect
 from emulator.cli.commands.flow import latest, read_history
 from emulator.cli.failures import CommandFailed
-from emulator.cli.output import complain, say
+from emulator.cli.messages import _
+from emulator.cli.output import complain, say, tell
 from emulator.cli.render.execution_tree import Execution
 from emulator.cli.render.tree_view import Event, spoken
 from emulator.config import Settings
@@ -34,8 +35,17 @@ def run(arguments: Namespace, settings: Settings) -> int:
         return 0
     path = Path(arguments.output or f"{arguments.flow}.{_SUFFIXES[arguments.format]}")
     write(path, text)
-    say(f"wrote {path}")
-    return 0
+    if arguments.open:
+        open_picture(path)
+    return tell(arguments, _("wrote {file}", file=path), {"file": str(path), "format": arguments.format})
+
+
+def open_picture(path: Path) -> None:
+    """Show a picture in the user's browser, if there is one."""
+    import webbrowser  # for --open only
+
+    if not webbrowser.open(path.absolute().as_uri()):
+        complain(_("{file} cannot be opened: there is no browser", file=path))
 
 
 def write(path: Path, text: str) -> None:
@@ -46,7 +56,7 @@ def write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise CommandFailed(f"{path} cannot be written: {error.strerror}") from error
+        raise CommandFailed(_("{file} cannot be written: {reason}", file=path, reason=error.strerror)) from error
 
 
 def picture(definition: str, title: str, execution: Execution | None, form: str) -> str:
@@ -57,15 +67,15 @@ def picture(definition: str, title: str, execution: Execution | None, form: str)
     # Imported here: reading definitions takes longer to load than most commands take to run.
     from emulator.cli.render.graph import mermaid, svg
     from emulator.cli.render.graph.layout import draw
-    from emulator.cli.render.graph.model import build, steps_of
-    from emulator.cli.render.graph.states import states, taken
+    from emulator.cli.render.graph.model import build, steps_of, with_badges
+    from emulator.cli.render.graph.states import badges, states, taken
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.languages.programs import read_program
 
     try:
         flow = read_program(definition)
     except DefinitionError as error:
-        raise CommandFailed(f"the definition cannot be drawn: {error}") from error
+        raise CommandFailed(_("the definition cannot be drawn: {error}", error=error)) from error
     model = build(flow)
     run = None
     notes = {}
@@ -73,6 +83,7 @@ def picture(definition: str, title: str, execution: Execution | None, form: str)
         found = states(execution, [node.name for node in steps_of(model)])
         run = svg.Run(states=found, taken=taken(execution))
         notes = {name: state.note for name, state in found.items()}
+        model = with_badges(model, badges(found, steps_of(model)))
     if form == "mermaid":
         return mermaid.render(model, title, run.states if run is not None else None)
     return svg.render(draw(model, notes), title, run)
@@ -105,7 +116,7 @@ def record_file() -> Iterator[Path | None]:
     try:
         folder = TemporaryDirectory(prefix="localyun-", ignore_cleanup_errors=True)
     except OSError as error:
-        complain(f"no graph will be drawn: {error.strerror}")
+        complain(_("no graph will be drawn: {reason}", reason=error.strerror))
         yield None
         return
     with folder:
@@ -133,7 +144,7 @@ def draw_last(recorded: Sequence[Recorded], path: Path) -> bool:
     A picture that cannot be drawn is reported and is no failure: the tutorial has run.
     """
     if not recorded:
-        complain("no graph: no execution came to its end")
+        complain(_("no graph: no execution came to its end"))
         return False
     form = "mermaid" if path.suffix == MERMAID_SUFFIX else "svg"
     try:
@@ -141,7 +152,7 @@ def draw_last(recorded: Sequence[Recorded], path: Path) -> bool:
         _make_folder(path.absolute().parent)
         write(path, text)
     except CommandFailed as error:
-        complain(f"no graph: {error}")
+        complain(_("no graph: {error}", error=error))
         return False
     return True
 
@@ -155,7 +166,7 @@ def _make_folder(folder: Path) -> None:
         for each in (*reversed(folder.parents), folder):
             each.mkdir(exist_ok=True, mode=0o700)
     except OSError as error:
-        raise CommandFailed(f"{folder} cannot be made: {error.strerror}") from error
+        raise CommandFailed(_("{folder} cannot be made: {reason}", folder=folder, reason=error.strerror)) from error
 
 
 def with_mermaid(recorded: Recorded) -> Recorded:

@@ -20,7 +20,7 @@ def version(arguments: Namespace, settings: Settings) -> int:
     if wants_json(arguments):
         say_json({"version": __version__})
     else:
-        say(f"localyun {__version__}")
+        say(_("localyun {version}", version=__version__))
     return 0
 
 
@@ -54,9 +54,9 @@ def _shown(name: str, value: Any) -> str:
     if value is None and name == "host":
         return "127.0.0.1, ::1"
     if value is None and name in {"access_key_id", "access_key_secret", "account_id", "region"}:
-        return "(generated, in keys.json)"
+        return _("(generated, in keys.json)")
     if value is None or value == [] or value == {}:
-        return "(none)"
+        return _("(none)")
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
@@ -69,15 +69,16 @@ def _shown(name: str, value: Any) -> str:
 def env(arguments: Namespace, settings: Settings) -> int:
     """Print the variables that point SDKs, samples and this command at the emulator."""
     client = connect(settings)
+    keys = client.keys
     try:
         health = client.health()
         client.use_working_keys()
+        keys = client.keys
     except NoEmulator:
         if not settings.config.state.is_dir():
             raise
         health = {}
         complain(_("no emulator answers at the moment; these are the address and the keys of the next start"))
-    keys = client.keys
     account = str(health.get("account") or keys.account_id)
     region = str(health.get("region") or keys.region or DEFAULT_REGION)
     pairs = variables(client.endpoint.http, keys, account, region)

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from emulator.cli.client import FC3_VERSION, FC_VERSION, connect
 from emulator.cli.failures import DONE, FAILED, CallRefused, CommandFailed, WrongUsage
+from emulator.cli.messages import _
 from emulator.cli.output import complain, note, say_json, wants_json
 from emulator.config import Settings
 
@@ -51,7 +52,7 @@ def show_called(called: Called, *, with_log: bool) -> int:
         sys.stdout.buffer.write(b"\n")
     sys.stdout.buffer.flush()
     if called.error:
-        complain(f"the function failed ({called.error})")
+        complain(_("the function failed ({error})", error=called.error))
         return FAILED
     return DONE
 
@@ -74,7 +75,7 @@ def path_of(function: str) -> str:
     """
     service, slash, name = function.rpartition("/")
     if not name or (slash and not service) or "/" in service:
-        raise WrongUsage(f"a function is written [SERVICE[.QUALIFIER]/]FUNCTION, not {function!r}")
+        raise WrongUsage(_("a function is written [SERVICE[.QUALIFIER]/]FUNCTION, not {name!r}", name=function))
     if service:
         return f"/{FC_VERSION}/services/{quote(service, safe='')}/functions/{quote(name, safe='')}/invocations"
     return f"/{FC3_VERSION}/functions/{quote(name, safe='')}/invocations"
@@ -94,7 +95,7 @@ def read_event(name: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        raise CommandFailed(f"{name} cannot be read: {error.strerror}") from error
+        raise CommandFailed(_("{file} cannot be read: {reason}", file=name, reason=error.strerror)) from error
 
 
 def _content(body: bytes) -> Any:
@@ -129,15 +130,15 @@ def call_debugged(arguments: Namespace, settings: Settings, event: bytes) -> Cal
                 body=a2b_base64(step["body"]),
                 log=str(step["log"]),
             )
-    raise CommandFailed("the emulator ended before the function did")
+    raise CommandFailed(_("the emulator ended before the function did"))
 
 
 def _introduce(function: str, debugger: Mapping[str, Any], *, waits: bool) -> None:
     port = debugger["port"]
-    note(f"A debugger can attach to 127.0.0.1:{port}; a launch configuration for VS Code:")
+    note(_("A debugger can attach to 127.0.0.1:{port}; a launch configuration for VS Code:", port=port))
     sys.stderr.write(json.dumps(launch_configuration(function, debugger), indent=2, ensure_ascii=False) + "\n")
     if waits:
-        note("The function runs once a debugger has attached. Ctrl-C ends the call.")
+        note(_("The function runs once a debugger has attached. Ctrl-C ends the call."))
 
 
 def launch_configuration(function: str, debugger: Mapping[str, Any]) -> dict[str, Any]:

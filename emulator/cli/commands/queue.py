@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from emulator.cli.client import connect
 from emulator.cli.failures import DONE, FAILED, CallRefused
+from emulator.cli.messages import _
 from emulator.cli.mns import Mns, element, fields, path_of, read_body, shown_body
-from emulator.cli.output import Fields, complain, say, show, show_table, tell, wants_json
+from emulator.cli.output import Fields, complain, show, show_table, tell, wants_json
 from emulator.config import Settings
 from emulator.wire.xml import Element
 
@@ -37,14 +38,13 @@ def create(arguments: Namespace, settings: Settings) -> int:
     """Create a queue; nothing changes when it exists with the same attributes."""
     service = Mns(connect(settings))
     service.call("PUT", path_of("queues", arguments.queue), element("Queue", _chosen(arguments)))
-    return tell(arguments, f"created {arguments.queue}", {"QueueName": arguments.queue})
+    return tell(arguments, _("created {name}", name=arguments.queue), {"QueueName": arguments.queue})
 
 
 def delete(arguments: Namespace, settings: Settings) -> int:
     """Delete a queue and its messages."""
     Mns(connect(settings)).call("DELETE", path_of("queues", arguments.queue))
-    say(f"deleted {arguments.queue}")
-    return DONE
+    return tell(arguments, _("deleted {name}", name=arguments.queue), {"QueueName": arguments.queue})
 
 
 def show_list(arguments: Namespace, settings: Settings) -> int:
@@ -67,7 +67,7 @@ def attributes(arguments: Namespace, settings: Settings) -> int:
 def purge(arguments: Namespace, settings: Settings) -> int:
     """Delete every message of a queue: visible, hidden and delayed ones."""
     done = connect(settings).admin("POST", "purge-queue", queue=arguments.queue)
-    return tell(arguments, f"purged {arguments.queue}: {done['deleted']} messages", done)
+    return tell(arguments, _("purged {name}: {number} messages", name=arguments.queue, number=done["deleted"]), done)
 
 
 def _chosen(arguments: Namespace) -> Fields:
@@ -89,7 +89,7 @@ def send(arguments: Namespace, settings: Settings) -> int:
     service = Mns(connect(settings))
     root = service.call("POST", path_of("queues", arguments.queue, "messages"), element("Message", message))
     sent = {} if root is None else fields(root)
-    return tell(arguments, f"sent {sent.get('MessageId')}", sent)
+    return tell(arguments, _("sent {id}", id=sent.get("MessageId")), sent)
 
 
 def receive(arguments: Namespace, settings: Settings) -> int:
@@ -128,6 +128,6 @@ def _show(arguments: Namespace, found: Sequence[Fields]) -> int:
         for message in found
     ]
     if not shown and not wants_json(arguments):
-        complain(f"no message in {arguments.queue}")
+        complain(_("no message in {name}", name=arguments.queue))
     show(arguments, shown)
     return DONE if shown else FAILED

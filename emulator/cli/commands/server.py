@@ -7,21 +7,21 @@ from typing import Any
 from emulator.cli.client import Client, connect, until
 from emulator.cli.endpoint import Endpoint, Running, is_alive, running
 from emulator.cli.failures import DONE, CommandFailed, NoEmulator
-from emulator.cli.output import say, say_json, say_pairs, say_table, wants_json
+from emulator.cli.messages import _
+from emulator.cli.output import say_json, say_pairs, say_table, tell, wants_json
 from emulator.config import Settings
 
 STOP_TIMEOUT_S = 30.0
+_SCOPES = ("service", "queue", "topic", "flow", "function")
 _LISTED = ("http", "https", "pid", "account", "state", "version", "installation")
 
 
 def stop(arguments: Namespace, settings: Settings) -> int:
     """End the emulator and wait until it has ended."""
-    del arguments
     client = connect(settings)
     client.health()
     end(client)
-    say(f"stopped {client.endpoint.http}")
-    return 0
+    return tell(arguments, _("stopped {address}", address=client.endpoint.http), {"stopped": client.endpoint.http})
 
 
 def end(client: Client) -> None:
@@ -31,7 +31,8 @@ def end(client: Client) -> None:
     """
     client.admin("POST", "stop")
     if not until(lambda: _has_ended(client), STOP_TIMEOUT_S):
-        raise CommandFailed(f"the emulator at {client.endpoint.http} is still running after {STOP_TIMEOUT_S:.0f} s")
+        fields = {"address": client.endpoint.http, "seconds": round(STOP_TIMEOUT_S)}
+        raise CommandFailed(_("the emulator at {address} is still running after {seconds} s", **fields))
 
 
 def _has_ended(client: Client) -> bool:
@@ -88,23 +89,21 @@ def _readable(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_readable(part)}" for name, part in value.items())
     if isinstance(value, list):
-        return ", ".join(_readable(part) for part in value) or "none"
+        return ", ".join(_readable(part) for part in value) or _("none")
     if isinstance(value, float):
         return f"{value:g}"
     return str(value)
 
 
 def reset(arguments: Namespace, settings: Settings) -> int:
-    """Delete every resource the services keep."""
+    """Delete every resource the services keep, or what the one option names."""
     client = connect(settings)
     client.health()
-    if not arguments.yes and sys.stdin.isatty():
-        answer = input(f"Delete everything in {client.endpoint.http} (functions of the folder stay)? [y/N] ")
-        if answer.strip().lower() not in {"y", "yes"}:
-            raise CommandFailed("nothing has been deleted")
-    done = client.admin("POST", "reset")
-    if wants_json(arguments):
-        say_json(done)
-    else:
-        say("reset")
-    return 0
+    scope = {name: value for name in _SCOPES if (value := getattr(arguments, name))}
+    if not arguments.yes and not scope and sys.stdin.isatty():
+        question = _("Delete everything in {address} (functions of the folder stay)? [y/N]")
+        if input(question.format(address=client.endpoint.http) + " ").strip().lower() not in {"y", "yes"}:
+            raise CommandFailed(_("nothing has been deleted"))
+    done = client.admin("POST", "reset", scope)
+    name = " ".join(scope.values())
+    return tell(arguments, _("reset {name}", name=name) if scope else _("reset"), done)

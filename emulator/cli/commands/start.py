@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import os
 import signal
 import sqlite3
 from argparse import Namespace
@@ -15,7 +16,7 @@ from emulator import keyfile
 from emulator.app import Emulator
 from emulator.cli import endpoint
 from emulator.cli.messages import _
-from emulator.cli.output import complain, say
+from emulator.cli.output import complain, say, say_json_line, wants_json
 from emulator.cli.server_log import ServerLog, stream_for
 from emulator.cli.startup import lines, os_reason, state_unusable
 from emulator.config import Config, Settings
@@ -41,12 +42,16 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 """Errors of a write, which do not name the file; other errors without a file are about addresses."""
 
 
+_NO_HANDLES = (errno.EMFILE, errno.ENFILE)
+_HANDLES_OF_A_START = 16
+
+
 def run(arguments: Namespace, settings: Settings) -> int:
     """Run an emulator until it is stopped by a signal or by ``localyun stop``."""
     if arguments.detach:
         from emulator.cli import background  # pays for subprocess, which a foreground start does not need
 
-        return background.start(settings)
+        return background.start(settings, as_json=wants_json(arguments))
     config = endpoint.with_ports(settings.config)
     try:
         stream = stream_for(config.log_file)
@@ -55,7 +60,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
         return 1
     log = ServerLog.open(config.log_format, config.log_level, stream)
     try:
-        asyncio.run(_serve(config))
+        asyncio.run(_serve(config, as_json=wants_json(arguments)))
     except Exception as error:
         reason = explain(error, settings)
         if reason is None:
@@ -68,7 +73,7 @@ def run(arguments: Namespace, settings: Settings) -> int:
     return 0
 
 
-async def _serve(config: Config) -> None:
+async def _serve(config: Config, *, as_json: bool) -> None:
     emulator = Emulator(config)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(LoopErrors(SystemClock()))
@@ -80,7 +85,7 @@ async def _serve(config: Config) -> None:
         keep_for_good()
     try:
         # In a thread, because it waits for the disk: calls that have waited for the services come first.
-        await asyncio.to_thread(_announce, config, emulator.keys, emulator.status())
+        await asyncio.to_thread(_announce, config, emulator.keys, emulator.status(), as_json)
         await emulator.stopped.wait()
     finally:
         endpoint.remove(config.state)
@@ -88,18 +93,27 @@ async def _serve(config: Config) -> None:
         await emulator.stop()
 
 
-def _announce(config: Config, keys: InstallationKeys, status: Mapping[str, Any]) -> None:
+def _announce(config: Config, keys: InstallationKeys, status: Mapping[str, Any], as_json: bool) -> None:
     """Record and print where the emulator is."""
     kept = keyfile.load(replace(config, access_key_id=None, access_key_secret=None, account_id=None, region=None))
     endpoint.write(config.state, status["http"], status["https"], None if keys == kept else keys)
     endpoint.register(status, config.state)
-    say("\n".join(lines(config, status)))
+    if as_json:
+        say_json_line(status)
+    else:
+        say("\n".join(lines(config, status)))
 
 
 def explain(error: BaseException, settings: Settings) -> str | None:
     """Return what is wrong and what to do about it; None for an error that is a bug of ours."""
     state = settings.config.state
     match error:
+        case OSError() | sqlite3.OperationalError() if _lacks_handles(error):
+            text = _(
+                "too few file handles to start ({reason}). Allow more of them (ulimit -n 1024), or end programs that "
+                "hold many."
+            )
+            return text.format(reason=os_reason(error) if isinstance(error, OSError) else error)
         case PortInUse():
             return _port_taken(error.port)
         case FolderInUse():
@@ -129,6 +143,22 @@ def explain(error: BaseException, settings: Settings) -> str | None:
         case OSError():
             return state_unusable(error, settings)
     return None
+
+
+def _lacks_handles(error: OSError | sqlite3.OperationalError) -> bool:
+    """Whether an error came for want of file handles; SQLite says only that it cannot open its file."""
+    if isinstance(error, OSError):
+        return error.errno in _NO_HANDLES
+    opened: list[int] = []
+    try:
+        while len(opened) < _HANDLES_OF_A_START:
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        return True
+    finally:
+        for handle in opened:
+            os.close(handle)
+    return False
 
 
 def _port_taken(port: int) -> str:

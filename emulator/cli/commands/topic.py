@@ -3,9 +3,9 @@
 from argparse import Namespace
 
 from emulator.cli.client import Client, connect
-from emulator.cli.failures import DONE
+from emulator.cli.messages import _
 from emulator.cli.mns import Mns, element, fields, path_of, read_body
-from emulator.cli.output import say, show_table, tell
+from emulator.cli.output import show, show_table, tell
 from emulator.config import Settings
 
 _QUEUE = "queue:"
@@ -22,8 +22,11 @@ _DELIVERIES = {
     "message": "MessageId",
     "state": "State",
     "attempts": "Attempts",
+    "tag": "MessageTag",
     "next": "NextTime",
     "last result": "LastResult",
+    "URL": "Endpoint",
+    "body": "MessageBody",
 }
 _OUTBOX = {
     "recorded": "RecordTime",
@@ -41,14 +44,13 @@ def create(arguments: Namespace, settings: Settings) -> int:
     """Create a topic; nothing changes when it exists with the same attributes."""
     chosen = {"MaximumMessageSize": arguments.maximum_message_size, "LoggingEnabled": arguments.logging_enabled}
     Mns(connect(settings)).call("PUT", path_of("topics", arguments.topic), element("Topic", chosen))
-    return tell(arguments, f"created {arguments.topic}", {"TopicName": arguments.topic})
+    return tell(arguments, _("created {name}", name=arguments.topic), {"TopicName": arguments.topic})
 
 
 def delete(arguments: Namespace, settings: Settings) -> int:
     """Delete a topic, its subscriptions and what is on its way."""
     Mns(connect(settings)).call("DELETE", path_of("topics", arguments.topic))
-    say(f"deleted {arguments.topic}")
-    return DONE
+    return tell(arguments, _("deleted {name}", name=arguments.topic), {"TopicName": arguments.topic})
 
 
 def show_list(arguments: Namespace, settings: Settings) -> int:
@@ -66,7 +68,7 @@ def publish(arguments: Namespace, settings: Settings) -> int:
     service = Mns(connect(settings))
     root = service.call("POST", path_of("topics", arguments.topic, "messages"), element("Message", message))
     sent = {} if root is None else fields(root)
-    return tell(arguments, f"published {sent.get('MessageId')}", sent)
+    return tell(arguments, _("published {id}", id=sent.get("MessageId")), sent)
 
 
 # --- subscriptions -----------------------------------------------------------------------------------------------
@@ -84,7 +86,8 @@ def subscribe(arguments: Namespace, settings: Settings) -> int:
     path = path_of("topics", arguments.topic, "subscriptions", arguments.subscription)
     Mns(client).call("PUT", path, element("Subscription", subscription))
     done = {"TopicName": arguments.topic, "SubscriptionName": arguments.subscription}
-    return tell(arguments, f"subscribed {arguments.subscription} to {arguments.topic}", done)
+    text = _("subscribed {subscription} to {topic}", subscription=arguments.subscription, topic=arguments.topic)
+    return tell(arguments, text, done)
 
 
 def _endpoint(client: Client, given: str) -> str:
@@ -98,8 +101,9 @@ def unsubscribe(arguments: Namespace, settings: Settings) -> int:
     """End a subscription."""
     path = path_of("topics", arguments.topic, "subscriptions", arguments.subscription)
     Mns(connect(settings)).call("DELETE", path)
-    say(f"unsubscribed {arguments.subscription} from {arguments.topic}")
-    return DONE
+    done = {"TopicName": arguments.topic, "SubscriptionName": arguments.subscription}
+    text = _("unsubscribed {subscription} from {topic}", subscription=arguments.subscription, topic=arguments.topic)
+    return tell(arguments, text, done)
 
 
 def subscriptions(arguments: Namespace, settings: Settings) -> int:
@@ -120,7 +124,8 @@ def deliveries(arguments: Namespace, settings: Settings) -> int:
         subscription=arguments.subscription,
         limit=str(arguments.number),
     )
-    return show_table(arguments, _DELIVERIES, answer["deliveries"])
+    rows = answer["deliveries"]
+    return show(arguments, rows) if arguments.full else show_table(arguments, _DELIVERIES, rows)
 
 
 def outbox(arguments: Namespace, settings: Settings) -> int:

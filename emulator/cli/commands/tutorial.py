@@ -14,15 +14,17 @@ from typing import TextIO
 from emulator.cli import background
 from emulator.cli.client import Client, connect
 from emulator.cli.commands import graph as recorded
-from emulator.cli.commands.graph import STANDARD_OUTPUT
+from emulator.cli.commands.graph import STANDARD_OUTPUT, open_picture
 from emulator.cli.endpoint import VARIABLE as ENDPOINT_VARIABLE
 from emulator.cli.endpoint import is_taken
-from emulator.cli.failures import CommandFailed, NoEmulator, WrongUsage
+from emulator.cli.failures import CommandFailed, NoEmulator, OtherEmulator, WrongUsage
+from emulator.cli.messages import _
 from emulator.cli.output import note, say, say_json, say_table, wants_json
+from emulator.cli.render.tree_view import Follower, Style
 from emulator.cli.startup import command
 from emulator.cli.tutorials import TUTORIALS, Tutorial, locate, named
 from emulator.cli.upload import ensure_function
-from emulator.config import Settings
+from emulator.config import AUTO_PORT, Settings
 from emulator.keyfile import FILE_NAME as KEY_FILE
 
 SDK_PACKAGES = {
@@ -34,6 +36,9 @@ SDK_PACKAGES = {
 PICTURES = "graphs"
 """The folder in the state folder that the pictures of executions go to."""
 
+_EVENT = '{"event": '
+"""How a line of the tutorial's program begins that holds an event."""
+
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
@@ -44,7 +49,7 @@ def show_list(arguments: Namespace, settings: Settings) -> int:
         say_json([{"name": each.name, "shortName": each.short_name, "title": each.title} for each in TUTORIALS])
     else:
         say_table(
-            ("name", "short name", "what it does"), [(each.name, each.short_name, each.title) for each in TUTORIALS]
+            ("name", "short name", "what it does"), [(each.name, each.short_name, _(each.title)) for each in TUTORIALS]
         )
     return 0
 
@@ -55,18 +60,25 @@ def run(arguments: Namespace, settings: Settings) -> int:
     With ``--json`` progress goes to the error stream, and the executions are printed at the end.
     """
     tutorial = named(arguments.name)
-    given = arguments.input if arguments.input is not None else tutorial.default_input
-    _check_input(given)
+    chosen = arguments.input if arguments.input is not None else tutorial.default_input
+    _check_input(chosen)
     picture = _place_of_picture(arguments.graph, settings, tutorial)
     _check_sdk((*SDK_PACKAGES[arguments.sdk], *tutorial.packages))
     tell = note if wants_json(arguments) else say
     client = _emulator(settings, tell)
     _bring_functions(tutorial, client, tell)
-    tell(f"running {tutorial.name} through the {arguments.sdk} SDK, {tutorial.duration}")
+    fields = {"name": tutorial.name, "sdk": arguments.sdk, "duration": _(tutorial.duration)}
+    tell(_("running {name} through the {sdk} SDK, {duration}", **fields))
     tell("")
+    steps = sys.stdout.isatty() if arguments.steps is None else arguments.steps
     with recorded.record_file() as record:
-        options = ["--sdk", arguments.sdk, "--language", arguments.language, "--input", given]
-        succeeded = _run_client(tutorial, client, options, record, sys.stderr if wants_json(arguments) else None)
+        options = ["--sdk", arguments.sdk, "--language", arguments.language, "--input", chosen]
+        options += ["--keep"] if arguments.keep else []
+        output = sys.stderr if wants_json(arguments) else None
+        if steps and output is None:
+            succeeded = _show_steps(_program(tutorial, client, [*options, "--events", "json"], record), client)
+        else:
+            succeeded = _run_client(_program(tutorial, client, options, record), client, output)
         executions = recorded.read_record(record)
     drawn = recorded.draw_last(executions, picture)
     if wants_json(arguments):
@@ -76,74 +88,98 @@ def run(arguments: Namespace, settings: Settings) -> int:
     else:
         say()
         if drawn:
-            say(f"graph of the {'last ' if len(executions) > 1 else ''}execution: {picture}")
-        _tell_what_next(tutorial, client, settings)
+            last = (
+                _("graph of the last execution: {file}") if len(executions) > 1 else _("graph of the execution: {file}")
+            )
+            say(last.format(file=picture))
+        _say_what_next(tutorial, client, settings, keeps=arguments.keep or tutorial.keeps_flow)
+    if drawn and arguments.open:
+        open_picture(picture)
     return 0 if succeeded else 1
 
 
-def _place_of_picture(given: str | None, settings: Settings, tutorial: Tutorial) -> Path:
+def _place_of_picture(name: str | None, settings: Settings, tutorial: Tutorial) -> Path:
     """Return the file to draw to: that of ``--graph``, or one in the state folder, away from the user's files."""
-    if given is None:
+    if name is None:
         return settings.config.state / PICTURES / f"{tutorial.name}.svg"
-    if given == STANDARD_OUTPUT:
-        raise WrongUsage("--graph takes the name of a file; --json prints the graph as Mermaid text")
-    return Path(given)
+    if name == STANDARD_OUTPUT:
+        raise WrongUsage(_("--graph takes the name of a file; --json prints the graph as Mermaid text"))
+    return Path(name)
 
 
 def _bring_functions(tutorial: Tutorial, client: Client, tell: Callable[[str], None]) -> None:
     folder = locate().functions / tutorial.service
     for function in tutorial.functions:
         if ensure_function(client, tutorial.service, function, folder / function):
-            tell(f"function {tutorial.service}/{function} created")
+            tell(_("function {name} created", name=f"{tutorial.service}/{function}"))
 
 
-def _run_client(
-    tutorial: Tutorial, client: Client, options: Sequence[str], record: Path | None, output: TextIO | None
-) -> bool:
-    """Run the tutorial's program, which prints to *output* or else where we do; tell whether all went as promised."""
-    command = [sys.executable, str(locate().apps / tutorial.name / "client.py"), *options]
-    command += ["--endpoint", client.endpoint.http]
-    if record is not None:
-        command += ["--record", str(record)]
-    done = subprocess.run(command, env=_environment(client), stdout=output, check=False)  # noqa: S603 - our own program
+def _program(tutorial: Tutorial, client: Client, options: Sequence[str], record: Path | None) -> list[str]:
+    """Return the command that runs the tutorial's program."""
+    program = [sys.executable, str(locate().apps / tutorial.name / "client.py"), *options]
+    program += ["--endpoint", client.endpoint.http]
+    return program if record is None else [*program, "--record", str(record)]
+
+
+def _run_client(program: Sequence[str], client: Client, output: TextIO | None) -> bool:
+    """Run a tutorial's program, which prints to *output* or else where we do; return whether all went as promised."""
+    done = subprocess.run(program, env=_environment(client), stdout=output, check=False)  # noqa: S603 - our own program
     return done.returncode == 0
+
+
+def _show_steps(program: Sequence[str], client: Client) -> bool:
+    """Run a tutorial's program and print its events as steps; return whether all went as promised."""
+    style = Style.of_terminal()
+    follower = Follower(style)
+    with subprocess.Popen(program, env=_environment(client), stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - as above
+        for line in process.stdout or ():
+            if not line.startswith(_EVENT):
+                say(style.fit(line.rstrip("\n")))
+                continue
+            event = json.loads(line)["event"]
+            if event["Type"] == "ExecutionStarted":
+                follower = Follower(style)
+            for shown in follower.lines([event]):
+                say(shown)
+    return process.returncode == 0
 
 
 def _check_input(text: str) -> None:
     try:
         json.loads(text)
     except ValueError as error:
-        raise WrongUsage(f"--input is not JSON: {error}") from error
+        raise WrongUsage(_("--input is not JSON: {error}", error=error)) from error
 
 
 def _check_sdk(packages: tuple[str, ...]) -> None:
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
-        raise CommandFailed(f"the official SDK is not installed ({', '.join(missing)}): pip install 'localyun[sdk]'")
+        text = _("the official SDK is not installed ({packages}): pip install 'localyun[sdk]'")
+        raise CommandFailed(text.format(packages=", ".join(missing)))
 
 
 def _emulator(settings: Settings, tell: Callable[[str], None]) -> Client:
     """Return a client for the emulator that answers, or for one started now."""
-    client = connect(settings)
     try:
+        client = connect(settings)
         client.health()
-    except NoEmulator:
+    except (NoEmulator, OtherEmulator):
         if os.environ.get(ENDPOINT_VARIABLE):
             raise
     else:
-        tell(f"using the emulator at {client.endpoint.http}")
+        tell(_("using the emulator at {address}", address=client.endpoint.http))
         return client
-    client = background.launch(_with_samples(settings))
-    tell(f"started an emulator at {client.endpoint.http}")
+    client = background.launch(_on_free_ports(settings))
+    tell(_("started an emulator at {address}", address=client.endpoint.http))
     return client
 
 
-def _with_samples(settings: Settings) -> Settings:
-    """Return *settings* with the examples' functions, and free ports where other programs have taken the usual ones."""
-    changes: dict[str, object] = {"functions": locate().functions}
+def _on_free_ports(settings: Settings) -> Settings:
+    """Return *settings* with free ports where other programs have taken the usual ones."""
+    changes: dict[str, object] = {}
     for name in ("port", "https_port"):
         if settings.origins[name] == "default" and is_taken(getattr(settings.config, name)):
-            changes[name] = 0
+            changes[name] = AUTO_PORT
     origins = {**settings.origins, **{name: "--" + name.replace("_", "-") for name in changes}}
     return Settings(config=replace(settings.config, **changes), origins=origins)  # type: ignore[arg-type]  # by name
 
@@ -161,14 +197,15 @@ def _environment(client: Client) -> Mapping[str, str]:
     }
 
 
-def _tell_what_next(tutorial: Tutorial, client: Client, settings: Settings) -> None:
+def _say_what_next(tutorial: Tutorial, client: Client, settings: Settings, *, keeps: bool) -> None:
     name = command()
-    say(f"The emulator goes on serving at {client.endpoint.http}.")
-    say(f"  keys     {settings.config.state / KEY_FILE}")
-    say(f'           eval "$({name} env)" sets them, and the address, in this shell')
+    say(_("The emulator goes on serving at {address}.", address=client.endpoint.http))
+    rows = [("keys", str(settings.config.state / KEY_FILE))]
+    rows.append(("", _('eval "$({command} env)" sets them, and the address, in this shell', command=name)))
     if tutorial.functions:
-        say(f"  logs     {name} logs {tutorial.service}/{tutorial.functions[-1]}")
-    if tutorial.keeps_flow:
-        say(f"  history  {name} flow history {tutorial.flow}")
-    say(f"  again    {name} tutorial run {tutorial.short_name} --sdk tea")
-    say(f"  stop     {name} stop")
+        rows.append(("logs", f"{name} logs {tutorial.service}/{tutorial.functions[-1]}"))
+    if keeps:
+        rows.append(("history", f"{name} flow history {tutorial.flow}"))
+    rows += [("again", f"{name} tutorial run {tutorial.short_name} --sdk tea"), ("stop", f"{name} stop")]
+    for label, text in rows:
+        say(f"  {label:<7}  {text}")

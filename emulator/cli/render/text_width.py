@@ -4,7 +4,6 @@ Pixels are estimated so that no usual sans-serif font is wider.
 """
 
 import re
-import shutil
 import unicodedata
 from collections.abc import Iterator
 
@@ -21,6 +20,8 @@ _BREAK = re.compile(r"(?<=[\s_.,:;/&|=)\]-])|(?<=[a-z0-9])(?=[A-Z])|(?<=[\u2e80-
 
 def terminal_width() -> int:
     """Return the cells of a line on standard output."""
+    import shutil  # loads every compression module
+
     return shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
 
 

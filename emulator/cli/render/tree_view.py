@@ -4,12 +4,16 @@
 """
 
 import json
+import os
+import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
+from emulator.cli.messages import _
 from emulator.cli.output import short
 from emulator.cli.render.execution_tree import FAILED_ATTEMPT, Attempt, Execution, Part, Visit
-from emulator.cli.render.text_width import cut
+from emulator.cli.render.text_width import cut, terminal_width
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.wire.dates import parse_iso
@@ -23,6 +27,10 @@ MARGIN = "  "
 _BLANK_COLUMNS = " " * 21
 """As wide as the columns in front of a step's name."""
 
+Tone = Literal["", "good", "warn", "bad", "busy", "dim"]
+_COLOURS: Mapping[Tone, str] = {"good": "32", "warn": "33", "bad": "31", "busy": "36", "dim": "2"}
+_COLUMNS = re.compile(r" *\+[\dms.hd]+ {2} *[\dms.hd]* *")
+
 Event = Mapping[str, Any]
 HEADINGS = ("id", "time", "step", "event", "detail")
 _DETAIL_WIDTH = 100
@@ -31,6 +39,9 @@ _TELLING = (("error", "cause"), ("goto",), ("output",), ("duration",), ("timesta
 """Groups of keys in the order of what they tell; the first group with a value is shown."""
 
 _WAITING = {"waitForCallback": "waits for its callback", "sync": "waits for the end of what it started"}
+OUTCOMES = ("running", "failed", "caught", "abandoned", "submitted", *_WAITING.values())
+"""Words of how a visit ended or what it waits for, for the catalogues."""
+
 _OPENS = frozenset({"StepEntered", "BranchEntered", "IterationEntered"})
 
 
@@ -39,10 +50,34 @@ class Style:
     """``width`` is the number of cells of a line; None cuts nothing."""
 
     width: int | None = None
+    colour: bool = False
 
-    def fit(self, line: str) -> str:
-        """Return *line* cut to the width."""
-        return line if self.width is None else cut(line, self.width)
+    @classmethod
+    def of_terminal(cls, *, full: bool = False) -> "Style":
+        """Return the style for standard output: its width unless *full*, colours on a terminal without ``NO_COLOR``."""
+        colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return cls(width=None if full else terminal_width(), colour=colour)
+
+    def fit(self, line: str, tone: Tone = "") -> str:
+        """Return *line* cut to the width, in the colour of *tone*; the columns in front of a step are dim."""
+        text = line if self.width is None else cut(line, self.width)
+        if not self.colour:
+            return text
+        columns, rest = text[: len(_BLANK_COLUMNS)], text[len(_BLANK_COLUMNS) :]
+        if tone != "dim" and _COLUMNS.fullmatch(columns):
+            return f"\x1b[2m{columns}\x1b[0m{_painted(rest, tone)}"
+        return _painted(text, tone)
+
+
+def _painted(text: str, tone: Tone) -> str:
+    return f"\x1b[{_COLOURS[tone]}m{text}\x1b[0m" if tone and text else text
+
+
+def tone_of(visit: Visit) -> Tone:
+    """Return the colour of a visit by its outcome."""
+    if visit.outcome == "succeeded":
+        return "warn" if visit.retries else "good"
+    return {"failed": "bad", "caught": "warn", "abandoned": "warn", "running": "busy"}[visit.outcome]  # type: ignore[return-value]  # literals
 
 
 def render(execution: Execution, title: str, style: Style) -> Iterator[str]:
@@ -65,12 +100,12 @@ def render(execution: Execution, title: str, style: Style) -> Iterator[str]:
 
 def _part(execution: Execution, part: Part, depth: int, style: Style) -> Iterator[str]:
     for visit in part.visits:
-        yield style.fit(_step_line(execution, visit, depth))
+        yield style.fit(_step_line(execution, visit, depth), tone_of(visit))
         indent = _BLANK_COLUMNS + MARGIN * (depth + 1)
         for name, text in _values(visit):
-            yield style.fit(f"{indent}{name:<{_LABEL}}{text}")
+            yield style.fit(f"{indent}{name:<{_LABEL}}{text}", "bad" if name in {"error", "cause"} else "dim")
         for line in _attempts(execution, visit):
-            yield style.fit(indent + line)
+            yield style.fit(indent + line, "dim")
         for inner in visit.parts:
             if inner.kind == "option":
                 yield from _part(execution, inner, depth + 1, style)
@@ -106,9 +141,9 @@ def _remarks(visit: Visit) -> Iterator[str]:
 def outcome_words(visit: Visit) -> Iterator[str]:
     """Yield what there is to say about how a visit ended: nothing for a plain success."""
     if visit.outcome != "succeeded":
-        yield visit.outcome
+        yield _(visit.outcome)
     elif visit.retries:
-        yield f"succeeded at attempt {visit.retries + 1}"
+        yield _("succeeded at attempt {number}", number=visit.retries + 1)
     if visit.error:
         yield visit.error
     if visit.goto:
@@ -245,7 +280,8 @@ class Follower:
             if visit is None:
                 continue
             for about, took, remark in self._remarks(event, visit, next_kind.get(event["EventId"], "")):
-                yield self._style.fit(self._line(event, about, took, remark))
+                tone = "warn" if event["Type"] in FAILED_ATTEMPT else tone_of(about)
+                yield self._style.fit(self._line(event, about, took, remark), tone)
 
     def _remarks(self, event: Event, visit: Visit, then: str) -> Iterator[tuple[Visit, str, str]]:
         """Yield what there is to say of an event: the visit, the span and the words. *then* is the event it caused."""
@@ -255,13 +291,14 @@ class Follower:
         elif kind in FAILED_ATTEMPT and not then.startswith("Step"):
             attempt = visit.attempts[-1]
             took = duration((attempt.ended or 0) - attempt.started)
-            yield visit, took, f"attempt {len(visit.attempts)} failed: {attempt_result(attempt)}"
+            fields = {"number": len(visit.attempts), "result": attempt_result(attempt)}
+            yield visit, took, _("attempt {number} failed: {result}", **fields)
         elif kind == "TaskSubmitted" and not then:
-            yield visit, "", _WAITING.get(visit.attempts[-1].pattern, "submitted")
+            yield visit, "", _(_WAITING.get(visit.attempts[-1].pattern, "submitted"))
         elif kind == "StepStarted" and visit.waits_for and not then:
-            yield visit, "", f"waits: {visit.waits_for}"
+            yield visit, "", _("waits: {time}", time=visit.waits_for)
         elif kind in _OPENS and (owner := _just_opened(visit, kind)) is not None:
-            yield owner, "", "begins"
+            yield owner, "", _("begins")
 
     def _line(self, event: Event, visit: Visit, took: str, remark: str) -> str:
         at = offset(parse_iso(event["Time"]) - self.execution.started)

@@ -11,12 +11,13 @@ from typing import Any
 
 from emulator.http.message import Request, Response
 from emulator.kernel.paging import Range
-from emulator.services.fc import checks, limits
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import TEXT, Items, Shape, Text
 from emulator.services.fc.catalog.store import Slice
-from emulator.services.fc.checks import shape, text
 from emulator.services.fc.code.store import CodeStore
-from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.errors import EntityTooLarge, InvalidArgument
 from emulator.services.fc.model import Scope
+from emulator.wire import large_json
 from emulator.wire.request import OperationRequest
 
 V2016, V2021, V2023 = "2016-08-15", "2021-04-06", "2023-03-30"
@@ -179,31 +180,42 @@ def json_list(value: str, field: str) -> list[Any]:
 def json_body(call: OperationRequest) -> dict[str, Any]:
     """Return the JSON object in the body; an empty body is an empty object.
 
-    Raises: InvalidArgument.
+    Raises: InvalidArgument; EntityTooLarge when a large body is no long text with little around it.
     """
+    if call.document is not None:
+        document: dict[str, Any] = call.document
+        return document
     return _parse(call.http.body)
 
 
 async def large_body(codes: CodeStore, call: OperationRequest) -> dict[str, Any]:
     """Return the JSON object in a body that may hold a code package; large ones are parsed in the thread of *codes*.
 
-    Raises: InvalidArgument.
+    Raises: as `json_body`.
     """
-    body = call.http.body
-    return _parse(body) if len(body) < _LARGE_BODY else await codes.in_thread(lambda: _parse(body))
+    if call.document is not None or len(call.http.body) < _LARGE_BODY:
+        return json_body(call)
+    return await codes.in_thread(lambda: json_body(call))
 
 
 def _parse(body: bytes) -> dict[str, Any]:
     if not body:
         return {}
     try:
-        parsed = json.loads(body.decode("utf-8-sig"))
-        if b"\\" in body:  # half of a surrogate pair is no text: it could be neither stored nor answered
-            json.dumps(parsed, ensure_ascii=False).encode()
+        parsed = _decode(body) if len(body) < _LARGE_BODY else large_json.loads(body, _decode)
+    except large_json.TooMuchStructure:
+        raise EntityTooLarge(limit=large_json.STRUCTURE_BYTES) from None
     except (ValueError, RecursionError):
         raise InvalidArgument("the request body is not valid JSON") from None
     if not isinstance(parsed, dict):
         raise InvalidArgument("the request body must be a JSON object")
+    return parsed
+
+
+def _decode(body: bytes) -> Any:
+    parsed = json.loads(body.decode("utf-8-sig"))
+    if b"\\" in body:  # half of a surrogate pair is no text: it could be neither stored nor answered
+        json.dumps(parsed, ensure_ascii=False).encode()
     return parsed
 
 
@@ -212,7 +224,7 @@ def tag_filter(value: object, field: str) -> dict[str, str | None]:
 
     Raises: InvalidArgument.
     """
-    rows = checks.items(shape(key=text(shortest=1), value=text()))(value, field)
+    rows = Items(Shape(key=Text(shortest=1), value=TEXT))(value, field)
     for row in rows:
         if "key" not in row:
             raise InvalidArgument(f"{field} must be a list of objects with Key and Value")

@@ -35,9 +35,9 @@ ERRORS: dict[str, ErrorRow] = {
     "LimitExceeded": ErrorRow(400, ""),
     # The caller may not do this
     "AccessDenied": ErrorRow(403, "access denied"),
-    # Somebody has switched off the function's invocation; queued calls are tried again. Source: assumed
+    # Someone has switched off the function's invocation; queued calls are tried again. Source: assumed
     "InvocationDisabled": ErrorRow(403, "invocation of function '{function}' is disabled: {reason}", "AccessDenied"),
-    # The call was running when somebody switched off the function's invocation. Source: assumed
+    # The call was running when someone switched off the function's invocation. Source: assumed
     "InvocationAborted": ErrorRow(403, "invocation of function '{function}' was aborted: {reason}", "AccessDenied"),
     # The signature is not the one the key gives
     "SignatureNotMatch": ErrorRow(
@@ -120,7 +120,7 @@ ERRORS: dict[str, ErrorRow] = {
     "ProvisionConfigExist": ErrorRow(409, "'{resource}' has a provision config"),
     # Something with a scaling configuration is not deleted. Source: code from deployment tools, status assumed
     "ResidentScalingConfigExists": ErrorRow(409, "'{resource}' has a scaling config"),
-    # Somebody else changed the resource at the same moment
+    # Another request changed the resource at the same moment
     "ConcurrentUpdateError": ErrorRow(409, "the resource is being updated by another request"),
     # If-Match names a state the resource is no longer in
     "PreconditionFailed": ErrorRow(412, "the resource being modified has been changed"),

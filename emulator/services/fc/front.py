@@ -7,22 +7,18 @@ from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand, Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Subject
 from emulator.services.fc import limits, rights
 from emulator.services.fc.asynchronous import operations as asynchronous
 from emulator.services.fc.capacity import operations as capacity
-from emulator.services.fc.catalog import (
-    attachment_operations,
-    domain_operations,
-    layer_operations,
-    tag_operations,
-    version_operations,
-)
 from emulator.services.fc.catalog import operations as catalog
-from emulator.services.fc.codec import EVERY_API, V2016, V2023, api_of, encode
+from emulator.services.fc.catalog import resource_operations, tag_operations, version_operations
+from emulator.services.fc.codec import EVERY_API, V2016, V2023, api_of, encode, json_body
 from emulator.services.fc.dialects import unavailable
 from emulator.services.fc.errors import EntityTooLarge, FcError, auth_error
 from emulator.services.fc.invoke import operations as invoke
 from emulator.services.fc.invoke.http_routing import HttpTarget
+from emulator.services.fc.naming import DIALECT, invocation_of, subject
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.fc.triggers import operations as triggers
 from emulator.wire.dates import http_date
@@ -30,8 +26,8 @@ from emulator.wire.operation import Operation, Routes, operations_of
 from emulator.wire.request import Answer, OperationRequest
 
 _MODULES = (
-    catalog, version_operations, tag_operations, layer_operations, domain_operations, attachment_operations, invoke,
-    asynchronous, triggers, capacity, unavailable,
+    catalog, version_operations, tag_operations, resource_operations, invoke, asynchronous, triggers, capacity,
+    unavailable,
 )  # fmt: skip
 ROUTES = {api: Routes(operations_of(*_MODULES, api=api)) for api in EVERY_API}
 """The operations of each version of the API."""
@@ -44,6 +40,7 @@ class FcFront:
 
     name = "fc"
     max_body = limits.REQUEST_BYTES
+    dialect = DIALECT
 
     def __init__(self, service: FunctionCompute, ids: Ids) -> None:
         self._service = service
@@ -69,6 +66,14 @@ class FcFront:
         call.operation = operation.name
         answer = operation.perform(self._service, call)
         return _named(answer, call) if isinstance(answer, Response) else _finish(answer, call)
+
+    def prepare(self, call: OperationRequest) -> None:
+        """Decode a large JSON body, such as one with a code package; what a function is called with stays as it is.
+
+        Raises: FcError.
+        """
+        if not self._is_for_trigger(call) and self._route(call).name != "InvokeFunction":
+            call.document = json_body(call)
 
     def allows_anonymous(self, call: OperationRequest) -> bool:
         """Whether the request may go on unsigned: it is for an HTTP trigger that asks for no signature."""
@@ -96,6 +101,19 @@ class FcFront:
             "AccessDenied",
             f"the caller is not authorized to perform '{demand.action}' on resource '{demand.resource}'",
         )
+
+    def subject(self, call: OperationRequest) -> Subject:
+        """Return operation and resource of the call; a request for an HTTP trigger is a call of its function.
+
+        Raises: FcError.
+        """
+        if self._is_for_trigger(call):
+            call.operation = "HTTP trigger"
+            trigger = self._target(call).trigger
+            return invocation_of(trigger.service, trigger.function, trigger.qualifier, "trigger")
+        operation = self._route(call)
+        call.operation = operation.name
+        return subject(operation.name, call)
 
     def open_to_web(self, call: OperationRequest) -> bool:
         """Whether web pages of any origin may send the request; what CORS answers say is up to the function."""
@@ -142,6 +160,9 @@ class FcFront:
 
         Raises: PathNotSupported.
         """
+        if call.found is not None:
+            found: Operation = call.found
+            return found
         request = call.http
         _, version, rest = (*request.path.split("/", 2), "", "")[:3]
         routes = ROUTES.get(version)
@@ -150,6 +171,7 @@ class FcFront:
             raise FcError("PathNotSupported", method=request.method, path=request.decoded_path)
         operation, path = match
         call.path = path if request.path.isascii() and "%" not in request.path else _readable(path)
+        call.found = operation
         return operation
 
     # --- HTTP triggers -------------------------------------------------------------------------------------------

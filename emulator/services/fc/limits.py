@@ -80,7 +80,7 @@ CODE_ENTRIES = 50_000
 CODE_URL_LIFE_S = 600
 CODE_SWEPT_AFTER_START_S = 30
 CODE_KEPT_AFTER_USE_S = 900
-"""How long a package nobody refers to stays on disk, for calls that are still in it."""
+"""How long an unused package stays on disk, for calls that are still in it."""
 
 ASYNC_AGE_S = Range(1, 2_592_000, 86_400)  # one page says 604800
 ASYNC_RETRIES = Range(0, 8, 3)

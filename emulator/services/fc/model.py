@@ -1,4 +1,4 @@
-"""What Function Compute keeps: services, functions, versions, aliases, code.
+"""What Function Compute keeps: services, functions, versions, aliases, code; and how resources are named.
 
 One model serves the three generations of the API. A function lives in a service, or in none (``service`` is empty:
 a 3.0 function). Versions and aliases belong to a *scope*: the service of 2.0, the function itself in 3.0. A version is
@@ -41,7 +41,7 @@ def scope_of(service: str, function: str) -> Scope:
 
 @frozen
 class ServiceConfig:
-    """What a caller says about a service of 2.0."""
+    """The settings of a service of 2.0."""
 
     description: str = ""
     role: str = ""
@@ -81,7 +81,7 @@ class Service:
 
 @frozen
 class FunctionConfig:
-    """What a caller says about a function; the fields from ``role`` on are a function's own in 3.0 only.
+    """The settings of a function; the fields from ``role`` on are a function's own in 3.0 only.
 
     ``initializer`` with ``initialization_timeout_s`` is the form of 2.0, ``lifecycle`` holds the hooks of both.
     """

@@ -1,4 +1,4 @@
-"""Which right each request for Function Compute needs: an action, and the resource names policies know things by.
+"""The rights that calls need: an action, and the resource names policies use; and what roles may do.
 
 The action is the operation's name but where the vendor's table has another; the resource follows the path. A list, and
 the making of something whose name is not known yet, is about ``.../*``.
@@ -10,7 +10,7 @@ Source: Function Compute 2.0 and 3.0, "Policies and sample policies"; the denial
 import json
 import logging
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from emulator.kernel.identity import Demand, Tenant, pass_role
 from emulator.services.fc.asynchronous.model import Lane
@@ -108,9 +108,11 @@ def _arn(tenant: Tenant, path: str) -> str:
     return f"acs:fc:{tenant.region}:{tenant.account}:{path}"
 
 
-def _body(context: OperationRequest) -> dict[str, Any]:
+def _body(call: OperationRequest) -> dict[str, Any]:
+    if call.document is not None:
+        return cast("dict[str, Any]", call.document)
     try:
-        body = json.loads(context.http.body or b"{}")
+        body = json.loads(call.http.body or b"{}")
     except (ValueError, RecursionError):
         return {}  # the operation itself tells what is wrong with it
     return body if isinstance(body, dict) else {}
@@ -143,7 +145,7 @@ class RoleChecks:
             raise DestinationRefused(reason)
 
     def may_fire(self, tenant: Tenant, trigger: Trigger) -> bool:
-        """Tell whether the role that a trigger's source calls with, if any, may call the function.
+        """Whether the role that a trigger's source calls with, if any, may call the function.
 
         The log says why it may not.
         """
@@ -157,7 +159,7 @@ class RoleChecks:
         return reason is None
 
     def topics_may_call(self, tenant: Tenant, name: FunctionName) -> bool:
-        """Tell whether topics may call a function: one of its topic triggers may fire, or it has none."""
+        """Whether topics may call a function: one of its topic triggers may fire, or it has none."""
         if self._guard is None:
             return True
         own = [

@@ -67,9 +67,10 @@ async def signing_certificate(service: MessageService, call: OperationRequest) -
 
 
 def delivery_object(report: DeliveryReport) -> dict[str, Any]:
-    """Return a delivery; ``NextTime`` is there while it is pending, ``EndTime`` afterwards. Instants are milliseconds.
+    """Return a delivery; ``NextTime`` is there while it is pending, ``EndTime`` afterwards. Times are milliseconds.
 
-    ``State`` is ``pending``, ``delivered``, ``dropped`` or ``dead-lettered``.
+    ``State`` is ``pending``, ``delivered``, ``dropped`` or ``dead-lettered``. ``Request`` and ``Answer`` hold the
+    headers of the last push over HTTP since the start of the emulator.
     """
     content: dict[str, Any] = {
         "MessageId": report.message_id,
@@ -77,7 +78,14 @@ def delivery_object(report: DeliveryReport) -> dict[str, Any]:
         "State": report.state,
         "Attempts": report.attempts,
         "LastResult": report.last_result,
+        "Endpoint": report.endpoint,
+        "MessageBody": report.body,
+        "MessageTag": report.tag or "",
     }
+    if report.push is not None:
+        content["Request"] = {"Headers": dict(report.push.headers)}
+        if report.push.status is not None:
+            content["Answer"] = {"Status": report.push.status, "Headers": dict(report.push.answer_headers)}
     if report.next_at is not None:
         content["NextTime"] = report.next_at
     if report.ended_at is not None:

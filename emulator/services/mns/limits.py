@@ -64,7 +64,7 @@ STRICT = Profile(queue_name_length=120, zero_priority_is_default=False)
 # --- topics and subscriptions ------------------------------------------------------------------------------------
 
 TOPIC_RETENTION_S = 86_400
-"""How long a topic keeps a message; nobody can change it."""
+"""How long a topic keeps a message; it cannot be changed."""
 
 SUBSCRIPTIONS = 100
 """Subscriptions of one topic."""
@@ -94,10 +94,10 @@ PUSHES = 256
 """Pushes under way at once, of one subscription and of all; every subscription may always have one."""
 
 HISTORY = 50
-"""Ended deliveries remembered per subscription, for people who look."""
+"""Ended deliveries remembered per subscription, for the admin API."""
 
 OUTBOX = 1_000
-"""Mails, short messages and mobile notifications kept for people who look, in one account and region."""
+"""Mails, short messages and mobile notifications kept for the admin API, in one account and region."""
 
 PURGE_ROWS = 200
 PURGE_PAUSE_MS = 5

@@ -1,4 +1,4 @@
-"""What topics need from outside, named after the need. The composition root connects them."""
+"""What topics need from outside, named after the need; the composition fills them."""
 
 from typing import Protocol
 
@@ -13,7 +13,7 @@ class FunctionInvoker(Protocol):
     """Runs functions for the subscriptions their triggers have made."""
 
     async def invoke_async(self, tenant: Tenant, arn: str, event: bytes, key: str) -> None:
-        """Hand an event over; return once it is accepted and will be run without anybody waiting.
+        """Hand an event over; return once it is accepted and will be run without a caller waiting.
 
         *arn* is ``acs:fc:{region}:{account}:services/{service}[.{qualifier}]/functions/{function}`` or
         ``acs:fc:{region}:{account}:functions/{function}[/{qualifier}]``. *key* is the same when a hand-over is made

@@ -8,6 +8,7 @@ from pathlib import Path
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.timers import Timers
 from emulator.services.mns.errors import MessageNotExist, MnsError, QueueNotExist
 from emulator.services.mns.limits import RELAXED, Profile
@@ -22,9 +23,8 @@ from emulator.services.mns.queues.store import QueueStore
 from emulator.services.mns.queues.visibility import write_handle
 from emulator.services.mns.queues.waiters import LongPolls
 from emulator.services.mns.topics.carrier import Carrier, Outbox
-from emulator.services.mns.topics.catalog import Subscriptions, Topics
+from emulator.services.mns.topics.catalog import Subscriptions, TopicRegistry, Topics
 from emulator.services.mns.topics.deliveries import Courier, Purge
-from emulator.services.mns.topics.live_topics import TopicRegistry
 from emulator.services.mns.topics.model import Attributes, DeliveryReport, OutboxEntry, PublishDraft, SubscriptionId
 from emulator.services.mns.topics.publishing import Publishing
 from emulator.services.mns.topics.push import Home, Pusher, PushPolicy
@@ -35,9 +35,11 @@ from emulator.storage.migrations import Schema
 SCHEMA = Schema("mns", Path(__file__).with_name("schema"))
 
 CERTIFICATE_PAGE = "mns/signing-cert.pem"
-"""The page below ``/_localyun/`` that serves the signing certificate, to anybody."""
+"""The page below ``/_localyun/`` that serves the signing certificate, without the admin token."""
 
 _log = logging.getLogger(__name__)
+
+_UNDISTURBED = NoInterference()
 
 
 class MessageService:
@@ -69,6 +71,7 @@ class MessageService:
         certificate_url: Callable[[], str] | None = None,
         retry_scale: float = 1.0,
         profile: Profile = RELAXED,
+        interference: Interference = _UNDISTURBED,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -101,12 +104,12 @@ class MessageService:
             trusted=trusted,
         )
         self._outbox = Outbox(self.topic_store)
-        carrier = Carrier(self.find, self.messages, self._outbox, self._pusher, functions, clock)
+        carrier = Carrier(self.find, self.messages, self._outbox, self._pusher, functions, clock, interference)
         self._courier = Courier(
             database, self.topic_store, self._topic_registry, carrier, timers, clock, ids, scale=retry_scale
         )
         self._purge = Purge(self._topic_registry, self.topic_store, timers, clock)
-        self._publishing = Publishing(self._topic_registry, self._courier, clock, ids, profile)
+        self._publishing = Publishing(self._topic_registry, self._courier.dispatch, clock, ids, profile)
         self.topics = Topics(self._topic_registry, self.topic_store, clock, profile, self._unsubscribed)
         self.subscriptions = Subscriptions(
             self._topic_registry, self.topic_store, self._registry, clock, carrier.get_ready_for, self._unsubscribed
@@ -153,6 +156,20 @@ class MessageService:
         self._store.clear()
         self.topic_store.clear_topics()
 
+    async def suspend(self) -> None:
+        """Break off what is under way: the tables are about to be replaced, and `start` goes on from them."""
+        self.end_polls()
+        await self._courier.close()
+
+    def resume(self) -> None:
+        """Go on with what the tables hold now, after `suspend` and after every timer has been dropped."""
+        self._ready.retention.close()
+        self._ready.renumber()
+        self._dead_letters.close()
+        self._purge.close()
+        self._courier.forget_all()
+        self.start()
+
     def _clock_set_back(self, before: Millis) -> None:
         """Keep visible what has been visible, or it would be hidden until the old time has come again."""
         self._store.keep_visible(self._clock.now(), before)
@@ -186,6 +203,14 @@ class MessageService:
             await self._database.committed()
         return deleted
 
+    def reset_topic(self, tenant: Tenant, name: str) -> None:
+        """Drop what is on its way to the subscribers of a topic, and what is remembered of earlier deliveries.
+
+        Raises: TopicNotExist.
+        """
+        for subscription in self.topic_store.subscriptions(self.topics.view(tenant, name).topic):
+            self._unsubscribed(subscription.subscription_id)
+
     async def certificate(self) -> bytes:
         """Return the certificate receivers verify pushes with, as PEM.
 
@@ -194,6 +219,19 @@ class MessageService:
         if self._signer is None:
             raise LookupError("nothing signs pushes here")
         return await self._signer.certificate()
+
+    def pushes_under_way(self) -> list[tuple[str, str, str]]:
+        """Return the attempts being made: topic, subscription, endpoint."""
+        return self._courier.attempts_under_way()
+
+    def next_visible(self, now: Millis) -> list[tuple[str, Millis]]:
+        """Return, of each queue with hidden or delayed messages, its name and when the next becomes visible."""
+        rows = []
+        for queue in self._store.all_queues():
+            at = self.messages.next_visible(queue.queue_id, now)
+            if at is not None:
+                rows.append((queue.name, at))
+        return rows
 
     def list_deliveries(self, tenant: Tenant, topic: str, subscription: str, limit: int = 100) -> list[DeliveryReport]:
         """Return the pending deliveries of a subscription, the next first, then the ended ones, newest first.

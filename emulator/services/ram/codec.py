@@ -1,11 +1,12 @@
 """Parameters of resource access management as checked values, and its answers."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from emulator.kernel.identity import AccountId, stable_id
-from emulator.kernel.paging import cut
+from emulator.kernel.paging import Range, cut
 from emulator.services.ram import limits
 from emulator.services.ram.errors import (
     beyond_length,
@@ -141,35 +142,102 @@ def flag(parameters: Parameters, parameter: str) -> bool:
     return value == "true"
 
 
-def page_size(parameters: Parameters) -> int:
-    """Return ``MaxItems``.
+def number(parameters: Parameters, parameter: str, allowed: Range) -> int:
+    """Return a number in a range, its default when it is absent.
 
     Raises: RamError: InvalidParameter.*.
     """
-    value = parameters.get("MaxItems", "")
+    value = parameters.get(parameter, "")
     if not value:
-        return limits.PAGE.default
-    if not (value.isascii() and value.isdigit()) or not limits.PAGE.contains(int(value[:9])):
-        raise invalid_value("MaxItems")
+        return allowed.default
+    if not (value.isascii() and value.isdigit()) or not allowed.contains(int(value[:9])):
+        raise invalid_value(parameter)
     return int(value)
+
+
+def token(parameters: Parameters, parameter: str) -> int:
+    """Return the position that a token for the next page stands for.
+
+    Raises: RamError: InvalidParameter.*.
+    """
+    value = parameters.get(parameter, "") or "0"
+    if not (value.isascii() and value.isdigit()) or len(value) > 9:
+        raise invalid_value(parameter)
+    return int(value)
+
+
+def names(parameters: Parameters, parameter: str) -> list[str]:
+    """Return a list of texts: a JSON array, or numbered parameters.
+
+    Raises: RamError: InvalidParameter.*.
+    """
+    listed = _json_list(parameters, parameter)
+    if listed is None:
+        listed = [parameters[name] for name in _numbered(parameters, parameter, "")]
+    if len(listed) > limits.TAGGED_AT_ONCE or not all(isinstance(each, str) and each for each in listed):
+        raise invalid_value(parameter)
+    return listed
+
+
+def tags(parameters: Parameters) -> dict[str, str]:
+    """Return the tags in ``Tag``: a JSON array of ``Key`` and ``Value``, or ``Tag.1.Key`` and ``Tag.1.Value``.
+
+    Raises: RamError: InvalidParameter.Tag.
+    """
+    listed = _json_list(parameters, "Tag")
+    if listed is None:
+        listed = [
+            {"Key": parameters[name], "Value": parameters.get(name.removesuffix("Key") + "Value", "")}
+            for name in _numbered(parameters, "Tag", ".Key")
+        ]
+    read: dict[str, str] = {}
+    for each in listed:
+        key, value = (each.get("Key"), each.get("Value") or "") if isinstance(each, dict) else (None, "")
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise invalid_value("Tag")
+        if not 0 < len(key) <= limits.TAG_KEY_LENGTH or len(value) > limits.TAG_VALUE_LENGTH or key in read:
+            raise invalid_value("Tag")
+        read[key] = value
+    if len(read) > limits.TAGS:
+        raise invalid_value("Tag")
+    return read
+
+
+def _json_list(parameters: Parameters, parameter: str) -> list[Any] | None:
+    value = parameters.get(parameter)
+    if not value:
+        return None
+    try:
+        listed = json.loads(value)
+    except (ValueError, RecursionError):
+        listed = None
+    if not isinstance(listed, list):
+        raise invalid_value(parameter)
+    return listed
+
+
+def _numbered(parameters: Parameters, parameter: str, suffix: str) -> list[str]:
+    """Return which of ``parameter.1suffix``, ``parameter.2suffix`` ... there are, in order."""
+    numbers = range(1, limits.TAGGED_AT_ONCE + 2)
+    return [name for number in numbers if (name := f"{parameter}.{number}{suffix}") in parameters]
 
 
 def page(
     parameters: Parameters,
     read: Callable[[str, int], Sequence[T]],
     render: Callable[[T], dict[str, Any]],
-    names: tuple[str, str],
+    elements: tuple[str, str],
 ) -> dict[str, Any]:
-    """Answer a list operation: *read* returns the items after a marker, *names* are the list's and the item's.
+    """Answer a list operation: *read* returns the items after a marker, *elements* names the list and the item.
 
     Raises: RamError: InvalidParameter.*.
     """
-    limit = page_size(parameters)
+    limit = number(parameters, "MaxItems", limits.PAGE)
     shown = cut(read(parameters.get("Marker", ""), limit + 1), limit, lambda _: "")
     items = [render(item) for item in shown.items]
-    answer: dict[str, Any] = {names[0]: {names[1]: items}, "IsTruncated": shown.next_marker is not None}
+    answer: dict[str, Any] = {elements[0]: {elements[1]: items}, "IsTruncated": shown.next_marker is not None}
     if shown.next_marker is not None:
-        answer["Marker"] = items[-1][_MARKED_BY[names[1]]]
+        answer["Marker"] = items[-1][_MARKED_BY[elements[1]]]
     return answer
 
 

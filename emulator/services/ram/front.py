@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from emulator.kernel.identity import AccountId, Demand
 from emulator.kernel.ids import Ids
-from emulator.services.ram import policies, roles, users
+from emulator.services.ram import codec, policies, roles, tags, users
 from emulator.services.ram.service import AccessManagement
 from emulator.wire.operation import Actions, operations_of
 from emulator.wire.request import OperationRequest
@@ -22,7 +22,7 @@ class RamFront(RpcFront):
     """Roles, users with their access keys, groups, policies and to whom they are attached."""
 
     def __init__(self, service: AccessManagement, ids: Ids) -> None:
-        actions = Actions(operations_of(roles, users, policies))
+        actions = Actions(operations_of(roles, users, policies, tags))
         super().__init__("ram", VERSION, actions, service, ids, upper_case_ids=True)
 
     def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
@@ -45,6 +45,10 @@ def demands(account: AccountId, operation: str, parameters: Mapping[str, str], o
     if parameters.get("PolicyName"):
         owner = "system" if parameters.get("PolicyType") == "System" else account
         names.append(f"acs:ram:*:{owner}:policy/{parameters['PolicyName']}")
+    if "ResourceType" in parameters:
+        kind_of_tagged = parameters["ResourceType"]
+        tagged = codec.names(parameters, "ResourceNames") or ["*"]
+        names += [f"acs:ram:*:{account}:{kind_of_tagged}/{name}" for name in tagged]
     if not names:
         kind = _WITHOUT_NAME.get(operation)
         names.append(f"acs:ram:*:{account}:{kind}/*" if kind else f"acs:ram:*:{account}:*")

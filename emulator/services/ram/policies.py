@@ -54,6 +54,7 @@ def create_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     name = codec.policy_name(call.parameters)
     document = codec.required(call.parameters, "PolicyDocument")
     description = codec.text(call.parameters, "Description", limits.DESCRIPTION_LENGTH)
+    tags = codec.tags(call.parameters)
     check_document(document, "PolicyDocument")
     if store.policy(account, name) or system_policy(name):
         raise RamError("EntityAlreadyExists.Policy", name=name)
@@ -69,6 +70,7 @@ def create_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     )
     store.put_policy(account, policy)
     store.add_version(account, name, document, call.now)
+    store.put_tags(account, "policy", name, tags)
     return {"Policy": codec.render_policy(policy, 0)}
 
 

@@ -29,12 +29,14 @@ def create_role(access: AccessManagement, call: OperationRequest) -> Reply:
         created_at=call.now,
         updated_at=call.now,
     )
+    tags = codec.tags(call.parameters)
     check_trust(role.trust, "AssumeRolePolicyDocument")
     if access.store.role(account, role.name) is not None:
         raise RamError("EntityAlreadyExists.Role", name=role.name)
     if access.store.count(account, "roles") >= limits.ROLES:
         raise limit_exceeded("Role", "roles")
     access.store.put_role(account, role)
+    access.store.put_tags(account, "role", role.name, tags)
     return {"Role": codec.render_role(account, role)}
 
 

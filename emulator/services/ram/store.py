@@ -1,6 +1,6 @@
 """Identities and policies in SQLite."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from emulator.kernel.clock import Millis
@@ -25,7 +25,7 @@ _KEY = "key_id, user, secret, active, created_at"
 _GROUP = "name, comments, created_at, updated_at"
 _POLICY = "name, description, default_version, created_at, updated_at"
 _ATTACHMENT = "holder_kind, holder, policy_type, policy, attached_at"
-_TABLES = ("roles", "users", "access_keys", "groups", "members", "policies", "policy_versions", "attachments")
+_TABLES = ("roles", "users", "access_keys", "groups", "members", "policies", "policy_versions", "attachments", "tags")
 _COUNTED = {"roles", "users", "groups", "policies"}
 
 
@@ -67,7 +67,8 @@ class RamStore:
         )  # fmt: skip
 
     def delete_role(self, account: AccountId, name: str) -> None:
-        """Remove a role."""
+        """Remove a role with its tags."""
+        self.delete_tags(account, "role", name)
         self._write("DELETE FROM ram_roles WHERE account = ? AND name = ?", account, name)
 
     # --- users and their keys ------------------------------------------------------------------------------------
@@ -195,7 +196,8 @@ class RamStore:
         )  # fmt: skip
 
     def delete_policy(self, account: AccountId, name: str) -> None:
-        """Remove a policy with all its versions."""
+        """Remove a policy with all its versions and its tags."""
+        self.delete_tags(account, "policy", name)
         self._write("DELETE FROM ram_policy_versions WHERE account = ? AND policy = ?", account, name)
         self._write("DELETE FROM ram_policies WHERE account = ? AND name = ?", account, name)
 
@@ -273,6 +275,28 @@ class RamStore:
             " AND policy = ?",
             holder.account, holder.kind, holder.name, kind, policy,
         )  # fmt: skip
+
+    # --- tags of roles and policies ------------------------------------------------------------------------------
+
+    def tags(self, account: AccountId, kind: str, name: str = "") -> list[tuple[str, str, str]]:
+        """Return (name, key, value) of one resource's tags, or of all of that kind, in order."""
+        sql = "SELECT name, key, value FROM ram_tags WHERE account = ? AND resource_type = ?"
+        if name:
+            return self._all(sql + " AND name = ? ORDER BY key", account, kind, name)
+        return self._all(sql + " ORDER BY name, key", account, kind)
+
+    def put_tags(self, account: AccountId, kind: str, name: str, tags: Mapping[str, str]) -> None:
+        """Set tags of a resource; those with other keys stay."""
+        for key, value in tags.items():
+            self._write("INSERT OR REPLACE INTO ram_tags VALUES (?, ?, ?, ?, ?)", account, kind, name, key, value)
+
+    def delete_tags(self, account: AccountId, kind: str, name: str, keys: Iterable[str] | None = None) -> None:
+        """Remove tags of a resource, all of them without *keys*."""
+        sql = "DELETE FROM ram_tags WHERE account = ? AND resource_type = ? AND name = ?"
+        if keys is None:
+            self._write(sql, account, kind, name)
+        for key in keys or ():
+            self._write(sql + " AND key = ?", account, kind, name, key)
 
     # --- SQLite --------------------------------------------------------------------------------------------------
 

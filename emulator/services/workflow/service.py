@@ -1,7 +1,9 @@
 """The workflow service as one object: flows, executions and the engine that runs them, built and joined."""
 
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.timers import Timers
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.store import EngineStore
@@ -25,7 +27,13 @@ from emulator.services.workflow.schedules.store import ScheduleStore
 from emulator.services.workflow.tenants import SCHEMA, Tenants
 from emulator.storage.database import Database
 
+_RESET_PORTION = 100
+"""Executions removed between two commits."""
+
 __all__ = ["SCHEMA", "Workflow"]
+
+
+_UNDISTURBED = NoInterference()
 
 
 class Workflow:
@@ -52,6 +60,7 @@ class Workflow:
         objects: ObjectReader | None = None,
         bounds: Bounds = DOCUMENTED,
         kept_days: int = 0,
+        interference: Interference = _UNDISTURBED,
     ) -> None:
         self._database = database
         self._ids = ids
@@ -62,7 +71,7 @@ class Workflow:
         self._mint = Mint()
         self._waiters = EndWaiters(timers)
         self._retention = Retention(self._store, timers, clock, kept_days)
-        self._effects = Effects(self._store, self._waiters, functions, messages, guard, http, objects)
+        self._effects = Effects(self._store, self._waiters, functions, messages, guard, http, objects, interference)
         programs = Programs(self._flow_store.definition)
         self._engine = Driver(
             database=database,
@@ -92,6 +101,20 @@ class Workflow:
         self._retention.start()
         await self._database.committed()
 
+    async def suspend(self) -> None:
+        """Break off the calls under way: the tables are about to be replaced, and `start` goes on from them."""
+        self.end_polls()
+        self._retention.close()
+        self._engine.forget()
+        await self._firing.suspend()
+
+    async def resume(self) -> None:
+        """Go on with what the tables hold now, after `suspend` and after every timer has been dropped."""
+        self.executions.forget()
+        self._engine.forget()
+        self._firing.forget()
+        await self.start()
+
     def end_polls(self) -> None:
         """Answer callers that wait for an end with the present state, now rather than at the end of their wait."""
         self._waiters.wake_all()
@@ -118,6 +141,18 @@ class Workflow:
         """How many calls of tasks are being made."""
         return self._engine.calls_under_way
 
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, str, Millis]]:
+        """Return the next *limit* waits, retries and time-outs after *now*: flow, execution, kind, time."""
+        return self._engine.upcoming(now, limit)
+
+    def schedule_runs(self, now: Millis, limit: int) -> list[tuple[str, str, Millis]]:
+        """Return the next *limit* runs of schedules after *now*: flow, schedule, time."""
+        return self._schedule_store.upcoming(now, limit)
+
+    def waiting_for_reports(self, limit: int) -> list[tuple[str, str, str]]:
+        """Return the steps of up to *limit* open executions that wait for a task token: flow, execution, step."""
+        return self._engine.waiting_for_reports(limit)
+
     @property
     def is_idle(self) -> bool:
         """Whether every execution waits for a timer, a call or a report, or has ended, and all of it is stored."""
@@ -133,6 +168,21 @@ class Workflow:
         self.executions.forget()
         self._engine.forget()
         self._waiters.wake_all()
+
+    async def reset_flow(self, tenant: Tenant, name: str) -> int:
+        """Stop and delete the executions of a flow; return how many there were. Its schedules stay.
+
+        Raises: FlowNotExists, CommitFailed.
+        """
+        flow = self.flows.get(tenant, name)
+        deleted = 0
+        while execution := self._store.newest_open(flow.id):
+            self.executions.stop(tenant, name, execution, "Reset", "")
+            await self._database.committed()
+        while portion := self._store.clear_ended_of(flow.id, _RESET_PORTION):
+            deleted += portion
+            await self._database.committed()
+        return deleted
 
     def _flow_deleted(self, flow: FlowRecord) -> None:
         self._schedule_store.remove_of(flow.id)

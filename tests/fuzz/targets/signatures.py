@@ -11,8 +11,8 @@ from emulator.auth import mns as mns_scheme
 from emulator.auth import oss as oss_scheme
 from emulator.auth import roa as roa_scheme
 from emulator.auth import rpc as rpc_scheme
-from emulator.auth.authenticator import Authenticator
-from emulator.auth.keys import AccessKey, Keyring, NonceMemory
+from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
+from emulator.auth.keys import AccessKey
 from emulator.auth.signed_request import SignedRequest
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis

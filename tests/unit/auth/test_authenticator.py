@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from emulator.auth import acs3, fc, mns, oss, roa, rpc
-from emulator.auth.authenticator import Authenticator
-from emulator.auth.keys import AccessKey, Keyring, NonceMemory
+from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
+from emulator.auth.keys import AccessKey
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import MINUTE, SECOND, Millis
 from emulator.kernel.errors import AuthFailure, Reason

@@ -1,6 +1,6 @@
 """The memory of nonces."""
 
-from emulator.auth.keys import NonceMemory
+from emulator.auth.authenticator import NonceMemory
 from emulator.kernel.clock import MINUTE, Millis
 
 NOW = Millis(1_000_000_000_000)

@@ -25,7 +25,20 @@ def test_every_command_is_there():
     names = {name for name, _ in commands(build())}
 
     assert names == {
-        *("start", "stop", "status", "list", "env", "config", "logs", "invoke", "reset", "version", "exec"),
+        *(
+            "start",
+            "stop",
+            "status",
+            "list",
+            "env",
+            "completion",
+            "config",
+            "logs",
+            "invoke",
+            "reset",
+            "version",
+            "exec",
+        ),
         *("deploy", "deployments"),
         *(
             f"flow {action}"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from emulator.auth.authenticator import Authenticator
-from emulator.auth.keys import AccessKey, Keyring, NonceMemory
+from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
+from emulator.auth.keys import AccessKey
 from emulator.gateway.server import Server
 from emulator.http.message import Request, Respond, Response
 from emulator.kernel.clock import SystemClock

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from emulator.kernel.clock import AdjustableClock, Millis
+from emulator.kernel.observing import Busy, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
-from emulator.lab.clock import ChangeSignal, TimeControl
+from emulator.lab.clock import TimeControl, load_clock
 from emulator.lab.errors import LabError
-from emulator.lab.observing import Busy, Upcoming, Waiting
 from emulator.lab.skip import SkipEnded, Skipper
 from emulator.storage.database import Database
 from emulator.storage.migrations import Schema, migrate
@@ -38,11 +38,15 @@ class Bench:
     def __init__(self, database):
         self.clock = AdjustableClock()
         self.timers = LoopTimers(self.clock, asyncio.get_running_loop())
-        self.changed = ChangeSignal()
+        self.ended = None
         self.work = Work()
         self.database = database
-        self.control = TimeControl(database, self.clock, self.timers, self.changed, [self.work])
+        self.control = TimeControl(database, self.clock, self.timers, self._watch, [self.work])
         self.skipper = Skipper(self.control, self.clock, [self.work])
+
+    def _watch(self, notify):
+        self.ended = notify
+        return lambda: None
 
 
 @pytest.fixture
@@ -134,7 +138,7 @@ def test_the_time_is_kept(database):
         await bench.control.advance(86_400_000)
 
     async def again(bench):
-        bench.control.load()
+        load_clock(database, bench.clock)
         ahead_ms = bench.clock.now() - bench.clock.system()
         bench.control.reset()
         await database.committed()
@@ -158,7 +162,7 @@ def test_settling_waits_for_what_works(database):
         waiting = asyncio.ensure_future(bench.control.settle(30))
         await asyncio.sleep(0)
         bench.work.running.clear()
-        bench.changed.notify()
+        bench.ended()
         assert await waiting == []
 
     run(database, scenario)

@@ -128,6 +128,23 @@ def test_a_watcher_that_fails_lets_nothing_happen(site):
     assert run(site, work) == ["a"]
 
 
+def test_settings_are_there_after_a_start_and_go_with_the_bucket(site):
+    """As rows of their bucket."""
+
+    async def before(site):
+        bucket = await site.storage.create_bucket(caller(), "bucket", "", "Standard")
+        await site.storage.put_setting(bucket, "cors", b"<CORSConfiguration/>")
+
+    async def after(site):
+        kept = site.storage.rows.setting("bucket", "cors")
+        await site.storage.delete_bucket(caller(), "bucket")
+        return kept, site.storage.rows.setting("bucket", "cors")
+
+    run(site, before)
+
+    assert run(site, after) == (b"<CORSConfiguration/>", None)
+
+
 def test_all_is_there_after_a_start(site):
     """Objects, their attributes, uploads and parts; what nothing needs any more has gone from disk."""
 

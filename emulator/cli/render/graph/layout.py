@@ -180,7 +180,8 @@ class _Layout:
         lines = [text_width(line, TITLE, bold=True) for line in title]
         lines += [text_width(line, SMALL) for line in (*about, note, node.kind)]
         side = _PADDING + (_POINT if node.kind in _POINTED and not node.scopes else 2.0)
-        width = max(_LEAST_WIDTH, max(lines) + 2 * side)
+        badge = text_width(node.retry, SMALL - 1, bold=True) if node.retry else 0.0  # ends left of the arrow
+        width = max(_LEAST_WIDTH, max(lines) + 2 * side, 2 * badge + 32.0 if badge else 0.0)
         small = len(about) + (1 if note else 0) + 1
         head = 2 * _PADDING + (len(title) * TITLE + small * SMALL) * LINE_HEIGHT
         box = Box(

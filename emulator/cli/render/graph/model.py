@@ -4,7 +4,8 @@ Every scope has a node `START`; it has a node `END` when it can be left other th
 the same other step are one edge with both labels.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 from emulator.kernel.frozen import frozen
@@ -91,6 +92,8 @@ class Scope:
 class Node:
     """A step. ``about`` says what it calls, waits for or fails with; ``retry`` is a badge, ``retries`` its long form.
 
+    ``retry_limit`` is how often a failed task is called again at most.
+
     ``scopes`` are the branches of a parallel, the body of a foreach, or the options of a choice that has nested steps.
     """
 
@@ -99,12 +102,26 @@ class Node:
     about: str = ""
     retry: str = ""
     retries: str = ""
+    retry_limit: int = 0
     scopes: tuple[Scope, ...] = ()
 
 
 def build(flow: Definition) -> Scope:
     """Return the graph of a flow of any language."""
     return _scope(flow.steps, "")
+
+
+def with_badges(scope: Scope, badges: Mapping[str, str]) -> Scope:
+    """Return *scope* with other badges for the steps named in *badges*."""
+    nodes = tuple(
+        replace(
+            node,
+            retry=badges.get(node.name, node.retry),
+            scopes=tuple(with_badges(inner, badges) for inner in node.scopes),
+        )
+        for node in scope.nodes
+    )
+    return replace(scope, nodes=nodes)
 
 
 def steps_of(scope: Scope) -> Iterator[Node]:
@@ -193,7 +210,14 @@ def _state_node(state: AnyStep) -> Node:
     retry, retries = _badge(rules), _policies(rules)
     match state:
         case TaskState():
-            return Node(name=state.name, kind="task", about=_called(state), retry=retry, retries=retries)
+            return Node(
+                name=state.name,
+                kind="task",
+                about=_called(state),
+                retry=retry,
+                retries=retries,
+                retry_limit=_limit(rules),
+            )
         case WaitState():
             seconds = state.seconds
             about = seconds.text if isinstance(seconds, Expression) else f"{seconds} s"
@@ -238,7 +262,12 @@ def _node(step: AnyStep) -> Node:
         case TaskStep():
             about = _target(step)
             return Node(
-                name=step.name, kind="task", about=about, retry=_badge(step.retry), retries=_policies(step.retry)
+                name=step.name,
+                kind="task",
+                about=about,
+                retry=_badge(step.retry),
+                retries=_policies(step.retry),
+                retry_limit=_limit(step.retry),
             )
         case WaitStep():
             until = f"until {step.timestamp_text}"
@@ -298,7 +327,11 @@ def _resource_name(resource: Resource) -> str:
 
 
 def _badge(policies: tuple[RetryPolicy, ...]) -> str:
-    return f"retry {max(policy.max_attempts for policy in policies)}" if policies else ""
+    return f"retry {_limit(policies)}" if policies else ""
+
+
+def _limit(policies: tuple[RetryPolicy, ...]) -> int:
+    return max((policy.max_attempts for policy in policies), default=0)
 
 
 def _policies(policies: tuple[RetryPolicy, ...]) -> str:

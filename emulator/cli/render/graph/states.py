@@ -1,12 +1,12 @@
 """What an execution did with each step of its flow: the state to show, how often it was entered, for how long."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from emulator.cli.render.execution_tree import Execution, Outcome, Visit
-from emulator.cli.render.graph.model import END, START
+from emulator.cli.render.graph.model import END, START, Node
 from emulator.cli.render.tree_view import duration
 from emulator.kernel.frozen import frozen
 
@@ -42,12 +42,21 @@ class StepState:
         if not self.entered:
             return "not entered"
         parts = [f"{self.entered}x"] if self.entered > 1 else []
-        if self.retries:
+        if self.retries and self.entered > 1:  # of a single entry the badge says it
             parts.append("1 retry" if self.retries == 1 else f"{self.retries} retries")
         if self.state in {"failed", "abandoned"} or (self.state == "caught or retried" and self.error):
             parts.append("caught" if self.state == "caught or retried" else self.state)
         parts.append("running" if self.took_ms is None else duration(self.took_ms))
         return ", ".join(parts)
+
+
+def badges(found: Mapping[str, StepState], steps: Iterable[Node]) -> dict[str, str]:
+    """Return ``2 of 3 retries`` for each step that was entered once and called again."""
+    return {
+        step.name: f"{found[step.name].retries} of {step.retry_limit} retries"
+        for step in steps
+        if step.retry_limit and found[step.name].entered == 1 and found[step.name].retries
+    }
 
 
 def states(execution: Execution, steps: Iterable[str]) -> dict[str, StepState]:

@@ -1,4 +1,4 @@
-"""Queued calls, what is configured for them, and the records of task mode."""
+"""Queued calls, orders for them, what is configured for them, and the records of task mode."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
+from emulator.kernel.interfering import Origin
 from emulator.services.fc import limits
 from emulator.services.fc.model import LATEST
 from emulator.services.fc.runtime.model import HttpCall
@@ -47,7 +48,7 @@ FINAL = frozenset({Status.SUCCEEDED, Status.FAILED, Status.STOPPED, Status.EXPIR
 
 @frozen
 class AsyncConfig:
-    """What a caller says about asynchronous calls through one qualifier; None stands for the default.
+    """The settings of asynchronous calls through one qualifier; None stands for the default.
 
     ``destinations`` is the API's ``destinationConfig``. ``task_mode`` keeps a record of every call.
     """
@@ -85,9 +86,9 @@ def policy_of(config: AsyncConfig | None, retry_delay_ms: int) -> Policy:
 
 
 def destination_of(config: AsyncConfig | None, status: Status) -> str:
-    """Return the resource name that hears of a call that ended with *status*, empty when none does.
+    """Return the resource name that is told of a call that ended with *status*, empty when none does.
 
-    A call that was stopped, or whose function is gone, is told to nobody.
+    A call that was stopped, or whose function is gone, is reported to no destination.
     """
     if status is Status.SUCCEEDED:
         side = "onSuccess"
@@ -103,10 +104,11 @@ def destination_of(config: AsyncConfig | None, status: Status) -> str:
 class AsyncCall:
     """A call that was accepted.
 
-    ``due_at`` is the instant of the next attempt, None while one runs and after the end. ``task_id`` is empty outside
+    ``due_at`` is the time of the next attempt, None while one runs and after the end. ``task_id`` is empty outside
     task mode. ``call_key`` is the caller's own name for it. ``running_from`` is the start of the first attempt.
     ``http_status``, ``error`` and ``result`` tell how the last attempt ended; ``destination`` how the delivery did.
     ``trace`` is the request it comes from; ``http`` the HTTP request that it serves, whose body is the event.
+    ``origin`` is who queued it: ``async`` for a client and for the destination of another call.
     """
 
     seq: int
@@ -130,6 +132,7 @@ class AsyncCall:
     destination: str = ""
     trace: str = ""
     http: HttpCall | None = None
+    origin: Origin = "async"
 
     @property
     def retries(self) -> int:
@@ -169,7 +172,7 @@ class AsyncOutcome:
 
 @frozen
 class TaskQuery:
-    """Which tasks of a function to list; instants are inclusive. ``after`` is the marker of an earlier page."""
+    """Which tasks of a function to list; times are inclusive. ``after`` is the marker of an earlier page."""
 
     limit: int
     after: int | None = None
@@ -183,7 +186,7 @@ class TaskQuery:
 
 @frozen
 class Order:
-    """A call somebody wants queued.
+    """A call to queue.
 
     ``task_mode`` and ``task_id`` are what the caller says about a record; None and empty leave it to the
     configuration. ``key`` is the caller's own name for the call: an order with a known key is not queued again. With
@@ -201,6 +204,7 @@ class Order:
     key: str = ""
     tracing: Mapping[str, str] = field(default_factory=dict)
     http: HttpCall | None = None
+    origin: Origin = "async"
 
 
 class Accepted(NamedTuple):

@@ -20,8 +20,8 @@ from emulator.services.fc.asynchronous.model import (
     TaskEvent,
     TaskQuery,
 )
-from emulator.services.fc.asynchronous.records import config_fields
-from emulator.services.fc.catalog.fields import read
+from emulator.services.fc.asynchronous.records import CONFIG_2, CONFIG_3
+from emulator.services.fc.attributes import read
 from emulator.services.fc.codec import (
     V2023,
     WITH_SERVICES,
@@ -49,7 +49,7 @@ from emulator.wire.request import OperationRequest
 
 Generation = Literal["2.0", "3.0"]
 
-_CONFIG_FIELDS = {"2.0": config_fields("statefulInvocation"), "3.0": config_fields("asyncTask")}
+_CONFIG_FIELDS = {"2.0": CONFIG_2, "3.0": CONFIG_3}
 _CONFIG_DEFAULTS = {
     "max_age_s": limits.ASYNC_AGE_S.default,
     "max_retries": limits.ASYNC_RETRIES.default,

@@ -1,4 +1,4 @@
-"""Who hears of the end of a call, and what they are told.
+"""Where the result of an asynchronous call goes, and who waits for it.
 
 Messages leave in the transaction that records the end, so none is lost and none is sent twice; the key they carry
 serves receivers that keep their own state.
@@ -144,19 +144,19 @@ class Completions:
         return await waiter
 
     def tell(self, call: AsyncCall, body: bytes) -> None:
-        """Release whoever waits for *call*, which has ended with *body*, once that is on disk."""
+        """Release the waiters for *call*, which has ended with *body*, once that is on disk."""
         if call.request_id in self._waiting:
             self._database.after_commit(self._release(outcome_of(call, body)))
 
     def tell_removed(self, tenant: Tenant, service: str, function: str) -> None:
-        """Release whoever waits for a call of a deleted function of which nothing is left."""
+        """Release the waiters for a call of a deleted function of which nothing is left."""
         for request_id, (lane, _) in list(self._waiting.items()):
             if lane[:3] == (tenant, service, function) and self._store.by_request(tenant, request_id) is None:
                 gone = AsyncOutcome(request_id=request_id, status=Status.INVALID, body=b"", error="", http_status=0)
                 self._database.after_commit(self._release(gone))
 
     def close(self) -> None:
-        """Send everybody away."""
+        """Cancel every waiter."""
         for _, waiting in self._waiting.values():
             for waiter in waiting:
                 waiter.cancel()

@@ -14,6 +14,7 @@ from functools import partial
 from emulator.kernel.clock import HOUR, SECOND, Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import begin, trace
@@ -39,12 +40,14 @@ from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.errors import EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
 from emulator.services.fc.model import FunctionName, Scope, display_name
+from emulator.services.fc.naming import DIALECT, invocation_of
 from emulator.services.fc.ports import DestinationQueue, DestinationTopic
 from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
 
 _PURGE = ("fc", "ended asynchronous calls")
+_UNDISTURBED = NoInterference()
 
 
 class AsyncQueue:
@@ -67,6 +70,7 @@ class AsyncQueue:
         queue: DestinationQueue | None = None,
         topic: DestinationTopic | None = None,
         check_destination: CheckTarget | None = None,
+        interference: Interference = _UNDISTURBED,
         retry_delay_ms: int = limits.ASYNC_RETRY_DELAY_MS,
     ) -> None:
         self._store = store
@@ -76,6 +80,7 @@ class AsyncQueue:
         self._timers = timers
         self._invoker = invoker
         self._concurrency = concurrency
+        self._interference = interference
         self._destinations = Destinations(queue, topic, self._hand_over, check_destination)
         self._retry_delay_ms = retry_delay_ms
         self._tasks = TaskGroup("fc-async")
@@ -90,7 +95,7 @@ class AsyncQueue:
     # --- life ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Go on with what an earlier run left: calls that ran run again, the others wait for their instants."""
+        """Go on with what an earlier run left: calls that ran run again, the others wait until they are due."""
         self._open = True
         now = self._clock.now()
         for call in self._store.interrupted():
@@ -121,6 +126,10 @@ class AsyncQueue:
     def open_numbers(self) -> dict[str, int]:
         """Return how many calls have not ended, by status."""
         return self._store.open_numbers()
+
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
+        """Return the next *limit* attempts due after *now*: service, function, failures so far, time."""
+        return self._store.upcoming(now, limit)
 
     @property
     def under_way(self) -> int:
@@ -163,6 +172,7 @@ class AsyncQueue:
                 due_at=order.now,
                 trace=trace() or order.request_id,
                 http=order.http,
+                origin=order.origin,
             )
         )
         _log.info(
@@ -239,6 +249,13 @@ class AsyncQueue:
 
         self._database.after_commit(cancel)
 
+    def stop_all(self, tenant: Tenant, service: str, function: str) -> int:
+        """End every call of a function that has not ended; return how many there were."""
+        calls = self._store.open_calls(tenant, service, function)
+        for call in calls:
+            self.stop(call)
+        return len(calls)
+
     def stop_key(self, tenant: Tenant, key: str) -> None:
         """End the call that was queued with *key*, if there is one and it has not ended."""
         call = self._store.by_key(tenant, key)
@@ -246,7 +263,7 @@ class AsyncQueue:
             self.stop(call)
 
     def forget_function(self, tenant: Tenant, service: str, function: str) -> None:
-        """Take note that a function is deleted: its waiting calls are invalid, its configurations gone."""
+        """Forget a deleted function: its waiting calls become invalid, its configurations are removed."""
         now = self._clock.now()
         self._store.delete_configs(tenant, service, function, None)
         self._store.delete_waiting(tenant, service, function)
@@ -256,7 +273,7 @@ class AsyncQueue:
         self._completions.tell_removed(tenant, service, function)
 
     def forget_qualifier(self, tenant: Tenant, scope: Scope, qualifier: str) -> None:
-        """Take note that an alias or version is deleted; calls through it find out when their turn comes."""
+        """Forget a deleted alias or version; calls through it fail when their turn comes."""
         self._store.delete_configs(tenant, scope.service, scope.function or None, qualifier)
 
     # --- the worker ----------------------------------------------------------------------------------------------
@@ -277,7 +294,7 @@ class AsyncQueue:
         self._database.after_commit(pump)
 
     def _pump(self, lane: Lane) -> None:
-        """Begin the attempts there is room for, and come back at the instant of the next one."""
+        """Begin the attempts there is room for, and come back when the next one is due."""
         if not self._open:
             return
         running = self._running.setdefault(lane, {})
@@ -300,8 +317,8 @@ class AsyncQueue:
         if not running:
             self._running.pop(lane, None)
 
-    def _pump_at(self, lane: Lane, instant: Millis) -> None:
-        self._timers.call_at(instant, ("fc async", lane), partial(self._pump, lane))
+    def _pump_at(self, lane: Lane, when: Millis) -> None:
+        self._timers.call_at(when, ("fc async", lane), partial(self._pump, lane))
 
     def _begin(self, call: AsyncCall, now: Millis) -> None:
         """Write that an attempt runs, and let it run once that is committed."""
@@ -364,9 +381,13 @@ class AsyncQueue:
             retry_count=call.retries,
             tracing=call.tracing,
             http=call.http,
+            origin=call.origin,
+            attempt=True,
         )
+        attempted = invocation_of(lane.service, lane.function, lane.qualifier, "async")
         try:
-            result = (await self._invoker.invoke(lane.tenant, order)).result
+            async with self._interference.around(attempted, DIALECT):
+                result = (await self._invoker.invoke(lane.tenant, order)).result
         except FcError as error:
             return refused(error)
         except Exception:
@@ -396,7 +417,7 @@ class AsyncQueue:
             self._store.add_events(call, now, [(status, event_detail(attempt.error))])
 
     def _finish(self, call: AsyncCall, status: Status, now: Millis, body: bytes | None = None) -> None:
-        """End a call: tell its destination, keep or remove its row, release whoever waits for it."""
+        """End a call: tell its destination, keep or remove its row, release its waiters."""
         call = replace(call, status=status, due_at=None, ended_at=now)
         arn = destination_of(self._config(call.lane), status)
         if arn:

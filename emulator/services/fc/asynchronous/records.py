@@ -1,4 +1,4 @@
-"""Configurations of asynchronous calls, one per function and qualifier."""
+"""What the API shows of asynchronous calls: configurations, one per function and qualifier, and records of tasks."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,9 +19,8 @@ from emulator.services.fc.asynchronous.model import (
     lane_of,
 )
 from emulator.services.fc.asynchronous.store import AsyncStore
-from emulator.services.fc.catalog.fields import Field
+from emulator.services.fc.attributes import FLAG, TEXT, Check, Field, Shape, Whole
 from emulator.services.fc.catalog.resolving import Resolver
-from emulator.services.fc.checks import Check, flag, shape, text, whole
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import parse_function_arn
 
@@ -30,7 +29,7 @@ _KINDS = ("acs:fc:", "acs:mns:", "acs:eventbridge:", "acs:mq:", "acs:rocketmq:",
 
 def _destination(value: Any, field: str) -> str:
     """Check the resource name of a destination; one of a service that is not emulated is kept and never reached."""
-    arn: str = text()(value, field)
+    arn: str = TEXT(value, field)
     if arn and not arn.startswith(_KINDS):
         raise InvalidArgument(f"{field} '{arn[:200]}' is invalid: it must be the resource name of a destination")
     if arn.startswith("acs:fc:") and parse_function_arn(arn) is None:
@@ -38,18 +37,22 @@ def _destination(value: Any, field: str) -> str:
     return arn
 
 
-_SIDE = shape(destination=_destination)
-_DESTINATIONS: Check = shape(onSuccess=_SIDE, onFailure=_SIDE)
+_SIDE = Shape(destination=_destination)
+_DESTINATIONS: Check = Shape(onSuccess=_SIDE, onFailure=_SIDE)
 
 
-def config_fields(task_mode: str) -> tuple[Field, ...]:
+def _config_fields(task_mode: str) -> tuple[Field, ...]:
     """Return the fields of a configuration; *task_mode* is the dialect's name for that switch."""
     return (
         Field("destinationConfig", "destinations", _DESTINATIONS),
-        Field("maxAsyncEventAgeInSeconds", "max_age_s", whole(limits.ASYNC_AGE_S)),
-        Field("maxAsyncRetryAttempts", "max_retries", whole(limits.ASYNC_RETRIES)),
-        Field(task_mode, "task_mode", flag),
+        Field("maxAsyncEventAgeInSeconds", "max_age_s", Whole(limits.ASYNC_AGE_S)),
+        Field("maxAsyncRetryAttempts", "max_retries", Whole(limits.ASYNC_RETRIES)),
+        Field(task_mode, "task_mode", FLAG),
     )
+
+
+CONFIG_2, CONFIG_3 = _config_fields("statefulInvocation"), _config_fields("asyncTask")
+"""A configuration of asynchronous calls, of a function in a service and of one without."""
 
 
 class AsyncConfigs:

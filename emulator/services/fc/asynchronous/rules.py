@@ -1,4 +1,4 @@
-"""What follows an attempt: the end, or another attempt at an instant. Pure.
+"""What follows an attempt: the end, or another attempt at a time. Pure.
 
 A function that fails is tried again as often as its configuration says, after 1 s, 2 s, 4 s ...; a platform that could
 not run it is tried again with doubling delays from 0.5 s on for five hours. Both end when the event's age is over.
@@ -55,7 +55,7 @@ def refused(error: FcError) -> Attempt:
 
 
 def expires_at(call: AsyncCall, policy: Policy) -> Millis:
-    """Return the instant from which *call* is too old to be tried."""
+    """Return the time from which *call* is too old to be tried."""
     return Millis(call.accepted_at + policy.max_age_ms)
 
 
@@ -88,7 +88,7 @@ def judge(call: AsyncCall, attempt: Attempt, policy: Policy, now: Millis) -> Ver
         return Verdict(Status.FAILED, None)
     else:
         delay_ms = function_delay_ms(call.function_failures, policy)
-    # an event that grows too old while it waits is given up at that very instant
+    # an event that grows too old while it waits is given up at that very moment
     return Verdict(Status.RETRYING, Millis(min(now + delay_ms, max(now, expires_at(call, policy)))))
 
 

@@ -28,10 +28,10 @@ _PLACE = "account, region, service, function, qualifier"
 _CALL = (
     f"seq, {_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, "
     "function_failures, platform_failures, running_from, ended_at, http_status, error, result, instance_id, "
-    "destination, trace, http"
+    "destination, trace, http, origin"
 )
-_NEW = f"{_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, trace, http"
-_ADD = f"INSERT INTO fc_async_calls ({_NEW}) VALUES ({', '.join('?' * 15)})"  # noqa: S608 - constants
+_NEW = f"{_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, trace, http, origin"
+_ADD = f"INSERT INTO fc_async_calls ({_NEW}) VALUES ({', '.join('?' * 16)})"  # noqa: S608 - constants
 _HTTP_FIELDS = ("method", "path", "request_uri", "base_path", "client_ip", "host", "headers")
 _CONFIG = f"{_PLACE}, config, created_at, modified_at"
 _OF_FUNCTION = "account = ? AND region = ? AND service = ? AND function = ?"
@@ -102,7 +102,7 @@ class AsyncStore:
             (
                 *_place(call.lane), call.request_id, call.task_id, call.call_key, call.event,
                 json.dumps(dict(call.tracing)), call.accepted_at, call.status.value, call.due_at, call.trace,
-                _http_text(call.http),
+                _http_text(call.http), call.origin,
             ),
         )  # fmt: skip
         return replace(call, seq=cursor.lastrowid or 0)
@@ -126,7 +126,7 @@ class AsyncStore:
             self._database.write("DELETE FROM fc_task_events WHERE seq = ?", (call.seq,))
 
     def due(self, lane: Lane, now: Millis, limit: int) -> list[AsyncCall]:
-        """Return up to *limit* waiting calls whose instant has come, the earliest first."""
+        """Return up to *limit* waiting calls whose time has come, the earliest first."""
         sql = f"SELECT {_CALL} FROM fc_async_calls WHERE {_OF_LANE} AND due_at <= ? ORDER BY due_at, seq LIMIT ?"  # noqa: S608 - constants
         return [_call(row) for row in self._database.read(sql, (*_place(lane), now, limit))]
 
@@ -137,10 +137,18 @@ class AsyncStore:
         )
 
     def next_due(self, lane: Lane) -> Millis | None:
-        """Return the instant of the earliest waiting call."""
+        """Return the time of the earliest waiting call."""
         sql = f"SELECT due_at FROM fc_async_calls WHERE {_OF_LANE} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1"  # noqa: S608 - constants
         row = self._database.read(sql, _place(lane)).fetchone()
         return row[0] if row else None
+
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
+        """Return the next *limit* attempts due after *now*: service, function, failures so far, time."""
+        return self._database.read(
+            "SELECT service, function, platform_failures + function_failures, due_at FROM fc_async_calls"
+            " WHERE due_at > ? ORDER BY due_at LIMIT ?",
+            (now, limit),
+        ).fetchall()
 
     def lanes(self) -> list[Lane]:
         """Return the queues in which a call waits."""
@@ -180,7 +188,7 @@ class AsyncStore:
         return self._one(where, (tenant.account, tenant.region, call_key))
 
     def purge(self, tasks_before: Millis, others_before: Millis) -> None:
-        """Remove the records of calls that ended before these instants."""
+        """Remove the records of calls that ended before these times."""
         ended = "ended_at < CASE task_id WHEN '' THEN ? ELSE ? END AND ended_at < ?"
         bounds = (others_before, tasks_before, max(tasks_before, others_before))
         self._database.write(
@@ -248,7 +256,7 @@ class AsyncStore:
         ]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         for table in ("fc_async_configs", "fc_async_calls", "fc_task_events"):
             self._database.write(f"DELETE FROM {table}")  # noqa: S608 - constants
 
@@ -289,12 +297,12 @@ def _call(row: Any) -> AsyncCall:
     (
         seq, account, region, service, function, qualifier, request_id, task_id, call_key, event, tracing, accepted_at,
         status, due_at, function_failures, platform_failures, running_from, ended_at, http_status, error, result,
-        instance_id, destination, trace, http,
+        instance_id, destination, trace, http, origin,
     ) = row  # fmt: skip
     return AsyncCall(
         seq=seq, lane=_lane((account, region, service, function, qualifier)), request_id=request_id, task_id=task_id,
         call_key=call_key, event=event, tracing=json.loads(tracing), accepted_at=accepted_at, status=Status(status),
         due_at=due_at, function_failures=function_failures, platform_failures=platform_failures,
         running_from=running_from, ended_at=ended_at, http_status=http_status, error=error, result=result,
-        instance_id=instance_id, destination=destination, trace=trace, http=_http(http),
+        instance_id=instance_id, destination=destination, trace=trace, http=_http(http), origin=origin,
     )  # fmt: skip

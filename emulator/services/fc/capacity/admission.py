@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
+from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.asynchronous.model import Lane
 from emulator.services.fc.capacity.model import Kind, Place, place_of
@@ -20,16 +21,21 @@ from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import LATEST, FunctionConfig
 
+LONG_AGO = Millis(0)
+"""When a call began whose beginning is of no interest."""
+
 _Function = tuple[Tenant, str, str]
 
 
 class Ticket:
-    """A call that runs, and the task it runs in. ``aborted`` is the reason somebody else has ended it for."""
+    """A call that runs, and the task it runs in. ``aborted`` is the reason another call has ended it for."""
 
-    __slots__ = ("aborted", "qualifier", "task")
+    __slots__ = ("aborted", "qualifier", "request_id", "since", "task")
 
-    def __init__(self, qualifier: str) -> None:
+    def __init__(self, qualifier: str, request_id: str, since: Millis) -> None:
         self.qualifier = qualifier
+        self.request_id = request_id
+        self.since = since
         self.task = asyncio.current_task()
         self.aborted: str | None = None
 
@@ -61,14 +67,22 @@ class Admission:
         self._seen = -1
 
     def enter(
-        self, tenant: Tenant, service: str, function: str, qualifier: str | None, config: FunctionConfig
+        self,
+        tenant: Tenant,
+        service: str,
+        function: str,
+        qualifier: str | None,
+        config: FunctionConfig,
+        *,
+        request_id: str = "",
+        since: Millis = LONG_AGO,
     ) -> Ticket:
-        """Count a call in.
+        """Count a call in; its id and beginning are for those who look at what runs.
 
         Raises: InvocationDisabled, ResourceExhausted, ResourceThrottled.
         """
         key = (tenant, service, function)
-        ticket = Ticket(qualifier or LATEST)
+        ticket = Ticket(qualifier or LATEST, request_id, since)
         running = self._running.get(key)
         rules = self._rules_of(Place(tenant, service, function, ticket.qualifier))
         if rules is not _NO_RULES:
@@ -85,6 +99,10 @@ class Admission:
         running.discard(ticket)
         if not running:
             del self._running[key]
+
+    def running(self) -> list[tuple[str, str, Ticket]]:
+        """Return the calls that run: service, function, ticket."""
+        return [(key[1], key[2], ticket) for key, tickets in self._running.items() for ticket in tickets]
 
     def check_enabled(self, tenant: Tenant, service: str, function: str) -> None:
         """Make sure that a function may be called at all.

@@ -1,4 +1,4 @@
-"""What can be configured about the instances of a function."""
+"""What can be configured about the instances of a function, and the bodies of these configurations."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -8,8 +8,8 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
+from emulator.services.fc.attributes import FLAG, TEXT, Check, Items, OneOf, Shape, Text, Whole
 from emulator.services.fc.capacity.schedules import Action, compile_action
-from emulator.services.fc.checks import Check, flag, items, one_of, shape, text, whole
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import LATEST, etag
 
@@ -75,12 +75,12 @@ def default_target(setting: Setting) -> int:
     return int(setting.config.get(name) or 0)
 
 
-_TARGET = whole(limits.INSTANCE_TARGET)
-_METRICS = one_of({"ProvisionedConcurrencyUtilization", "CPUUtilization", "GPUMemUtilization"})
+_TARGET = Whole(limits.INSTANCE_TARGET)
+_METRICS = OneOf({"ProvisionedConcurrencyUtilization", "CPUUtilization", "GPUMemUtilization"})
 _WINDOW: dict[str, Check] = {
-    "name": text(limits.POLICY_NAME_LENGTH, 1), "startTime": text(), "endTime": text(), "timeZone": text(64),
+    "name": Text(limits.POLICY_NAME_LENGTH, 1), "startTime": TEXT, "endTime": TEXT, "timeZone": Text(64),
 }  # fmt: skip
-_ACTION = shape(**_WINDOW, target=_TARGET, scheduleExpression=text(256, 1))
+_ACTION = Shape(**_WINDOW, target=_TARGET, scheduleExpression=Text(256, 1))
 
 
 def _share(value: Any, field: str) -> float:
@@ -89,16 +89,16 @@ def _share(value: Any, field: str) -> float:
     return float(value)
 
 
-_TRACKING = shape(
+_TRACKING = Shape(
     **_WINDOW, metricType=_METRICS, metricTarget=_share, minCapacity=_TARGET, maxCapacity=_TARGET
 )  # fmt: skip
-_HORIZONTAL = shape(
+_HORIZONTAL = Shape(
     **_WINDOW, metricType=_METRICS, metricTarget=_share, minInstances=_TARGET, maxInstances=_TARGET
 )  # fmt: skip
 
 
 def _actions(value: Any, field: str) -> list[Any]:
-    actions: list[Any] = items(_ACTION, limits.POLICIES)(value, field)
+    actions: list[Any] = Items(_ACTION, limits.POLICIES)(value, field)
     for index, action in enumerate(actions):
         place = f"{field}[{index}]"
         _require(action, ("name", "target", "scheduleExpression"), place)
@@ -109,7 +109,7 @@ def _actions(value: Any, field: str) -> list[Any]:
 
 def _policies(check: Check, low: str, high: str) -> Check:
     def check_policies(value: Any, field: str) -> list[Any]:
-        policies: list[Any] = items(check, limits.POLICIES)(value, field)
+        policies: list[Any] = Items(check, limits.POLICIES)(value, field)
         for index, policy in enumerate(policies):
             place = f"{field}[{index}]"
             _require(policy, ("name", "metricType", "metricTarget", low, high), place)
@@ -134,42 +134,42 @@ def _distinct(rows: list[Any], field: str) -> None:
         raise InvalidArgument(f"{field} must not have two items of the same name")
 
 
-_check_on_demand = shape(maximumInstanceCount=_TARGET)
-_check_concurrency = shape(reservedConcurrency=whole(limits.RESERVED_CONCURRENCY))
-_check_provision = shape(
-    target=_TARGET, defaultTarget=_TARGET, alwaysAllocateCPU=flag, alwaysAllocateGPU=flag, scheduledActions=_actions,
+ON_DEMAND = Shape(maximumInstanceCount=_TARGET)
+CONCURRENCY = Shape(reservedConcurrency=Whole(limits.RESERVED_CONCURRENCY))
+PROVISION = Shape(
+    target=_TARGET, defaultTarget=_TARGET, alwaysAllocateCPU=FLAG, alwaysAllocateGPU=FLAG, scheduledActions=_actions,
     targetTrackingPolicies=_policies(_TRACKING, "minCapacity", "maxCapacity"),
 )  # fmt: skip
-_check_scaling = shape(
-    minInstances=_TARGET, residentPoolId=text(), enableOnDemandScaling=flag, enableMixMode=flag,
-    requestDispatchPolicy=text(), scheduledPolicies=_actions,
+SCALING = Shape(
+    minInstances=_TARGET, residentPoolId=TEXT, enableOnDemandScaling=FLAG, enableMixMode=FLAG,
+    requestDispatchPolicy=TEXT, scheduledPolicies=_actions,
     horizontalScalingPolicies=_policies(_HORIZONTAL, "minInstances", "maxInstances"),
 )  # fmt: skip
-_check_switch = shape(reason=text(1024), abortOngoingRequest=flag)
+SWITCH = Shape(reason=Text(1024), abortOngoingRequest=FLAG)
 
 
 def on_demand(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the body of PutFunctionOnDemandConfig.
+    """Kind the body of PutFunctionOnDemandConfig.
 
     Raises: InvalidArgument.
     """
-    return _with("maximumInstanceCount", _check_on_demand(body, "body"))
+    return _with("maximumInstanceCount", ON_DEMAND(body, "body"))
 
 
 def concurrency(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the body of PutConcurrencyConfig.
+    """Kind the body of PutConcurrencyConfig.
 
     Raises: InvalidArgument.
     """
-    return _with("reservedConcurrency", _check_concurrency(body, "body"))
+    return _with("reservedConcurrency", CONCURRENCY(body, "body"))
 
 
 def provision(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the body of PutProvisionConfig; ``defaultTarget`` of 3.0 goes before ``target`` and becomes it.
+    """Kind the body of PutProvisionConfig; ``defaultTarget`` of 3.0 goes before ``target`` and becomes it.
 
     Raises: InvalidArgument.
     """
-    checked: dict[str, Any] = _check_provision(body, "body")
+    checked: dict[str, Any] = PROVISION(body, "body")
     default = checked.pop("defaultTarget", None)
     if default is not None:
         checked["target"] = default
@@ -177,20 +177,20 @@ def provision(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def scaling(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the body of PutScalingConfig.
+    """Kind the body of PutScalingConfig.
 
     Raises: InvalidArgument.
     """
-    checked: dict[str, Any] = _check_scaling(body, "body")
+    checked: dict[str, Any] = SCALING(body, "body")
     return checked
 
 
 def switch(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the body of DisableFunctionInvocation.
+    """Kind the body of DisableFunctionInvocation.
 
     Raises: InvalidArgument.
     """
-    checked: dict[str, Any] = _check_switch(body, "body")
+    checked: dict[str, Any] = SWITCH(body, "body")
     return checked
 
 

@@ -1,4 +1,4 @@
-"""Instances kept ready: how many of each version there should be, and the pool told so.
+"""Instances kept ready: how many of each version there should be, and the pool told so; and lists of instances.
 
 What should be follows from the configurations, the aliases, the functions and the time; nothing of it is stored. It is
 worked out anew when any of these changes, so that an alias that moves takes its instances along, and after a restart.
@@ -84,7 +84,7 @@ class Provisioner:
     # --- life ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to keep instances ready; does not wait for them."""
+        """Start to keep instances ready; does not wait for them."""
         self._open = True
         self.changed()
 
@@ -99,7 +99,7 @@ class Provisioner:
         self._busy.clear()
 
     def changed(self) -> None:
-        """Work out anew what should be, once the transaction of this moment is committed."""
+        """Plan anew, once the transaction of this moment is committed."""
         if self._dirty or not self._open:
             return
         self._dirty = True
@@ -184,7 +184,7 @@ class Provisioner:
             if key not in self._busy and self._applied.get(key, 0) != wanted[key].number:
                 self._busy.add(key)
                 self._tasks.spawn(self._apply(key), key)
-        changes = [instant for _, instant in self._targets.values() if instant is not None]
+        changes = [when for _, when in self._targets.values() if when is not None]
         if changes:
             self._look_at(min(changes))
 
@@ -203,8 +203,8 @@ class Provisioner:
         other = self._resolver.target(tenant, service, function, qualifier, 0.0)
         return [Share(main, wanted - part), Share(other, part)]
 
-    def _look_at(self, instant: Millis) -> None:
-        self._timers.call_at(instant, _TIMER, self._plan)
+    def _look_at(self, when: Millis) -> None:
+        self._timers.call_at(when, _TIMER, self._plan)
 
     # --- doing it ------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
-"""Scheduled numbers of instances: which one holds at an instant, and when it changes next. Pure.
+"""Scheduled numbers of instances: which one holds when, and when it changes next. Pure.
 
-An action sets its target at the instants of its expression, ``cron(...)`` or ``at(...)``, between its start and its
+An action sets its target at the times of its expression, ``cron(...)`` or ``at(...)``, between its start and its
 end. The target holds until another action sets one, or until the action's end brings the default back.
 
 Source: parameter tables of the provision configuration; the order of overlapping actions is assumed.
@@ -21,7 +21,7 @@ _END_OF_TIME = Millis(2**53)
 
 
 class Action(NamedTuple):
-    """A compiled scheduled action: either *schedule* or the single instant *once*."""
+    """A compiled scheduled action: either *schedule* or the single time *once*."""
 
     target: int
     start: Millis
@@ -37,13 +37,13 @@ def compile_action(raw: Mapping[str, Any], field: str) -> Action:
     """
     zone = str(raw.get("timeZone") or "")
     expression = str(raw["scheduleExpression"]).strip()
-    start = _instant(raw.get("startTime"), zone, f"{field}.startTime")
-    end = _instant(raw.get("endTime"), zone, f"{field}.endTime")
+    start = _timestamp(raw.get("startTime"), zone, f"{field}.startTime")
+    end = _timestamp(raw.get("endTime"), zone, f"{field}.endTime")
     if start is not None and end is not None and end <= start:
         raise InvalidArgument(f"{field}.endTime must be later than startTime")
     schedule, once = None, Millis(0)
     if expression.startswith("at(") and expression.endswith(")"):
-        once = _instant(expression[3:-1].strip(), zone, f"{field}.scheduleExpression") or Millis(0)
+        once = _timestamp(expression[3:-1].strip(), zone, f"{field}.scheduleExpression") or Millis(0)
     elif expression.startswith("cron(") and expression.endswith(")"):
         text = expression[5:-1].strip()
         try:
@@ -66,15 +66,15 @@ def target_at(actions: Iterable[Action], default: int, now: Millis) -> int:
 
 
 def next_change(actions: Iterable[Action], now: Millis) -> Millis | None:
-    """Return the first instant after *now* at which `target_at` may give another number."""
-    instants = []
+    """Return the first time after *now* at which `target_at` may give another number."""
+    times = []
     for action in actions:
         run = _next_run(action, now)
         if run is not None and run < action.end:
-            instants.append(run)
+            times.append(run)
         if action.start <= now < action.end < _END_OF_TIME:
-            instants.append(action.end)
-    return min(instants, default=None)
+            times.append(action.end)
+    return min(times, default=None)
 
 
 def _next_run(action: Action, now: Millis) -> Millis | None:
@@ -85,7 +85,7 @@ def _next_run(action: Action, now: Millis) -> Millis | None:
 
 
 def _latest_run(action: Action, now: Millis) -> Millis | None:
-    """Return the last instant up to *now*, not before the action's start, at which it set its target."""
+    """Return the last time up to *now*, not before the action's start, at which it set its target."""
     if action.schedule is None:
         return action.once if action.start <= action.once <= now else None
     before, after = Millis(max(action.start, now - _LOOK_BACK_MS) - 1), now
@@ -105,7 +105,7 @@ def _runs_between(schedule: Schedule, after: Millis, until: Millis) -> bool:
     return run is not None and run <= until
 
 
-def _instant(text: Any, zone: str, field: str) -> Millis | None:
+def _timestamp(text: Any, zone: str, field: str) -> Millis | None:
     """Read ``2020-10-10T10:10:10Z``; a time without an offset is one of *zone*, which is UTC when empty."""
     if text is None or text == "":
         return None

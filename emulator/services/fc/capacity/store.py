@@ -59,7 +59,7 @@ class CapacityStore:
         self._database.write(f"DELETE FROM fc_capacity WHERE {_KEY}", _key(setting.kind, setting.place))  # noqa: S608 - constants
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self._changed()
         self._database.write("DELETE FROM fc_capacity")
 

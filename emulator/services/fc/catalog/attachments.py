@@ -108,7 +108,7 @@ class Attachments:
         self._table.remove(tenant, _SOURCE, (service, function, qualifier or LATEST), arn)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self._table.clear()
 
 

@@ -94,7 +94,7 @@ def best_route(routes: Iterable[Struct], method: str, path: str) -> Struct | Non
 
 
 def _begins(path: str, prefix: str) -> bool:
-    """Tell whether *path* is below *prefix*; ``/api/*`` covers ``/api`` too (assumed)."""
+    """Whether *path* is below *prefix*; ``/api/*`` covers ``/api`` too (assumed)."""
     return path.startswith(prefix) or (prefix.endswith("/") and path == prefix[:-1])
 
 

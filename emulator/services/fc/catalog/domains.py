@@ -1,9 +1,9 @@
-"""Custom domains as resources: create, get, update, delete, list."""
+"""Custom domains: their table, and create, get, update, delete, list."""
 
 import ipaddress
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +11,11 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
-from emulator.services.fc import checks, limits
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import FLAG, TEXT, TEXTS, WHOLE, Check, Items, OneOf, Shape, Text
 from emulator.services.fc.catalog.domain_routes import Domain, wildcard
 from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.catalog.versions import check_if_match
-from emulator.services.fc.checks import flag, items, one_of, shape, text, texts, whole
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.invoke.tokens import read_rules
 from emulator.services.fc.ports import HostNames
@@ -106,8 +106,12 @@ class Domains:
         for domain in self._store.all():
             self._allow(domain)
 
+    def host_names(self) -> Iterator[str]:
+        """Yield the name of every domain."""
+        return (domain.name for domain in self._store.all())
+
     def create(self, tenant: Tenant, body: Mapping[str, Any], api: str, now: Millis) -> Domain:
-        """Make a domain from a request body of API version *api*.
+        """Create a domain from a request body of API version *api*.
 
         Raises: InvalidArgument, DomainNameAlreadyExists.
         """
@@ -225,21 +229,21 @@ def _is_address(name: str) -> bool:
 
 
 def _path(value: Any, field: str) -> str:
-    path = str(text(limits.ROUTE_PATH_LENGTH, 1)(value, field))
+    path = str(Text(limits.ROUTE_PATH_LENGTH, 1)(value, field))
     if not path.startswith("/") or "*" in path[:-1]:
         raise InvalidArgument(f"{field} '{path[:200]}' is invalid: it must begin with / and may end with *")
     return path
 
 
 def _method(value: Any, field: str) -> str:
-    return str(one_of(METHODS)(value.upper() if isinstance(value, str) else value, field))
+    return str(OneOf(METHODS)(value.upper() if isinstance(value, str) else value, field))
 
 
-def _rules(kind: str) -> checks.Check:
-    rule = shape(match=text(limits.REWRITE_RULE_LENGTH, 1), replacement=text(limits.REWRITE_RULE_LENGTH, 1))
+def _rules(kind: str) -> Check:
+    rule = Shape(match=Text(limits.REWRITE_RULE_LENGTH, 1), replacement=Text(limits.REWRITE_RULE_LENGTH, 1))
 
     def check(value: Any, field: str) -> list[dict[str, str]]:
-        rules: list[dict[str, str]] = items(rule, limits.REWRITE_RULES)(value, field)
+        rules: list[dict[str, str]] = Items(rule, limits.REWRITE_RULES)(value, field)
         for index, each in enumerate(rules):
             if len(each) < 2:
                 raise InvalidArgument(f"{field}[{index}] must have match and replacement")
@@ -255,31 +259,31 @@ def _rules(kind: str) -> checks.Check:
     return check
 
 
-_REWRITE = shape(equalRules=_rules("equal"), wildcardRules=_rules("wildcard"), regexRules=_rules("regex"))
-_ROUTE = shape(
+_REWRITE = Shape(equalRules=_rules("equal"), wildcardRules=_rules("wildcard"), regexRules=_rules("regex"))
+ROUTE = Shape(
     path=_path,
-    serviceName=text(limits.SERVICE_NAME_LENGTH),
-    functionName=text(limits.FUNCTION_NAME_LENGTH, 1),
-    qualifier=text(limits.ALIAS_NAME_LENGTH),
-    methods=items(_method),
+    serviceName=Text(limits.SERVICE_NAME_LENGTH),
+    functionName=Text(limits.FUNCTION_NAME_LENGTH, 1),
+    qualifier=Text(limits.ALIAS_NAME_LENGTH),
+    methods=Items(_method),
     rewriteConfig=_REWRITE,
 )
-_DOMAIN = shape(
-    protocol=one_of(frozenset({"HTTP", "HTTPS", "HTTP,HTTPS"})),
-    routeConfig=shape(routes=items(_ROUTE, limits.ROUTES)),
-    certConfig=shape(certName=text(), certificate=text(), privateKey=text()),
-    tlsConfig=shape(minVersion=text(), maxVersion=text(), cipherSuites=texts),
-    wafConfig=shape(enableWAF=flag),
-    authConfig=shape(authType=one_of(frozenset({"anonymous", "function", "jwt"})), authInfo=text()),
-    corsConfig=shape(
-        allowOrigins=texts, allowMethods=texts, allowHeaders=texts, exposeHeaders=texts, allowCredentials=flag,
-        maxAge=whole(),
+DOMAIN = Shape(
+    protocol=OneOf(frozenset({"HTTP", "HTTPS", "HTTP,HTTPS"})),
+    routeConfig=Shape(routes=Items(ROUTE, limits.ROUTES)),
+    certConfig=Shape(certName=TEXT, certificate=TEXT, privateKey=TEXT),
+    tlsConfig=Shape(minVersion=TEXT, maxVersion=TEXT, cipherSuites=TEXTS),
+    wafConfig=Shape(enableWAF=FLAG),
+    authConfig=Shape(authType=OneOf(frozenset({"anonymous", "function", "jwt"})), authInfo=TEXT),
+    corsConfig=Shape(
+        allowOrigins=TEXTS, allowMethods=TEXTS, allowHeaders=TEXTS, exposeHeaders=TEXTS, allowCredentials=FLAG,
+        maxAge=WHOLE,
     ),
 )  # fmt: skip
 
 
 def _read(body: Mapping[str, Any], api: str) -> dict[str, Any]:
-    config: dict[str, Any] = _DOMAIN(dict(body), "body")
+    config: dict[str, Any] = DOMAIN(dict(body), "body")
     auth = config.get("authConfig") or {}
     if auth.get("authType") == "jwt":
         read_rules(auth.get("authInfo"), "authConfig.authInfo")

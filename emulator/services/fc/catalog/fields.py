@@ -1,4 +1,4 @@
-"""Which fields a service and a function have on the wire, what each is called inside and what it takes.
+"""The attribute tables of services, functions and aliases: wire name, attribute, kind.
 
 One row per field: wire name, attribute, rule. The same rows read a request, a ``service.yml`` or ``function.yml`` and
 write an answer.
@@ -7,70 +7,83 @@ Source: parameter tables of the three API versions; SDK models.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from emulator.services.fc import checks, limits
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import (
+    ANYTHING,
+    DISK,
+    FLAG,
+    GPU_MEMORY,
+    MEMORY,
+    RUNTIMES,
+    TEXT,
+    TEXT_MAP,
+    TEXTS,
+    WHOLE,
+    Field,
+    Items,
+    OneOf,
+    Shape,
+    Text,
+    Whole,
+    cpu,
+    environment,
+    environment_2,
+    is_custom,
+    json_text,
+    version_or_latest,
+)
 from emulator.services.fc.catalog.versions import check_weights
-from emulator.services.fc.checks import Check, flag, items, shape, text, texts, whole
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import CUSTOM_CONTAINER, FunctionConfig, ServiceConfig
 
 C = TypeVar("C", ServiceConfig, FunctionConfig)
 
 
-class Field(NamedTuple):
-    """A field on the wire, the attribute it becomes, and the rule its value must pass."""
-
-    wire: str
-    attribute: str
-    check: Check
-
-
-_LOG = shape(
-    project=text(), logstore=text(), enableRequestMetrics=flag, enableInstanceMetrics=flag, enableLlmMetrics=flag,
-    logBeginRule=checks.one_of({"None", "DefaultRegex"}),
+_LOG = Shape(
+    project=TEXT, logstore=TEXT, enableRequestMetrics=FLAG, enableInstanceMetrics=FLAG, enableLlmMetrics=FLAG,
+    logBeginRule=OneOf({"None", "DefaultRegex"}),
 )  # fmt: skip
-_VPC = shape(vpcId=text(), vSwitchIds=texts, securityGroupId=text(), role=text())
-_NAS = shape(
-    userId=whole(), groupId=whole(),
-    mountPoints=items(shape(serverAddr=text(), mountDir=text(), enableTLS=flag), limits.MOUNT_POINTS),
+_VPC = Shape(vpcId=TEXT, vSwitchIds=TEXTS, securityGroupId=TEXT, role=TEXT)
+_NAS = Shape(
+    userId=WHOLE, groupId=WHOLE,
+    mountPoints=Items(Shape(serverAddr=TEXT, mountDir=TEXT, enableTLS=FLAG), limits.MOUNT_POINTS),
 )  # fmt: skip
-_OSS_MOUNT = shape(
-    mountPoints=items(
-        shape(bucketName=text(), bucketPath=text(), endpoint=text(), mountDir=text(), readOnly=flag),
+_OSS_MOUNT = Shape(
+    mountPoints=Items(
+        Shape(bucketName=TEXT, bucketPath=TEXT, endpoint=TEXT, mountDir=TEXT, readOnly=FLAG),
         limits.MOUNT_POINTS,
     )
 )
-_TRACING = shape(type=text(), params=checks.string_map)
-_HEALTH = shape(
-    httpGetUrl=text(limits.HEALTH_URL_LENGTH), initialDelaySeconds=whole(limits.HEALTH_DELAY_S),
-    periodSeconds=whole(limits.HEALTH_PERIOD_S), timeoutSeconds=whole(limits.HEALTH_TIMEOUT_S),
-    failureThreshold=whole(limits.HEALTH_FAILURES), successThreshold=whole(limits.HEALTH_SUCCESSES),
+_TRACING = Shape(type=TEXT, params=TEXT_MAP)
+_HEALTH = Shape(
+    httpGetUrl=Text(limits.HEALTH_URL_LENGTH), initialDelaySeconds=Whole(limits.HEALTH_DELAY_S),
+    periodSeconds=Whole(limits.HEALTH_PERIOD_S), timeoutSeconds=Whole(limits.HEALTH_TIMEOUT_S),
+    failureThreshold=Whole(limits.HEALTH_FAILURES), successThreshold=Whole(limits.HEALTH_SUCCESSES),
 )  # fmt: skip
-_DNS = shape(nameServers=texts, searches=texts, dnsOptions=items(shape(name=text(), value=text())))
-_HOOK = shape(handler=text(limits.HANDLER_LENGTH), timeout=whole(limits.HOOK_TIMEOUT_S), command=texts)
-_INITIALIZER = shape(handler=text(limits.HANDLER_LENGTH), timeout=whole(limits.INITIALIZATION_TIMEOUT_S), command=texts)
-_LIFECYCLE = shape(initializer=_INITIALIZER, preFreeze=_HOOK, preStop=_HOOK)
-_CUSTOM_RUNTIME = shape(command=texts, args=texts, port=whole(limits.PORT), healthCheckConfig=_HEALTH)
-_CONTAINER_2 = shape(
-    image=text(), command=text(), args=text(), accelerationType=text(), instanceID=text(), webServerMode=flag
-)
-_CONTAINER_3 = shape(
-    image=text(), command=texts, entrypoint=texts, port=whole(limits.PORT), acrInstanceId=text(),
-    registryConfig=checks.anything, healthCheckConfig=_HEALTH, accelerationType=text(),
-    accelerationInfo=checks.anything, resolvedImageUri=text(),
+_DNS = Shape(nameServers=TEXTS, searches=TEXTS, dnsOptions=Items(Shape(name=TEXT, value=TEXT)))
+_HOOK = Shape(handler=Text(limits.HANDLER_LENGTH), timeout=Whole(limits.HOOK_TIMEOUT_S), command=TEXTS)
+_INITIALIZER = Shape(handler=Text(limits.HANDLER_LENGTH), timeout=Whole(limits.INITIALIZATION_TIMEOUT_S), command=TEXTS)
+_LIFECYCLE = Shape(initializer=_INITIALIZER, preFreeze=_HOOK, preStop=_HOOK)
+_CUSTOM_RUNTIME = Shape(command=TEXTS, args=TEXTS, port=Whole(limits.PORT), healthCheckConfig=_HEALTH)
+_CONTAINER_2 = Shape(image=TEXT, command=TEXT, args=TEXT, accelerationType=TEXT, instanceID=TEXT, webServerMode=FLAG)
+_CONTAINER_3 = Shape(
+    image=TEXT, command=TEXTS, entrypoint=TEXTS, port=Whole(limits.PORT), acrInstanceId=TEXT,
+    registryConfig=ANYTHING, healthCheckConfig=_HEALTH, accelerationType=TEXT,
+    accelerationInfo=ANYTHING, resolvedImageUri=TEXT,
 )  # fmt: skip
-_INJECTION = checks.one_of({"None", "Env", "Request", "All"})
-_AFFINITY = checks.one_of({"NONE", "MCP_SSE", "GENERATED_COOKIE", "HEADER_FIELD"})
+_INJECTION = OneOf({"None", "Env", "Request", "All"})
+_AFFINITY = OneOf({"NONE", "MCP_SSE", "GENERATED_COOKIE", "HEADER_FIELD"})
 
 
 def _layers(value: Any, field: str) -> tuple[str, ...]:
-    return tuple(items(text(shortest=1), limits.LAYERS)(value, field))
+    return tuple(Items(Text(shortest=1), limits.LAYERS)(value, field))
 
 
 _SURROUNDINGS = (
-    Field("role", "role", text(limits.ROLE_LENGTH)),
-    Field("internetAccess", "internet_access", flag),
+    Field("role", "role", Text(limits.ROLE_LENGTH)),
+    Field("internetAccess", "internet_access", FLAG),
     Field("logConfig", "log_config", _LOG),
     Field("vpcConfig", "vpc_config", _VPC),
     Field("nasConfig", "nas_config", _NAS),
@@ -79,19 +92,19 @@ _SURROUNDINGS = (
 )
 """What is said once per service in 2.0 and per function in 3.0."""
 
-DESCRIPTION = Field("description", "description", text(limits.DESCRIPTION_LENGTH))
+DESCRIPTION = Field("description", "description", Text(limits.DESCRIPTION_LENGTH))
 
 SERVICE = (DESCRIPTION, *_SURROUNDINGS)
 
 _FUNCTION = (
-    Field("runtime", "runtime", checks.one_of(checks.RUNTIMES)),
-    Field("handler", "handler", text(limits.HANDLER_LENGTH, 1)),
+    Field("runtime", "runtime", OneOf(RUNTIMES)),
+    Field("handler", "handler", Text(limits.HANDLER_LENGTH, 1)),
     DESCRIPTION,
-    Field("timeout", "timeout_s", whole(limits.TIMEOUT_S)),
-    Field("memorySize", "memory_mb", checks.memory),
-    Field("cpu", "cpu", checks.cpu),
-    Field("diskSize", "disk_mb", checks.disk),
-    Field("instanceConcurrency", "instance_concurrency", whole(limits.INSTANCE_CONCURRENCY)),
+    Field("timeout", "timeout_s", Whole(limits.TIMEOUT_S)),
+    Field("memorySize", "memory_mb", MEMORY),
+    Field("cpu", "cpu", cpu),
+    Field("diskSize", "disk_mb", DISK),
+    Field("instanceConcurrency", "instance_concurrency", Whole(limits.INSTANCE_CONCURRENCY)),
     Field("customRuntimeConfig", "custom_runtime", _CUSTOM_RUNTIME),
     Field("customDNS", "custom_dns", _DNS),
     Field("instanceLifecycleConfig", "lifecycle", _LIFECYCLE),
@@ -100,17 +113,17 @@ _FUNCTION = (
 
 FUNCTION_2 = (
     *_FUNCTION,
-    Field("environmentVariables", "environment", checks.environment_2),
-    Field("initializer", "initializer", text(limits.HANDLER_LENGTH)),
-    Field("initializationTimeout", "initialization_timeout_s", whole(limits.INITIALIZATION_TIMEOUT_S)),
-    Field("instanceSoftConcurrency", "instance_soft_concurrency", whole(limits.INSTANCE_CONCURRENCY)),
+    Field("environmentVariables", "environment", environment_2),
+    Field("initializer", "initializer", Text(limits.HANDLER_LENGTH)),
+    Field("initializationTimeout", "initialization_timeout_s", Whole(limits.INITIALIZATION_TIMEOUT_S)),
+    Field("instanceSoftConcurrency", "instance_soft_concurrency", Whole(limits.INSTANCE_CONCURRENCY)),
     Field(
         "instanceType",
         "instance_type",
-        checks.one_of({"e1", "c1", "g1", "fc.gpu.tesla.1", "fc.gpu.ampere.1"}),
+        OneOf({"e1", "c1", "g1", "fc.gpu.tesla.1", "fc.gpu.ampere.1"}),
     ),
-    Field("gpuMemorySize", "gpu_memory_mb", checks.gpu_memory),
-    Field("caPort", "ca_port", whole(limits.PORT)),
+    Field("gpuMemorySize", "gpu_memory_mb", GPU_MEMORY),
+    Field("caPort", "ca_port", Whole(limits.PORT)),
     Field("customContainerConfig", "custom_container", _CONTAINER_2),
     Field("customHealthCheckConfig", "health_check", _HEALTH),
 )
@@ -119,34 +132,34 @@ FUNCTION_2 = (
 FUNCTION_3 = (
     *_FUNCTION,
     *_SURROUNDINGS,
-    Field("environmentVariables", "environment", checks.environment),
-    Field("gpuConfig", "gpu_config", shape(gpuType=text(), gpuMemorySize=checks.gpu_memory)),
+    Field("environmentVariables", "environment", environment),
+    Field("gpuConfig", "gpu_config", Shape(gpuType=TEXT, gpuMemorySize=GPU_MEMORY)),
     Field("customContainerConfig", "custom_container", _CONTAINER_3),
-    Field("resourceGroupId", "resource_group_id", text()),
-    Field("disableOndemand", "disable_on_demand", flag),
+    Field("resourceGroupId", "resource_group_id", TEXT),
+    Field("disableOndemand", "disable_on_demand", FLAG),
     Field("disableInjectCredentials", "inject_credentials", _INJECTION),
-    Field("idleTimeout", "idle_timeout_s", whole()),
-    Field("enableLongLiving", "long_living", flag),
-    Field("instanceIsolationMode", "isolation_mode", text()),
+    Field("idleTimeout", "idle_timeout_s", WHOLE),
+    Field("enableLongLiving", "long_living", FLAG),
+    Field("instanceIsolationMode", "isolation_mode", TEXT),
     Field("sessionAffinity", "session_affinity", _AFFINITY),
-    Field("sessionAffinityConfig", "session_affinity_config", checks.json_text),
+    Field("sessionAffinityConfig", "session_affinity_config", json_text),
 )
 """A function of the API without services."""
 
 ALIAS = (
-    Field("versionId", "version_id", checks.version_or_latest),
+    Field("versionId", "version_id", version_or_latest),
     DESCRIPTION,
     Field("additionalVersionWeight", "weights", check_weights),
 )
 ALIAS_2021 = (
     *ALIAS,
-    Field("resolvePolicy", "resolve_policy", checks.one_of({"Random", "Content"})),
+    Field("resolvePolicy", "resolve_policy", OneOf({"Random", "Content"})),
     Field(
         "routePolicy",
         "route_policy",
-        shape(
-            condition=checks.one_of({"AND", "OR"}),
-            policyItems=items(shape(type=text(), key=text(), operator=text(), value=text())),
+        Shape(
+            condition=OneOf({"AND", "OR"}),
+            policyItems=Items(Shape(type=TEXT, key=TEXT, operator=TEXT, value=TEXT)),
         ),
     ),
 )
@@ -158,36 +171,11 @@ SHOWN_2: Mapping[str, Any] = {
     "instanceType": "e1",
     "initializationTimeout": limits.INITIALIZATION_TIMEOUT_S.default,
 }
-"""What answers show of a function for fields that nobody has set. Source: the defaults of the parameter tables."""
-
-
-def read(fields: tuple[Field, ...], body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return attribute -> checked value for the fields *body* has; null counts as absent, unknown names are ignored.
-
-    Names match without regard to case: one official client sends ``InstanceConcurrency``.
-
-    Raises: InvalidArgument.
-    """
-    given = {key.lower(): value for key, value in body.items() if value is not None}
-    return {
-        field.attribute: field.check(given[field.wire.lower()], field.wire)
-        for field in fields
-        if field.wire.lower() in given
-    }
-
-
-def write(fields: tuple[Field, ...], config: ServiceConfig | FunctionConfig) -> dict[str, Any]:
-    """Return wire name -> value; fields that are unset are left out."""
-    written = {}
-    for field in fields:
-        value = getattr(config, field.attribute)
-        if value is not None:
-            written[field.wire] = list(value) if isinstance(value, tuple) else value
-    return written
+"""What answers show of a function for fields that have not been set. Source: the defaults of the parameter tables."""
 
 
 def check_together(config: FunctionConfig) -> None:
-    """Check what concerns more than one field of a function.
+    """Kind what concerns more than one field of a function.
 
     Raises: InvalidArgument.
     """
@@ -200,5 +188,5 @@ def check_together(config: FunctionConfig) -> None:
         raise InvalidArgument("instanceSoftConcurrency must not be greater than instanceConcurrency")
     if config.runtime == CUSTOM_CONTAINER and not (config.custom_container or {}).get("image"):
         raise InvalidArgument("customContainerConfig.image is required for the runtime custom-container")
-    if not config.handler and not checks.is_custom(config.runtime):
+    if not config.handler and not is_custom(config.runtime):
         raise InvalidArgument("handler is required")

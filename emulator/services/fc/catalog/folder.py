@@ -21,14 +21,23 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from emulator.kernel.frozen import frozen
-from emulator.services.fc import checks, limits
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import (
+    NEWEST_PYTHON,
+    Field,
+    check_alias_name,
+    check_name,
+    is_custom,
+    read,
+    version_or_latest,
+)
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.versions import check_weights
 from emulator.services.fc.errors import InvalidArgument
@@ -119,9 +128,13 @@ def entries(path: str | Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def folders(path: str | Path) -> Iterator[os.DirEntry[str]]:
+Follow = Callable[["os.DirEntry[str]"], bool]
+"""Whether an entry is followed when it is a link."""
+
+
+def folders(path: str | Path, follow: Follow) -> Iterator[os.DirEntry[str]]:
     """Return the folders in a folder by name."""
-    return (entry for entry in entries(path) if entry.name != "__pycache__" and _is_folder(entry))
+    return (entry for entry in entries(path) if entry.name != "__pycache__" and _is_folder(entry) and follow(entry))
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -132,7 +145,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def is_function(path: str) -> bool:
-    """Tell whether a folder is a function: it has a function.yml, or code and no service.yml."""
+    """Whether a folder is a function: it has a function.yml, or code and no service.yml."""
     names = {entry.name for entry in entries(path) if not _is_folder(entry)}
     if names & {"function.yml", "function.yaml"}:
         return True
@@ -141,11 +154,11 @@ def is_function(path: str) -> bool:
     return any(name in _CODE_NAMES or os.path.splitext(name)[1] in _CODE_SUFFIXES for name in names)  # noqa: PTH122 - see above
 
 
-def fingerprint(path: str, skipped: frozenset[str]) -> tuple[str, int]:
+def fingerprint(path: str, skipped: frozenset[str], follow: Follow) -> tuple[str, int]:
     """Return a text that changes with every edit below *path*, shaped like a code checksum, and the size of the files.
 
     Names, sizes and times stand for the content. Folders in *skipped* (caches, installed modules, the versions beside
-    a 3.0 function's code) are not followed.
+    a 3.0 function's code) are not followed, nor are links that *follow* is against.
     """
     seen: list[str] = []
     size = 0
@@ -154,6 +167,8 @@ def fingerprint(path: str, skipped: frozenset[str]) -> tuple[str, int]:
     while pending:
         folder, prefix, depth = pending.pop()
         for entry in entries(folder):
+            if entry.name not in skipped and not follow(entry):
+                continue
             try:
                 status = entry.stat()
             except OSError:
@@ -229,6 +244,7 @@ class FolderReader:
 
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
+        self._real_root = ""
         self._yaml = YamlFiles()
         self._services: list[FileService] = []
         self._functions: list[FileFunction] = []
@@ -241,7 +257,8 @@ class FolderReader:
         Raises: OSError when nothing can be read at present, for want of file descriptors or memory.
         """
         self._services, self._functions, self._unusable, self._warnings = [], [], {}, []
-        for entry in folders(self._root):
+        self._real_root = os.path.realpath(self._root)
+        for entry in folders(self._root, self._follows):
             name = entry.name
             if name == "versions":
                 continue
@@ -260,7 +277,9 @@ class FolderReader:
     # --- services ------------------------------------------------------------------------------------------------
 
     def _read_service(self, name: str, path: str) -> None:
-        functions = [entry for entry in folders(path) if entry.name != "versions" and is_function(entry.path)]
+        functions = [
+            entry for entry in folders(path, self._follows) if entry.name != "versions" and is_function(entry.path)
+        ]
         versions = self._version_folders(path)
         settings = self._yaml.read(path, "service")
         if settings is None and not functions and not versions:
@@ -271,7 +290,7 @@ class FolderReader:
         config = ServiceConfig()
         aliases: tuple[FileAlias, ...] = ()
         try:
-            config = ServiceConfig(**fields.read(fields.SERVICE, content))
+            config = ServiceConfig(**read(fields.SERVICE, content))
             aliases = _aliases(content.get("aliases"), yaml_path(path, "service"))
         except InvalidArgument as error:
             problem = f"{yaml_path(path, 'service')}: {error.message}"
@@ -285,7 +304,7 @@ class FolderReader:
             if self._usable(name, entry.name, entry.path):
                 heads[entry.name] = self._read_function(name, entry.name, entry.path, problem)
         for number, version_path in versions:
-            for entry in folders(version_path):
+            for entry in folders(version_path, self._follows):
                 if is_function(entry.path) and self._usable(name, entry.name, entry.path):
                     self._read_version(name, entry.name, number, entry.path, heads.get(entry.name), problem)
 
@@ -309,7 +328,7 @@ class FolderReader:
     ) -> FileFunction:
         settings = self._yaml.read(path, "function")
         skipped = SKIPPED if service else SKIPPED | {"versions"}
-        checksum, size = fingerprint(path, skipped)
+        checksum, size = fingerprint(path, skipped, self._follows)
         config = _default_config(service, path)
         triggers: tuple[Struct, ...] = ()
         aliases: tuple[FileAlias, ...] = ()
@@ -335,20 +354,28 @@ class FolderReader:
 
     # --- pieces --------------------------------------------------------------------------------------------------
 
+    def _follows(self, entry: os.DirEntry[str]) -> bool:
+        """Whether an entry is no link that leads out of the functions folder; such a link is refused with a warning."""
+        if not entry.is_symlink():
+            return True
+        target = os.path.realpath(entry.path)
+        if f"{target}{os.sep}".startswith(self._real_root + os.sep):
+            return True
+        self._warnings.append(f"{entry.path} is left out: it is a link to {target}, outside of the functions folder")
+        return False
+
     def _usable(self, service: str, function: str, path: str) -> bool:
         longest = limits.FUNCTION_NAME_LENGTH if function else limits.SERVICE_NAME_LENGTH
         try:
-            checks.name(function or service, "name", longest)
+            check_name(function or service, "name", longest)
         except InvalidArgument as error:
             self._unusable[(service, function)] = f"{path}: {error.message}"
             self._warnings.append(f"{path} is left out: {error.message}")
             return False
         return True
 
-    def _warn_unknown(
-        self, content: Mapping[str, Any], known: tuple[fields.Field, ...], more: set[str], place: str
-    ) -> None:
-        """Say which names mean nothing here: a typing mistake would otherwise pass in silence."""
+    def _warn_unknown(self, content: Mapping[str, Any], known: tuple[Field, ...], more: set[str], place: str) -> None:
+        """Warn of unknown names: a typing mistake would otherwise go unnoticed."""
         names = {field.wire.lower() for field in known} | more
         for name in content:
             if name.lower() not in names:
@@ -356,7 +383,7 @@ class FolderReader:
 
     def _version_folders(self, path: str) -> list[tuple[int, str]]:
         found = []
-        for entry in folders(str(Path(path, "versions"))):
+        for entry in folders(str(Path(path, "versions")), self._follows):
             name = entry.name
             if name.isascii() and name.isdigit() and 0 < len(name) <= limits.VERSION_ID_DIGITS and int(name) > 0:
                 found.append((int(name), entry.path))
@@ -371,9 +398,9 @@ def _config(service: str, default: FunctionConfig, content: Mapping[str, Any]) -
     if isinstance(variables, dict):  # YAML reads 8080 and yes as what they are; variables are texts
         content["environmentVariables"] = {str(key): _as_text(value) for key, value in variables.items()}
     rows = fields.FUNCTION_2 if service else fields.FUNCTION_3
-    values = fields.read(rows, content)
+    values = read(rows, content)
     values.setdefault("runtime", default.runtime)
-    values.setdefault("handler", "" if checks.is_custom(values["runtime"]) else default.handler)
+    values.setdefault("handler", "" if is_custom(values["runtime"]) else default.handler)
     config = FunctionConfig(**values)
     fields.check_together(config)
     return config
@@ -387,7 +414,7 @@ def _as_text(value: Any) -> Any:
 
 def _default_config(service: str, path: str) -> FunctionConfig:
     """Return the newest Python with ``index.handler``, or Node.js where only an ``index.js`` is."""
-    runtime = checks.NEWEST_PYTHON["2.0" if service else "3.0"]
+    runtime = NEWEST_PYTHON["2.0" if service else "3.0"]
     names = {entry.name for entry in entries(path)}
     if "index.py" not in names and names & {"index.js", "index.mjs", "index.cjs"}:
         runtime = "nodejs20"
@@ -415,8 +442,8 @@ def _aliases(value: Any, file: str) -> tuple[FileAlias, ...]:
         target = target if isinstance(target, dict) else {"versionId": target}
         found.append(
             FileAlias(
-                name=checks.alias_name(name, "alias"),
-                version_id=checks.version_or_latest(target.get("versionId"), f"aliases.{name}.versionId"),
+                name=check_alias_name(name, "alias"),
+                version_id=version_or_latest(target.get("versionId"), f"aliases.{name}.versionId"),
                 weights=check_weights(target.get(weights) or {}, f"aliases.{name}.additionalVersionWeight"),
                 description=str(target.get("description") or ""),
                 file=file,

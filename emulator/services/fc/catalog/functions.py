@@ -9,7 +9,8 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
-from emulator.services.fc import checks, limits
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import check_name
 from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.fields import check_together
 from emulator.services.fc.catalog.layers import Layers
@@ -58,11 +59,11 @@ class Functions:
         now: Millis,
         tags: Mapping[str, str] | None = None,
     ) -> Function:
-        """Make a function from checked attribute *values* and its code.
+        """Create a function from checked attribute *values* and its code.
 
         Raises: InvalidArgument, ServiceNotFound, FunctionAlreadyExists.
         """
-        name = checks.name(name, "functionName", limits.FUNCTION_NAME_LENGTH)
+        name = check_name(name, "functionName", limits.FUNCTION_NAME_LENGTH)
         if "runtime" not in values:
             raise InvalidArgument("runtime is required")
         config = FunctionConfig(**{"handler": "", **values})

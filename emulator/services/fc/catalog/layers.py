@@ -1,4 +1,4 @@
-"""Layers as resources: publish, get, list, delete, share; and the folders a function's layers are in."""
+"""Layers: packages that several functions share, in numbered versions that never change."""
 
 import json
 import logging
@@ -11,11 +11,10 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.paging import Page, cut
-from emulator.services.fc import checks, limits
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import RUNTIMES, Field, Items, OneOf, Text, check_name, check_version_id, read
 from emulator.services.fc.catalog.effects import Effects
-from emulator.services.fc.catalog.fields import Field, read
 from emulator.services.fc.catalog.store import Slice
-from emulator.services.fc.checks import items, one_of, text
 from emulator.services.fc.code.packages import Packages
 from emulator.services.fc.code.store import CodeSource, CodeStore
 from emulator.services.fc.errors import FcError, InvalidArgument
@@ -134,7 +133,7 @@ class LayerStore:
         self._database.write(sql, (public, tenant.account, tenant.region, name))
 
     def remove(self, tenant: Tenant, version: LayerVersion, *, keep_code: bool) -> None:
-        """Remove a version; with *keep_code* it stays for those who use it and is seen by nobody else."""
+        """Remove a version; with *keep_code* it stays for the functions that use it and is shown no more."""
         where = (tenant.account, tenant.region, version.name, version.number)
         own = "WHERE account = ? AND region = ? AND name = ? AND version = ?"
         if keep_code:
@@ -143,7 +142,7 @@ class LayerStore:
             self._database.write(f"DELETE FROM fc_layer_versions {own}", where)  # noqa: S608 - constants
 
     def is_used(self, arn: str) -> bool:
-        """Tell whether some function or published version names the layer version in its configuration."""
+        """Whether some function or published version names the layer version in its configuration."""
         sql = "SELECT 1 FROM fc_functions WHERE instr(config, ?) LIMIT 1"
         return self._database.read(sql, (json.dumps(arn),)).fetchone() is not None
 
@@ -164,10 +163,10 @@ def _version(row: Any) -> LayerVersion:
 
 _log = logging.getLogger(__name__)
 
-_BODY = (
-    Field("description", "description", text(limits.DESCRIPTION_LENGTH)),
-    Field("license", "license", text(limits.LICENSE_LENGTH)),
-    Field("compatibleRuntime", "runtimes", items(one_of(checks.RUNTIMES), limits.COMPATIBLE_RUNTIMES)),
+LAYER = (
+    Field("description", "description", Text(limits.DESCRIPTION_LENGTH)),
+    Field("license", "license", Text(limits.LICENSE_LENGTH)),
+    Field("compatibleRuntime", "runtimes", Items(OneOf(RUNTIMES), limits.COMPATIBLE_RUNTIMES)),
 )
 
 
@@ -190,8 +189,8 @@ class Layers:
 
         Raises: InvalidArgument.
         """
-        checks.name(name, "layerName", limits.LAYER_NAME_LENGTH)
-        values = read(_BODY, body)
+        check_name(name, "layerName", limits.LAYER_NAME_LENGTH)
+        values = read(LAYER, body)
         if not values.get("runtimes"):
             raise InvalidArgument("compatibleRuntime is required")
         if source is None:
@@ -215,7 +214,7 @@ class Layers:
 
         Raises: LayerNotFound, LayerVersionNotFound, InvalidArgument.
         """
-        version = self._store.version(tenant, name, int(checks.version_id(number, "version")))
+        version = self._store.version(tenant, name, int(check_version_id(number, "version")))
         if version is None or version.deleted:
             if not self._store.versions(tenant, name, 0, 1):
                 raise FcError("LayerNotFound", layer=name)

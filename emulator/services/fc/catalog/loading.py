@@ -1,4 +1,4 @@
-"""Brings the store in line with the functions folder: what is new, what changed, what is gone.
+"""The functions folder is watched, and the store brought in line with it: what is new, what changed, what is gone.
 
 Folder functions are rows like all others, marked with the folder they came from. What an API update laid over one
 stays until the files themselves say something else about the same field: the last word counts.
@@ -278,13 +278,13 @@ class Watcher:
         return self._last
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start watching."""
         loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, args=(loop,), name="fc-folder", daemon=True)
         self._thread.start()
 
     async def close(self) -> None:
-        """Stop looking and wait for the thread."""
+        """Stop watching and wait for the thread."""
         self._stop.set()
         if self._thread is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._thread.join)

@@ -6,7 +6,7 @@ A function is created alike in every version of the API; its fields and its form
 from typing import Any
 
 from emulator.http.message import Response
-from emulator.services.fc import checks
+from emulator.services.fc.attributes import is_custom, read
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.services import check_tags
 from emulator.services.fc.code.packages import code_source
@@ -71,7 +71,7 @@ def describe_regions(fc: FunctionCompute, call: OperationRequest) -> Response:
 def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Create a service."""
     body = json_body(call)
-    values = fields.read(fields.SERVICE, body)
+    values = read(fields.SERVICE, body)
     service = fc.catalog.create(call.tenant, body.get("serviceName"), values, call.now)
     return json_answer(v2016.render_service(service), service.etag)
 
@@ -86,7 +86,7 @@ def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("UpdateService", "PUT /services/{service}", api=WITH_SERVICES)
 def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Change a service; what the body leaves out stays."""
-    values = fields.read(fields.SERVICE, json_body(call))
+    values = read(fields.SERVICE, json_body(call))
     service = fc.catalog.update(call.tenant, writable_service(call), values, if_match(call), call.now)
     return json_answer(v2016.render_service(service), service.etag)
 
@@ -116,8 +116,8 @@ async def create_function(fc: FunctionCompute, call: OperationRequest) -> Respon
     """Create a function, in a service or without one."""
     service = writable_service(call)
     body = await large_body(fc.codes, call)
-    values = fields.read(fields.FUNCTION_2 if service else fields.FUNCTION_3, body)
-    if "handler" not in values and (service or not checks.is_custom(values.get("runtime", ""))):
+    values = read(fields.FUNCTION_2 if service else fields.FUNCTION_3, body)
+    if "handler" not in values and (service or not is_custom(values.get("runtime", ""))):
         raise InvalidArgument("handler is required")
     tags = check_tags(tag_pairs(body["tags"], "tags")) if body.get("tags") and not service else None
     source = code_source(body, call.header("x-fc-code-checksum") if service else "")
@@ -138,7 +138,7 @@ async def update_function(fc: FunctionCompute, call: OperationRequest) -> Respon
     """Change a function; what the body leaves out stays."""
     service = writable_service(call)
     body = await large_body(fc.codes, call)
-    values = fields.read(fields.FUNCTION_2 if service else fields.FUNCTION_3, body)
+    values = read(fields.FUNCTION_2 if service else fields.FUNCTION_3, body)
     source = code_source(body, call.header("x-fc-code-checksum") if service else "")
     function = await fc.functions.update(
         call.tenant, service, call.path["function"], values, source, if_match(call), call.now

@@ -9,7 +9,7 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
-from emulator.services.fc import checks
+from emulator.services.fc.attributes import check_alias_name, check_version_id
 from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.catalog.store import CatalogStore, Slice
@@ -97,7 +97,7 @@ class Publishing:
         `Dependents.check_qualifier` raises.
         """
         self._owner(tenant, scope)
-        number = int(checks.version_id(version_id, "versionId"))
+        number = int(check_version_id(version_id, "versionId"))
         version = self._resolver.version(tenant, scope, number)
         if version.folder:
             raise InvalidArgument(f"version {number} is loaded from {version.folder}; remove that folder instead")
@@ -150,11 +150,11 @@ class Publishing:
     # --- aliases -------------------------------------------------------------------------------------------------
 
     def create_alias(self, tenant: Tenant, scope: Scope, name: object, values: Mapping[str, Any], now: Millis) -> Alias:
-        """Make an alias from checked attribute *values* (``version_id``, ``weights``, ``description`` ...).
+        """Create an alias from checked attribute *values* (``version_id``, ``weights``, ``description`` ...).
 
         Raises: InvalidArgument, ServiceNotFound, FunctionNotFound, VersionNotFound, AliasAlreadyExists.
         """
-        name = checks.alias_name(name, "aliasName")
+        name = check_alias_name(name, "aliasName")
         self._owner(tenant, scope)
         if self._store.alias(tenant, scope, name) is not None:
             raise FcError("AliasAlreadyExists", alias=name, owner=scope)

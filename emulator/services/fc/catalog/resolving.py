@@ -1,4 +1,4 @@
-"""From service, function and qualifier to what runs: the version, the frozen or current function, its image.
+"""From service, function and qualifier to what runs: version, function, image, program.
 
 Images are kept between calls and dropped with any change of the store, so a warm call costs no query.
 """

@@ -1,4 +1,4 @@
-"""Services of 2.0: create, get, update, delete, list."""
+"""Services of 2.0: create, get, update, delete, list; and tags, of services and of functions without one."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,7 +8,8 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
-from emulator.services.fc import checks, limits
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import check_name
 from emulator.services.fc.catalog.effects import Effects
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.catalog.store import CatalogStore, Slice
@@ -30,11 +31,11 @@ class Services:
         self._resolver = resolver
 
     def create(self, tenant: Tenant, name: object, values: Mapping[str, Any], now: Millis) -> Service:
-        """Make a service from checked attribute *values*.
+        """Create a service from checked attribute *values*.
 
         Raises: InvalidArgument, ServiceAlreadyExists.
         """
-        name = checks.name(name, "serviceName")
+        name = check_name(name, "serviceName")
         if self._store.service(tenant, name) is not None:
             raise FcError("ServiceAlreadyExists", service=name)
         service = Service(
@@ -179,7 +180,7 @@ class Tagging:
 
 
 def check_tags(tags: object) -> Mapping[str, str]:
-    """Check a map of tags: 1 to 20 a call, texts.
+    """Kind a map of tags: 1 to 20 a call, texts.
 
     Raises: InvalidArgument.
     Source: the classic SDK's comments; lengths are the cloud-wide ones.

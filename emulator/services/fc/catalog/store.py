@@ -1,4 +1,4 @@
-"""The store over SQLite: all SQL of this service. Every operation is one probe or one short range of a primary key."""
+"""The tables of services, functions, versions, aliases and tags. Each operation is one probe or a short range."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -330,7 +330,7 @@ class CatalogStore:
         return {row[0] for row in rows}
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         for table in ("fc_services", "fc_functions", "fc_versions", "fc_aliases", "fc_tags"):
             self._write(f"DELETE FROM {table}")  # noqa: S608 - constants
 

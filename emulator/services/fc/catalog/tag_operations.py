@@ -8,6 +8,7 @@ from typing import Any
 from emulator.http.message import Response
 from emulator.kernel.paging import cut
 from emulator.services.fc import limits
+from emulator.services.fc.attributes import read
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.codec import (
     V2016,
@@ -170,7 +171,7 @@ async def change_resource_group(fc: FunctionCompute, call: OperationRequest) -> 
     body = json_body(call)
     [resource] = _resources(fc, call, str(body.get("ResourceType") or "function"), [body.get("ResourceId")])
     group = body.get("NewResourceGroupId")
-    values = fields.read(fields.FUNCTION_3, {"resourceGroupId": group})
+    values = read(fields.FUNCTION_3, {"resourceGroupId": group})
     if not group or not values:
         raise InvalidArgument("NewResourceGroupId is required")
     name = resource.partition("/")[2]

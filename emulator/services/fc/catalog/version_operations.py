@@ -6,6 +6,7 @@ Source: API reference and models of the three versions.
 from typing import Any
 
 from emulator.http.message import Response
+from emulator.services.fc.attributes import Field, read
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.codec import (
     V2021,
@@ -37,7 +38,7 @@ from emulator.wire.request import OperationRequest
 @operation("PublishFunctionVersion", "POST /functions/{function}/versions", api=V2023)
 async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Freeze the functions of the service, or the function, as the next version."""
-    description = str(fields.read((fields.DESCRIPTION,), json_body(call)).get("description", ""))
+    description = str(read((fields.DESCRIPTION,), json_body(call)).get("description", ""))
     version = await fc.publishing.publish(call.tenant, owner_of(call), description, if_match(call), call.now)
     return json_answer(v2016.render_version(version))
 
@@ -79,7 +80,7 @@ def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
 def create_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Create an alias of a version."""
     body = json_body(call)
-    values = fields.read(_alias_fields(call), body)
+    values = read(_alias_fields(call), body)
     alias = fc.publishing.create_alias(call.tenant, owner_of(call), body.get("aliasName"), values, call.now)
     return json_answer(_render(call, alias), alias.etag)
 
@@ -96,7 +97,7 @@ def get_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("UpdateAlias", "PUT /functions/{function}/aliases/{alias}", api=V2023)
 def update_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Change an alias; what the body leaves out stays."""
-    values = fields.read(_alias_fields(call), json_body(call))
+    values = read(_alias_fields(call), json_body(call))
     name = call.path["alias"]
     alias = fc.publishing.update_alias(call.tenant, owner_of(call), name, values, if_match(call), call.now)
     return json_answer(_render(call, alias), alias.etag)
@@ -119,7 +120,7 @@ def list_aliases(fc: FunctionCompute, call: OperationRequest) -> Response:
     return json_answer({"aliases": rows, "nextToken": next_token(page.next_marker)})
 
 
-def _alias_fields(call: OperationRequest) -> tuple[fields.Field, ...]:
+def _alias_fields(call: OperationRequest) -> tuple[Field, ...]:
     return fields.ALIAS_2021 if api_of(call) == V2021 else fields.ALIAS
 
 

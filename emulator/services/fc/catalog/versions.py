@@ -1,4 +1,4 @@
-"""Which version a call goes to, and when there is something new to publish. Pure: the random draw is an argument."""
+"""Which version a call goes to: qualifiers, weights, routing by content; and what a publish would freeze. Pure."""
 
 import json
 import operator
@@ -8,7 +8,7 @@ from typing import Any
 from zlib import crc32
 
 from emulator.http.message import Request
-from emulator.services.fc import checks
+from emulator.services.fc.attributes import check_version_id
 from emulator.services.fc.catalog.store import config_json
 from emulator.services.fc.codec import value_at
 from emulator.services.fc.errors import FcError, InvalidArgument
@@ -40,7 +40,7 @@ _OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
 
 
 def is_diverted(policy: Mapping[str, Any] | None, request: Request) -> bool:
-    """Tell whether *policy* sends *request* to the additional version; a policy without rules sends none."""
+    """Whether *policy* sends *request* to the additional version; a policy without rules sends none."""
     items = (policy or {}).get("policyItems") or []
     held = (_holds(item, request) for item in items)
     return bool(items) and (any(held) if (policy or {}).get("condition") == "OR" else all(held))
@@ -56,18 +56,18 @@ def _holds(item: Mapping[str, str], request: Request) -> bool:
 
 
 def _is_among(have: str, percent: str) -> bool:
-    """Tell whether *have* belongs to the chosen *percent* of all values; a value always does or never."""
+    """Whether *have* belongs to the chosen *percent* of all values; a value always does or never."""
     share = int(percent) if percent.isascii() and percent.isdigit() and len(percent) <= 3 else 0
     return crc32(have.encode("utf-8", "surrogateescape")) % 100 < share
 
 
 def is_latest(qualifier: str | None) -> bool:
-    """Tell whether *qualifier* means the changeable head: nothing, or ``LATEST``."""
+    """Whether *qualifier* means the changeable head: nothing, or ``LATEST``."""
     return not qualifier or qualifier == LATEST
 
 
 def is_version(qualifier: str) -> bool:
-    """Tell whether *qualifier* is a version id; everything else is an alias, which never starts with a digit."""
+    """Whether *qualifier* is a version id; everything else is an alias, which never starts with a digit."""
     return qualifier.isascii() and qualifier.isdigit()
 
 
@@ -89,7 +89,7 @@ def pick(alias: Alias, draw: float, request: Request | None = None) -> str:
 
 
 def check_weights(value: Any, field: str) -> dict[str, float]:
-    """Check an alias's additional versions: at most one, weight 0..1.
+    """Kind an alias's additional versions: at most one, weight 0..1.
 
     Raises: InvalidArgument.
     Source: API reference; the limit of one is from the console.
@@ -102,7 +102,7 @@ def check_weights(value: Any, field: str) -> dict[str, float]:
     for version_id, weight in value.items():
         if not isinstance(weight, (int, float)) or isinstance(weight, bool) or not 0 <= weight <= 1:
             raise InvalidArgument(f"{field}.{version_id} must be a number from 0 to 1")
-        weights[checks.version_id(version_id, field)] = float(weight)
+        weights[check_version_id(version_id, field)] = float(weight)
     return weights
 
 

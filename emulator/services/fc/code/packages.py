@@ -8,13 +8,13 @@ from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.services.fc import limits
-from emulator.services.fc.checks import shape, text
+from emulator.services.fc.attributes import TEXT, Shape
 from emulator.services.fc.code.store import CodeSource, CodeStore, decode_zip
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Code, Function
 from emulator.services.fc.ports import ObjectMissing, ObjectReader, ObjectsUnavailable, ObjectTooLarge
 
-_CODE = shape(zipFile=text(), ossBucketName=text(), ossObjectName=text(), checksum=text())
+_CODE = Shape(zipFile=TEXT, ossBucketName=TEXT, ossObjectName=TEXT, checksum=TEXT)
 
 
 def code_source(body: Mapping[str, Any], checksum_header: str = "") -> CodeSource | None:

@@ -7,13 +7,7 @@ Source: models of 2021-04-06 and 2023-03-30; codes are assumed.
 """
 
 from emulator.http.message import Response
-from emulator.services.fc.codec import (
-    V2021,
-    V2023,
-    json_answer,
-    json_body,
-    qualifier_of,
-)
+from emulator.services.fc.codec import V2021, V2023, json_answer, json_body, qualifier_of
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.operation import operation

@@ -5,6 +5,7 @@ Source: aliyun-fc2 client.py; the API reference of 2016-08-15.
 
 from typing import Any
 
+from emulator.services.fc.attributes import write
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.model import Alias, Function, Service, Version
 from emulator.services.fc.triggers.model import Trigger
@@ -16,7 +17,7 @@ def render_service(service: Service) -> dict[str, Any]:
     return {
         "serviceName": service.name,
         "serviceId": service.service_id,
-        **fields.write(fields.SERVICE, service.config),
+        **write(fields.SERVICE, service.config),
         "createdTime": iso_seconds(service.created_at),
         "lastModifiedTime": iso_seconds(service.modified_at),
         "useSLRAuthentication": False,
@@ -30,7 +31,7 @@ def render_function(function: Function) -> dict[str, Any]:
         "functionName": function.name,
         "functionId": function.function_id,
         **fields.SHOWN_2,
-        **fields.write(fields.FUNCTION_2, function.config),
+        **write(fields.FUNCTION_2, function.config),
         "layersArnV2": list(function.config.layers),
         "codeSize": code.size if code else 0,
         "codeChecksum": code.checksum if code else "0",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from emulator.kernel.identity import Tenant
+from emulator.services.fc.attributes import write
 from emulator.services.fc.capacity.model import Setting
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.dialects import v2016
@@ -34,7 +35,7 @@ def render_function(
         "functionId": function.function_id,
         "functionArn": function_arn(tenant, "", function.name),
         **fields.SHOWN_3,
-        **fields.write(fields.FUNCTION_3, function.config),
+        **write(fields.FUNCTION_3, function.config),
         "layers": [{"arn": arn, "size": layer_size(arn)} for arn in function.config.layers],
         "codeSize": code.size if code else 0,
         "codeChecksum": code.checksum if code else "0",

@@ -96,7 +96,7 @@ def canonical(name: str) -> str:
 
 
 def is_text(content_type: str) -> bool:
-    """Tell whether a body of this type goes into the envelope as it is."""
+    """Whether a body of this type goes into the envelope as it is."""
     kind = content_type.partition(";")[0].strip().lower()
     return kind.startswith("text/") or kind.endswith(_TEXT_ENDINGS)
 

@@ -18,7 +18,7 @@ from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Principal
 from emulator.services.fc import limits
-from emulator.services.fc.checks import is_custom
+from emulator.services.fc.attributes import is_custom
 from emulator.services.fc.errors import BadResponse, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke import cors
 from emulator.services.fc.invoke.http_envelope import Answered, Asked, read_result, render_event
@@ -70,6 +70,7 @@ class HttpInvoker:
             http=http_call(request, target, host),
             stream=True,
             request=request,
+            origin="trigger",
         )
         chosen = self._invoker.check(target.tenant, call)
         as_event = generation == "3.0" and not is_custom(chosen.image.runtime)
@@ -78,7 +79,7 @@ class HttpInvoker:
         if generation == "3.0" and request.headers.get("x-fc-invocation-type").lower() == "async":
             return self._queued(call, target)
         try:
-            invoked = await self._invoker.run(target.tenant, call, chosen)
+            invoked = await self._invoker.mocked(call) or await self._invoker.run(target.tenant, call, chosen)
         except EntityTooLarge as error:  # the request's own size has been checked: this is about the function's answer
             return _too_large(error.message)
         if invoked.result.error_type:
@@ -173,7 +174,7 @@ async def _with_claims(request: Request, target: HttpTarget, now: Millis) -> tup
 
 
 def check_allowed(request: Request, target: HttpTarget, principal: Principal) -> None:
-    """Check who asks, and how.
+    """Kind who asks, and how.
 
     Raises: AccessDenied.
     """
@@ -189,7 +190,7 @@ def check_allowed(request: Request, target: HttpTarget, principal: Principal) ->
 
 
 def check_size(request: Request, generation: str) -> None:
-    """Check what the platform limits.
+    """Kind what the platform limits.
 
     Raises: InvalidArgument.
     """

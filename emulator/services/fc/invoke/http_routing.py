@@ -81,7 +81,7 @@ class HttpRouting:
         self._domains: dict[str, Domain] = {}
 
     def concerns(self, request: Request, host: str) -> bool:
-        """Tell whether a request is for an HTTP trigger, be there one or not, rather than for the API."""
+        """Whether a request is for an HTTP trigger, be there one or not, rather than for the API."""
         if request.path.startswith(PROXIES):
             return True
         if not host:
@@ -90,7 +90,7 @@ class HttpRouting:
         return host in self._domains or host.endswith(TRIGGER_SUFFIXES) or self._by_label(host) is not None
 
     def is_third_generation(self, request: Request, host: str) -> bool:
-        """Tell whether the trigger a request is for belongs to a function without a service."""
+        """Whether the trigger a request is for belongs to a function without a service."""
         if request.path.startswith(PROXIES):
             return request.path.startswith(PROXIES[-1])
         self._refresh()

@@ -1,4 +1,4 @@
-"""The logs of functions: one bounded file each, written behind the loop's back, read back and followed.
+"""The logs of functions: bounded files, rotated, written in the background, read back and followed.
 
 ::
 
@@ -312,7 +312,7 @@ def _led(service: str, function: str, text: bytes) -> bytes:
 
 
 class _Follower:
-    """Somebody who reads along; lives on the loop."""
+    """A reader that follows new lines; lives on the loop."""
 
     def __init__(self, service: str, function: str, *, with_names: bool) -> None:
         self._wanted = (service, function)

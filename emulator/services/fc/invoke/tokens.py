@@ -52,7 +52,7 @@ class TokenRules(NamedTuple):
     guarded: Sequence[str]
 
     def concern(self, path: str) -> bool:
-        """Tell whether a request to *path* needs a token."""
+        """Whether a request to *path* needs a token."""
         if self.guarded:
             return any(_covers(pattern, path) for pattern in self.guarded)
         return not any(_covers(pattern, path) for pattern in self.free)

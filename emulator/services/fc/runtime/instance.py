@@ -125,6 +125,11 @@ class Instance:
         """The keys of the latest call."""
         return self._last.credentials if self._last is not None else None
 
+    @property
+    def namespaces(self) -> int:
+        """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
+        return self._process.namespaces if self._process is not None else 0
+
     def attach(self, process: InstanceProcess) -> None:
         """Take the process that was launched with this worker as its listener."""
         self._process = process

@@ -212,9 +212,9 @@ class InstancePool:
             self._reap_later()
             on_end()
 
-        keys = instance.credentials
-        environment = shell_environment(instance.image, instance_id, self._settings, keys, isolated=False)
-        shell = Shell(command, instance.image.code_dir, environment, on_output, ended)
+        keys, beside = instance.credentials, instance.namespaces
+        environment = shell_environment(instance.image, instance_id, self._settings, keys, isolated=beside > 0)
+        shell = Shell(command, instance.image.code_dir, environment, on_output, ended, beside)
         instance.on_exit.add(shell.end)
         return shell
 
@@ -255,6 +255,16 @@ class InstancePool:
         for instance in list(self._instances.values()):
             if instance.image.family == family:
                 self._retire(instance)
+
+    def end_all(self) -> None:
+        """End every instance now: those that work are killed, their calls fail."""
+        self._provisions.clear()
+        for instance in list(self._instances.values()):
+            if instance.calls == 0:
+                self._retire(instance)
+            else:
+                self._forget_ready(instance)
+                self._tasks.spawn(instance.kill(), f"kill {instance.instance_id}")
 
     async def provision(self, image: FunctionImage, count: int, credentials: Credentials | None = None) -> int:
         """Keep *count* instances of *image* started and initialized; return how many there are now.

@@ -74,6 +74,11 @@ class ProcessControl(Protocol):
         """The process's id."""
         ...
 
+    @property
+    def namespaces(self) -> int:
+        """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
+        ...
+
     def terminate(self) -> None:
         """Send SIGTERM to the process."""
         ...
@@ -195,6 +200,11 @@ class InstanceProcess(ABC):
         """Take what reaches the process, and where its output is read."""
         self._control = control
         self._log = log
+
+    @property
+    def namespaces(self) -> int:
+        """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
+        return self._control.namespaces if self._control is not None and not self.gone.done() else 0
 
     @abstractmethod
     def begin(self, kind: CallKind, call: Invocation) -> Pending:

@@ -1,20 +1,23 @@
 """A command run beside an instance, as if logged in to it: same folder, same variables, and it ends with the instance.
 
-There are no containers here, so the command sees the whole machine, as the function itself does.
+It sees what the function sees: the instance's own files and processes where it has namespaces, else the machine's.
 """
 
 import asyncio
 import errno
 import fcntl
 import os
+import shutil
 import signal
 import struct
 import subprocess
+import sys
 import termios
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from emulator.services.fc.runtime.agent import bootstrap_command
 from emulator.services.fc.runtime.model import ShellCommand
 
 STDOUT = 1
@@ -28,6 +31,8 @@ OnOutput = Callable[[int, bytes], None]
 class Shell:
     """One running command. *on_output* gets what it writes, *on_end* is called once when it is over.
 
+    It is in the namespaces of the process *beside*, unless that is 0.
+
     Raises: OSError when there is no such program.
     """
 
@@ -38,6 +43,7 @@ class Shell:
         environment: Mapping[str, str],
         on_output: OnOutput,
         on_end: Callable[[], None],
+        beside: int = 0,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._on_output = on_output
@@ -47,10 +53,15 @@ class Shell:
         self._over = False
         self._input = -1
         self._unsent = b""
+        words = list(command.command)
+        if beside:
+            _check(words[0], environment)
+            words = [*bootstrap_command(sys.executable, "sandbox", str(beside), str(folder), hook=None), *words]
+            folder = Path("/")
         if command.tty:
-            self._process = self._start_terminal(command, folder, environment)
+            self._process = self._start_terminal(command, words, folder, environment)
         else:
-            self._process = self._start_pipes(command, folder, environment)
+            self._process = self._start_pipes(command, words, folder, environment)
 
     def write(self, data: bytes) -> None:
         """Give *data* to the command; nothing is read from a command without stdin."""
@@ -80,12 +91,12 @@ class Shell:
         self._finish()
 
     def _start_terminal(
-        self, command: ShellCommand, folder: Path, environment: Mapping[str, str]
+        self, command: ShellCommand, words: list[str], folder: Path, environment: Mapping[str, str]
     ) -> "subprocess.Popen[bytes]":
         ours, theirs = os.openpty()
         try:
             process = subprocess.Popen(  # noqa: S603 - the owner of the function runs what they like
-                list(command.command),
+                words,
                 cwd=folder,
                 env={"TERM": "xterm", **environment},
                 stdin=theirs,
@@ -103,10 +114,10 @@ class Shell:
         return process
 
     def _start_pipes(
-        self, command: ShellCommand, folder: Path, environment: Mapping[str, str]
+        self, command: ShellCommand, words: list[str], folder: Path, environment: Mapping[str, str]
     ) -> "subprocess.Popen[bytes]":
         process = subprocess.Popen(  # noqa: S603 - as above
-            list(command.command),
+            words,
             cwd=folder,
             env=dict(environment),
             stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
@@ -183,3 +194,12 @@ def _own(stream: object) -> int:
     fileno = os.dup(stream.fileno())  # type: ignore[attr-defined]  # a pipe of a Popen
     stream.close()  # type: ignore[attr-defined]  # as above
     return fileno
+
+
+def _check(program: str, environment: Mapping[str, str]) -> None:
+    """Look for a program ahead of the process that enters the namespaces, which could only end.
+
+    Raises: FileNotFoundError.
+    """
+    if "/" not in program and shutil.which(program, path=environment.get("PATH")) is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program)

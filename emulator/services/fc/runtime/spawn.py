@@ -193,6 +193,11 @@ class _Spawned(asyncio.SubprocessProtocol):
         assert self._transport is not None
         return self._transport.get_pid()
 
+    @property
+    def namespaces(self) -> int:
+        """There are none."""
+        return 0
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
         assert isinstance(transport, asyncio.SubprocessTransport)

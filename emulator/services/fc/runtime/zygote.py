@@ -7,7 +7,6 @@ a socket pair and of a log pipe, so nothing is shared with the zygote afterwards
 import asyncio
 import logging
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -22,6 +21,7 @@ from emulator.services.fc.runtime.launcher import Program
 from emulator.services.fc.runtime.logs import PipeLog
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.process import InstanceProcess, Listener, LogSource, ProcessControl
+from emulator.services.fc.runtime.scratch import mounts_of, root_folder, why_shared
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)
@@ -85,6 +85,7 @@ class ZygoteLauncher:
             async with asyncio.timeout(self._settings.start_timeout_s):
                 ready = await asyncio.shield(zygote.ready)
         except TimeoutError as error:
+            zygote.give_up()  # the next call tries another one
             raise InstanceStartFailed(f"{executable} was not ready in time") from error
         if not ready:
             raise RuntimeUnavailable(runtime, f"{executable} ended before it was ready")
@@ -199,6 +200,11 @@ class ZygoteControl:
             return 0
         return int(children[0]) if children else 0
 
+    @property
+    def namespaces(self) -> int:
+        """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
+        return self.pid if self._zygote.isolated else 0
+
     def terminate(self) -> None:
         """Send SIGTERM to the process."""
         if self._zygote.alive:
@@ -250,8 +256,12 @@ class ZygoteControl:
         if self._pid <= 0:  # never started; as a group, 0 would be the emulator itself
             return
         try:
-            # The first process of a namespace passes SIGTERM on, and all others end with it.
-            (os.kill if self._zygote.isolated else os.killpg)(self._pid, number)
+            if not self._zygote.isolated:
+                os.killpg(self._pid, number)
+            elif number == signal.SIGKILL:
+                os.kill(self._pid, number)  # the first process of a namespace: all others end with it
+            elif self.pid:
+                os.kill(self.pid, number)
         except ProcessLookupError:
             _log.debug("process %s is gone already", self._pid)
 
@@ -270,7 +280,7 @@ class Zygote:
         self._silence: asyncio.TimerHandle | None = None
         self._awaited: set[int] = set()
         self._heard_at = 0.0
-        self._root = _root_folder(settings)
+        self._root = root_folder(settings)
         self._loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[bool] = self._loop.create_future()
         self._on_end = on_end
@@ -367,6 +377,10 @@ class Zygote:
             self._silence = self._loop.call_later(left_s, self._look_for_events)
             return
         _log.warning("the zygote of %s does nothing for %g s and is killed", self.executable, self._silence_s)
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Kill the zygote; the instances it has forked go on, and the next call starts another one."""
         self._process.kill()
         self._end()
 
@@ -392,7 +406,7 @@ class Zygote:
         if kind == frames.READY:
             self.isolated = bool(value)
             if not self.isolated and self._root:
-                _log.warning("instances share /tmp and see all processes of this machine: %s", _reason(self._root))
+                _log.warning("instances share /tmp and see all processes of this machine: %s", why_shared(self._root))
             if not self.ready.done():
                 self.ready.set_result(True)
         elif kind == frames.STARTED:
@@ -429,63 +443,6 @@ class Zygote:
         for control in self._instances.values():
             control.on_zygote_lost()
         self._on_end(self)
-
-
-COVERED = ("/tmp", "/var/tmp")  # noqa: S108 - instances have their own
-"""Folders of the machine that an instance with namespaces does not see."""
-
-
-def mounts_of(image: FunctionImage, settings: RuntimeSettings, instance_id: str, frame: Header) -> Header:
-    """Return the fields of an instance's first *frame* for ``sandbox.mount_folders``.
-
-    What lies in a covered folder and belongs to the function or is named by the emulator is mounted there again.
-    """
-    assert settings.scratch is not None
-    scratch = str(settings.scratch / instance_id)
-    code = os.path.realpath(image.code_dir)
-    mounts: list[tuple[str, str, bool]] = [(scratch, place, True) for place in COVERED if Path(place).is_dir()]
-    mounts.append((code, "/code", True))
-    mounts += ((code, place, True) for place in _covered_names(str(image.code_dir)))
-    own = image.environment.items()
-    texts = [text for pair in frame["environment"].items() if pair not in own for text in pair]
-    named = [name for text in texts for name in _COVERED_NAME.findall(text)]
-    for name in dict.fromkeys([*map(str, image.layers), *map(_installed_at, frame.get("command", ())), *named]):
-        if not Path(name).is_relative_to(image.code_dir):
-            mounts += ((os.path.realpath(name), place, False) for place in _covered_names(name) if Path(name).exists())
-    hidden = str(settings.scratch)
-    layers = [os.path.realpath(layer) for layer in image.layers]
-    return {"mounts": mounts, "opt": layers, "hidden": "" if _covered_names(hidden) else hidden}
-
-
-_COVERED_NAME = re.compile(rf"(?:{'|'.join(COVERED)})/[^\s:;,\"'=]+")
-
-
-def _covered_names(name: str) -> list[str]:
-    """Return those of the names of a file, with links and without, that lie below a covered folder."""
-    names = dict.fromkeys((name, os.path.realpath(name)))
-    return [each for each in names if each.startswith(tuple(f"{place}/" for place in COVERED))]
-
-
-def _installed_at(word: str) -> str:
-    """Return the folder a program is installed in, for one in a ``bin``; else the word itself."""
-    folder = Path(word).parent
-    return str(folder.parent) if folder.name == "bin" and folder.is_absolute() else word
-
-
-def _root_folder(settings: RuntimeSettings) -> str:
-    """Return an empty folder for ``sandbox.enter``, empty when there are to be no namespaces."""
-    if settings.isolation == "none" or settings.scratch is None:
-        return ""
-    folder = settings.scratch / "root"
-    folder.mkdir(exist_ok=True)
-    return str(folder)
-
-
-def _reason(root: str) -> str:
-    try:
-        return Path(root + ".reason").read_text(encoding="utf-8")
-    except OSError:
-        return "the reason is not known"
 
 
 class _SettledPipe:

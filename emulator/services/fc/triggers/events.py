@@ -18,7 +18,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def timer_event(name: str, payload: str, fired_at: Millis) -> bytes:
-    """Return the event of a timer trigger; *fired_at* is the instant its schedule named."""
+    """Return the event of a timer trigger; *fired_at* is the time its schedule named."""
     return _bytes({"triggerTime": iso_seconds(fired_at), "triggerName": name, "payload": payload})
 
 
@@ -42,7 +42,7 @@ def topic_event(content_format: str, tenant: Tenant, message: TopicMessage) -> b
     """Return the event of a topic trigger in the format ``STREAM`` or ``JSON``.
 
     STREAM is the bare body, or body and attributes together when there are any; in JSON attributes are further keys
-    and the instant is a number. Source: that the bare body is no JSON literal, and the tag's key, is assumed.
+    and the timestamp is a number. Source: that the bare body is no JSON literal, and the tag's key, is assumed.
     """
     if content_format != "JSON":
         if not message.attributes:
@@ -85,7 +85,7 @@ class ObjectChange:
 
 
 def fires(config: Struct, change: ObjectChange) -> bool:
-    """Tell whether an object trigger with *config* fires: one of its events matches, and prefix and suffix do."""
+    """Whether an object trigger with *config* fires: one of its events matches, and prefix and suffix do."""
     key = (config.get("filter") or {}).get("key") or {}
     return (
         any(_event_matches(str(pattern), change.event) for pattern in config.get("events", ()))

@@ -1,16 +1,16 @@
-"""Triggers: what calls a function besides InvokeFunction, and the names an HTTP trigger is reached by."""
+"""Triggers: what calls a function besides InvokeFunction, their configurations, and the names of an HTTP trigger."""
 
 import json
 import re
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.cron import LENIENT, CronError, parse_schedule
 from emulator.kernel.frozen import frozen
-from emulator.services.fc import checks, limits
-from emulator.services.fc.checks import Check, flag, items, one_of, shape, text
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import ANYTHING, FLAG, TEXT, Check, Items, OneOf, Shape, Text
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.invoke.tokens import read_rules
 from emulator.services.fc.model import LATEST, Struct, etag
@@ -105,7 +105,7 @@ def config_of(kind: TriggerKind, given: object) -> Struct:
     Raises: InvalidArgument.
     """
     config = _opened(given)
-    known: dict[str, Any] = _CHECKS[kind](config, "triggerConfig")
+    known: dict[str, Any] = TRIGGER_CONFIGS[kind](config, "triggerConfig")
     match kind:
         case "http":
             return _http(known)
@@ -126,8 +126,7 @@ def kind_of(value: object) -> TriggerKind:
 
     Raises: InvalidArgument.
     """
-    kind: TriggerKind = one_of(KINDS)(value, "triggerType")
-    return kind
+    return cast(TriggerKind, OneOf(KINDS)(value, "triggerType"))
 
 
 def check_source(kind: TriggerKind, source_arn: str, role: str, *, role_needed: bool = True) -> None:
@@ -172,17 +171,17 @@ def _opened(given: object) -> Mapping[str, Any]:
 
 def _lower(choices: frozenset[str]) -> Check:
     def check(value: Any, field: str) -> str:
-        return str(one_of(choices)(value.lower() if isinstance(value, str) else value, field))
+        return str(OneOf(choices)(value.lower() if isinstance(value, str) else value, field))
 
     return check
 
 
 def _method(value: Any, field: str) -> str:
-    return str(one_of(METHODS)(value.upper() if isinstance(value, str) else value, field))
+    return str(OneOf(METHODS)(value.upper() if isinstance(value, str) else value, field))
 
 
 def _schedule(value: Any, field: str) -> str:
-    expression = str(text(limits.CRON_LENGTH, 1)(value, field))
+    expression = str(Text(limits.CRON_LENGTH, 1)(value, field))
     try:
         parse_schedule(expression, LENIENT)
     except CronError as error:
@@ -191,7 +190,7 @@ def _schedule(value: Any, field: str) -> str:
 
 
 def _payload(value: Any, field: str) -> str:
-    payload = str(text()(value, field))
+    payload = str(TEXT(value, field))
     if len(payload.encode("utf-8", "replace")) > limits.ASYNC_PAYLOAD_BYTES:
         raise InvalidArgument(f"{field} must not be larger than {limits.ASYNC_PAYLOAD_BYTES} bytes")
     return payload
@@ -218,27 +217,27 @@ def _timer(known: dict[str, Any]) -> Struct:
 
 
 def _kept(value: Any, field: str) -> dict[str, Any]:
-    kept: dict[str, Any] = checks.anything(value, field)
+    kept: dict[str, Any] = ANYTHING(value, field)
     return kept
 
 
-_CHECKS: Mapping[TriggerKind, Check] = {
-    "http": shape(
+TRIGGER_CONFIGS: Mapping[TriggerKind, Check] = {
+    "http": Shape(
         authType=_lower(frozenset({"anonymous", "function", "jwt"})),
-        methods=items(_method),
-        disableURLInternet=flag,
-        authConfig=checks.anything,
-        corsConfig=checks.anything,
+        methods=Items(_method),
+        disableURLInternet=FLAG,
+        authConfig=ANYTHING,
+        corsConfig=ANYTHING,
     ),
-    "timer": shape(cronExpression=_schedule, enable=flag, payload=_payload),
-    "oss": shape(
-        events=items(_object_event),
-        filter=shape(key=shape(prefix=text(), suffix=text())),
+    "timer": Shape(cronExpression=_schedule, enable=FLAG, payload=_payload),
+    "oss": Shape(
+        events=Items(_object_event),
+        filter=Shape(key=Shape(prefix=TEXT, suffix=TEXT)),
     ),
-    "mns_topic": shape(
-        filterTag=text(limits.FILTER_TAG_LENGTH),
-        notifyContentFormat=one_of(frozenset({"STREAM", "JSON"})),
-        notifyStrategy=one_of(frozenset({"BACKOFF_RETRY", "EXPONENTIAL_DECAY_RETRY"})),
+    "mns_topic": Shape(
+        filterTag=Text(limits.FILTER_TAG_LENGTH),
+        notifyContentFormat=OneOf(frozenset({"STREAM", "JSON"})),
+        notifyStrategy=OneOf(frozenset({"BACKOFF_RETRY", "EXPONENTIAL_DECAY_RETRY"})),
     ),
     "log": _kept,
     "tablestore": _kept,

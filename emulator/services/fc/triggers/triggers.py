@@ -9,11 +9,11 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
-from emulator.services.fc import checks, limits
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import TEXT, Text, check_name
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.catalog.versions import check_if_match
-from emulator.services.fc.checks import text
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import LATEST, Function, Struct
 from emulator.services.fc.triggers.model import Trigger, bucket_of, check_source, config_of, host_label, kind_of
@@ -26,7 +26,7 @@ _ALL = Slice(limit=1_000_000)
 
 
 class TriggerWatcher(Protocol):
-    """Somebody who acts on triggers: arms timers, subscribes to topics."""
+    """What acts on triggers: arms timers, subscribes to topics."""
 
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
         """Take part in making or changing *trigger*, within the same transaction.
@@ -40,11 +40,11 @@ class TriggerWatcher(Protocol):
         ...
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Take note of a trigger that is new or has changed; called after the commit."""
+        """React to a trigger that is new or has changed; called after the commit."""
         ...
 
     def removed(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Take note of a trigger that is gone; called after the commit."""
+        """React to a trigger that has been removed; called after the commit."""
         ...
 
 
@@ -62,7 +62,7 @@ class Triggers:
     # --- the operations ------------------------------------------------------------------------------------------
 
     def create(self, tenant: Tenant, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
-        """Make a trigger from a request body.
+        """Create a trigger from a request body.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument,
         TriggerAlreadyExists, LimitExceeded for a bucket that has enough triggers.
@@ -228,7 +228,7 @@ class Triggers:
         return Trigger(
             service=service,
             function=function,
-            name=checks.name(values.get("triggername"), "triggerName", limits.TRIGGER_NAME_LENGTH),
+            name=check_name(values.get("triggername"), "triggerName", limits.TRIGGER_NAME_LENGTH),
             trigger_id=trigger_id,
             kind=kind,
             config=config_of(kind, values.get("triggerconfig")),
@@ -283,18 +283,18 @@ def _given(body: Mapping[str, Any]) -> dict[str, Any]:
     return {key.lower(): value for key, value in body.items() if value is not None}
 
 
-_TEXTS = {
-    "source_arn": ("sourceArn", text()),
-    "role": ("invocationRole", text(limits.ROLE_LENGTH)),
-    "qualifier": ("qualifier", text(limits.ALIAS_NAME_LENGTH)),
-    "description": ("description", text(limits.DESCRIPTION_LENGTH)),
+TRIGGER = {
+    "source_arn": ("sourceArn", TEXT),
+    "role": ("invocationRole", Text(limits.ROLE_LENGTH)),
+    "qualifier": ("qualifier", Text(limits.ALIAS_NAME_LENGTH)),
+    "description": ("description", Text(limits.DESCRIPTION_LENGTH)),
 }
 
 
 def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
-        if name in _TEXTS:
-            wire, check = _TEXTS[name]
+        if name in TRIGGER:
+            wire, check = TRIGGER[name]
             check(value, wire)
     return dict(values)
 

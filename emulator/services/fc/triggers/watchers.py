@@ -1,12 +1,13 @@
-"""Timer triggers: each has a timer for its next instant, and then queues an asynchronous call.
+"""What follows from a trigger: a timer that fires, a subscription on a topic, host names that are answered.
 
-Instants that pass while the emulator is not running are not made up for. An interval keeps its beat over a restart: it
+Times that pass while the emulator is not running are not made up for. An interval keeps its beat over a restart: it
 counts from the moment the trigger was made or changed.
 """
 
 import asyncio
 import logging
 import sys
+from collections.abc import Iterator
 from functools import partial
 
 from emulator.kernel.clock import Clock, Millis
@@ -55,10 +56,10 @@ class TimerTriggers:
     # --- TriggerWatcher ------------------------------------------------------------------------------------------
 
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Object to nothing: the schedule has been checked."""
+        """Accept every trigger: the schedule has been checked."""
 
     def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Object to nothing."""
+        """Accept every removal."""
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Arm the timer of a trigger that is switched on."""
@@ -74,6 +75,13 @@ class TimerTriggers:
         key = _key(tenant, trigger)
         if self._armed.pop(key, None) is not None:
             self._timers.cancel(key)
+
+    def upcoming(self) -> Iterator[tuple[Trigger, Millis]]:
+        """Yield the armed triggers with the time each fires next."""
+        for key, trigger in self._armed.items():
+            due = self._timers.due_at(key)
+            if due is not None:
+                yield trigger, due
 
     def _clock_set_back(self, before: Millis) -> None:
         """Count anew from the present, or intervals would rest until the old time has come again."""
@@ -92,16 +100,16 @@ class TimerTriggers:
             self._set(tenant, trigger, schedule.next_after(after, min(trigger.modified_at, after)))
 
     async def _arm_later(self, tenant: Tenant, trigger: Trigger, schedule: Schedule, after: Millis) -> None:
-        instant = await asyncio.to_thread(schedule.next_after, after, min(trigger.modified_at, after))
+        when = await asyncio.to_thread(schedule.next_after, after, min(trigger.modified_at, after))
         if self._armed.get(_key(tenant, trigger)) is trigger:
-            self._set(tenant, trigger, instant)
+            self._set(tenant, trigger, when)
 
-    def _set(self, tenant: Tenant, trigger: Trigger, instant: Millis | None) -> None:
-        if instant is not None:
-            self._timers.call_at(instant, _key(tenant, trigger), partial(self._fire, tenant, trigger, instant))
+    def _set(self, tenant: Tenant, trigger: Trigger, when: Millis | None) -> None:
+        if when is not None:
+            self._timers.call_at(when, _key(tenant, trigger), partial(self._fire, tenant, trigger, when))
 
-    def _fire(self, tenant: Tenant, trigger: Trigger, instant: Millis) -> None:
-        event = timer_event(trigger.name, str(trigger.config.get("payload", "")), instant)
+    def _fire(self, tenant: Tenant, trigger: Trigger, when: Millis) -> None:
+        event = timer_event(trigger.name, str(trigger.config.get("payload", "")), when)
         try:
             self._enqueue(
                 tenant,
@@ -109,13 +117,13 @@ class TimerTriggers:
                 trigger.function,
                 trigger.qualifier,
                 event,
-                key=f"timer/{trigger.trigger_id}/{instant}",
+                key=f"timer/{trigger.trigger_id}/{when}",
             )
         except FcError as error:
             _log.warning("timer trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
         finally:
-            # of instants missed while the machine slept only the last one counts
-            self._arm(tenant, trigger, max(instant, self._clock.now()))
+            # of times missed while the machine slept only the last one counts
+            self._arm(tenant, trigger, max(when, self._clock.now()))
 
 
 def _key(tenant: Tenant, trigger: Trigger) -> _Key:
@@ -190,10 +198,10 @@ class TriggerNames:
             self.changed(tenant, trigger)
 
     def joining(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Object to nothing: every trigger has names of its own."""
+        """Accept every trigger: each has names of its own."""
 
     def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
-        """Object to nothing."""
+        """Accept every removal."""
 
     def changed(self, tenant: Tenant, trigger: Trigger) -> None:
         """Answer the trigger's names."""

@@ -60,7 +60,7 @@ class Queues:
         return Page([self._view(self._registry.find(tenant, name), now) for name in part.items], part.next_marker)
 
     def names(self, tenant: Tenant, *, prefix: str = "", start: str = "", limit: int | None = None) -> Page[str]:
-        """Return names as `page` does queues; nobody's counters are needed for it.
+        """Return names as `page` does queues, without their counters.
 
         Raises: InvalidArgument for a limit outside 1..1000.
         """
@@ -70,7 +70,7 @@ class Queues:
         return cut([queue.name for queue in found], wanted, str)
 
     def create(self, tenant: Tenant, name: str, change: Change) -> bool:
-        """Create a queue; tell whether it is new (False: it existed with the same attributes).
+        """Create a queue; return whether it is new (False: it existed with the same attributes).
 
         Raises: InvalidQueueName, QueueNameLengthError, InvalidArgument, QueueAlreadyExist.
         """
@@ -106,7 +106,7 @@ class Queues:
     def delete(self, tenant: Tenant, name: str) -> None:
         """Delete a queue and its messages; receivers waiting at it are sent away.
 
-        A queue that is not there is as good as deleted. Source: assumed; no client knows an error.
+        Deleting a missing queue succeeds. Source: assumed; no client knows an error.
         """
         try:
             queue = self._registry.find(tenant, name).queue

@@ -1,6 +1,6 @@
 """Dead letters: a message received too often moves to another queue when it becomes visible once more.
 
-The move happens at that instant, by a timer per queue with a policy, so that somebody polling the dead-letter queue is
+The move happens at that time, by a timer per queue with a policy, so that a receiver of the dead-letter queue is
 woken; and, should the policy have changed meanwhile, at the latest when a receiver would get the message.
 """
 
@@ -47,25 +47,25 @@ class DeadLetters:
             self._timers.cancel(_key(queue_id))
         self._armed.clear()
 
-    def expect(self, queue_id: QueueId, instant: int) -> None:
-        """Take note that a message received for the last time becomes visible at *instant*."""
+    def expect(self, queue_id: QueueId, at: int) -> None:
+        """Note that a message received for the last time becomes visible at *at*."""
         armed = self._armed.get(queue_id)
-        if armed is None or instant < armed:
-            self._armed[queue_id] = Millis(instant)
-            self._timers.call_at(Millis(instant), _key(queue_id), partial(self._fire, queue_id))
+        if armed is None or at < armed:
+            self._armed[queue_id] = Millis(at)
+            self._timers.call_at(Millis(at), _key(queue_id), partial(self._fire, queue_id))
 
     def replan(self, queue_id: QueueId) -> None:
         """Find out anew when the next move of a queue is due."""
         if self._armed.pop(queue_id, None) is not None:
             self._timers.cancel(_key(queue_id))
-        instant = self._store.next_dying(queue_id)
-        if instant is not None:
-            self.expect(queue_id, instant)
+        at = self._store.next_dying(queue_id)
+        if at is not None:
+            self.expect(queue_id, at)
 
     def move(self, live: LiveQueue, message: Message, now: Millis) -> bool:
         """Move a message to its queue's dead-letter queue; False, and nothing done, when that queue does not exist.
 
-        It gets a new id, keeps priority, body, properties and the instant it was sent, so that the time spent in both
+        It gets a new id, keeps priority, body, properties and the time it was sent, so that the time spent in both
         queues counts for its retention. Source: documented; that the id is new and the count restarts is assumed, as
         is what happens without a target.
         """

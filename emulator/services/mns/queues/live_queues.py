@@ -1,6 +1,8 @@
-"""Queues in use: what is kept in memory about each, made from the tables on first use.
+"""Queues in use: what is kept in memory about each, made from the tables on first use, and its counters.
 
-Everything here can be made again at any time; it is dropped when a commit fails.
+Everything here can be made again; it is dropped when a commit fails. Counters are exact without counting rows: messages
+change their state by the mere passing of time, so the hidden ones are kept as numbers per timestamp, and reading the
+counters first drops the timestamps that have passed.
 """
 
 from heapq import heapify, heappop, heappush
@@ -17,7 +19,7 @@ _PRIORITIES = range(1, 17)
 
 
 class PendingCounts:
-    """How many messages become visible at which instant."""
+    """How many messages become visible at which time."""
 
     __slots__ = ("_heap", "_numbers", "_total")
 
@@ -26,28 +28,28 @@ class PendingCounts:
         self._heap: list[int] = []
         self._total = 0
 
-    def add(self, instant: int, now: Millis, number: int = 1) -> None:
-        """Count *number* messages that become visible at *instant*."""
-        self.after(now)  # what has passed goes, so that a busy queue nobody asks about keeps nothing old
-        if instant <= now:
+    def add(self, at: int, now: Millis, number: int = 1) -> None:
+        """Count *number* messages that become visible at *at*."""
+        self.after(now)  # what has passed goes, so that a busy queue whose counters are never read keeps nothing old
+        if at <= now:
             return
         self._total += number
-        if instant in self._numbers:
-            self._numbers[instant] += number
+        if at in self._numbers:
+            self._numbers[at] += number
             return
-        self._numbers[instant] = number
-        heappush(self._heap, instant)
+        self._numbers[at] = number
+        heappush(self._heap, at)
 
-    def discard(self, instant: int) -> None:
-        """Forget one message that was to become visible at *instant*; nothing when that has dropped out already."""
-        number = self._numbers.get(instant)
+    def discard(self, at: int) -> None:
+        """Forget one message that was to become visible at *at*; nothing when that has dropped out already."""
+        number = self._numbers.get(at)
         if number is None:
             return
         self._total -= 1
         if number > 1:
-            self._numbers[instant] = number - 1
+            self._numbers[at] = number - 1
             return
-        del self._numbers[instant]
+        del self._numbers[at]
         if len(self._heap) > 64 and len(self._heap) > 2 * len(self._numbers):
             self._heap = list(self._numbers)
             heapify(self._heap)
@@ -81,7 +83,7 @@ class Tally:
         (self._inactive if received else self._delayed).add(hidden_key(visible_from), now, number)
 
     def unhidden(self, visible_from: int, *, received: bool) -> None:
-        """Take back one `hidden`; harmless when the instant has passed."""
+        """Take back one `hidden`; harmless when the time has passed."""
         (self._inactive if received else self._delayed).discard(hidden_key(visible_from))
 
     def removed(self, priority: int, visible_from: int, *, received: bool) -> None:

@@ -42,7 +42,7 @@ from emulator.services.mns.queues.waiters import LongPolls, Shape, T
 
 
 class ChangedVisibility(NamedTuple):
-    """The new receipt handle and the instant it is good until."""
+    """The new receipt handle and the time it is good until."""
 
     handle: str
     next_visible_at: int
@@ -155,12 +155,12 @@ class Messages:
         return [] if live is None else self._claim(live, count, now)
 
     def next_visible(self, queue_id: QueueId, now: Millis) -> Millis | None:
-        """Return the first instant after *now* at which a message becomes visible by itself."""
+        """Return the first time after *now* at which a message becomes visible by itself."""
         live = self._registry.find_by_id(queue_id)
         if live is None:
             return None
-        instants = (self._store.next_visible_from(queue_id, item, now) for item in live.tally.priorities())
-        return min((Millis(instant) for instant in instants if instant is not None), default=None)
+        times = (self._store.next_visible_from(queue_id, item, now) for item in live.tally.priorities())
+        return min((Millis(at) for at in times if at is not None), default=None)
 
     def _visible(self, live: LiveQueue, priority: int, limit: int, now: Millis) -> list[Message]:
         queue = live.queue
@@ -170,7 +170,7 @@ class Messages:
     def _claim(self, live: LiveQueue, count: int, now: Millis) -> list[Message]:
         settings = live.queue.settings
         if settings.fifo:
-            self._ready.retention.sweep(live, now)  # an expired message holds nobody back
+            self._ready.retention.sweep(live, now)  # an expired message holds no other back
         found: list[Message] = []
         for priority in live.tally.priorities():
             candidates = self._visible(live, priority, count - len(found), now)
@@ -260,14 +260,14 @@ class Messages:
         return ChangedVisibility(write_handle(message_id, queue_id, trace.seq, trace.revision + 1, until), until)
 
     def _find(self, live: LiveQueue, handle: str, now: Millis) -> Trace:
-        told = read_handle(handle)
+        parsed = read_handle(handle)
         queue = live.queue
-        if told.queue_id != queue.queue_id:
+        if parsed.queue_id != queue.queue_id:
             raise ReceiptHandleError
-        if told.until <= now:
+        if parsed.until <= now:
             raise MessageNotExist
         sent_after = expiry_bound(queue.settings, now)
-        trace = self._store.find(queue.queue_id, told.seq, told.message_id, told.revision, sent_after)
+        trace = self._store.find(queue.queue_id, parsed.seq, parsed.message_id, parsed.revision, sent_after)
         if trace is None:
             raise MessageNotExist
         return trace

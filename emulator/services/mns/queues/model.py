@@ -88,7 +88,7 @@ class Counters:
 
 @frozen
 class QueueView:
-    """A queue and its counters at one instant."""
+    """A queue and its counters at one time."""
 
     queue: Queue
     counters: Counters

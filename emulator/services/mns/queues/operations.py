@@ -154,7 +154,9 @@ def receive_message(service: MessageService, call: OperationRequest) -> Answer:
         call.operation = "BatchReceiveMessage"
     wait = query.get("waitseconds")
     wait_s = None if wait is None else read_query_int(wait, "waitseconds")
-    return service.messages.receive(queue, count, wait_s, partial(_received, call, number is None))
+    answer = service.messages.receive(queue, count, wait_s, partial(_received, call, number is None))
+    call.parked = not isinstance(answer, Response)
+    return answer
 
 
 def _received(call: OperationRequest, single: bool, messages: Sequence[Message]) -> Response:

@@ -1,6 +1,9 @@
-"""Messages entering and leaving queues, with all that depends on it kept in step.
+"""Messages entering and leaving queues, with all that depends on it kept in step, and their retention.
 
-That is: the table, the counters, the order inside FIFO groups, who is woken, and when the message expires.
+In step are the table, the counters, the order inside FIFO groups, the waiting receivers, and when the message expires.
+Expired messages leave the file in small portions, and so do the messages of deleted queues. No answer depends on this
+having happened: rules look at the age of a message themselves. One timer serves all queues; for each queue with
+messages a bound is kept before which none of them can expire.
 """
 
 from collections import deque
@@ -21,7 +24,7 @@ _TIMER = ("mns", "sweep")
 
 
 class Retention:
-    """Removes what is over. *removed* is told of each expired message, after it has left the table."""
+    """Removes what is over. *removed* is called for each expired message, after it has left the table."""
 
     def __init__(
         self,
@@ -57,12 +60,12 @@ class Retention:
         self._bounds.clear()
         self._purging.clear()
 
-    def expect(self, queue_id: QueueId, instant: int) -> None:
-        """Take note that a message of the queue expires at *instant*."""
+    def expect(self, queue_id: QueueId, at: int) -> None:
+        """Note that a message of the queue expires at *at*."""
         bound = self._bounds.get(queue_id)
-        if bound is None or instant < bound:
-            self._bounds[queue_id] = Millis(instant)
-            heappush(self._heap, (Millis(instant), queue_id))
+        if bound is None or at < bound:
+            self._bounds[queue_id] = Millis(at)
+            heappush(self._heap, (Millis(at), queue_id))
             self._arm()
 
     def replan(self, queue: Queue) -> None:
@@ -80,7 +83,7 @@ class Retention:
             self._arm()
 
     def sweep(self, live: LiveQueue, now: Millis) -> bool:
-        """Remove expired messages of a queue; tell whether that were all."""
+        """Remove expired messages of a queue; return whether that was all."""
         return self._sweep(live, now) < SWEEP_ROWS
 
     def remove_sent(self, live: LiveQueue, until: Millis, now: Millis) -> int:
@@ -130,13 +133,13 @@ class Retention:
         soon = self._clock.now() + SWEEP_PAUSE_MS
         self._due(Millis(0))
         if self._purging:
-            instant = soon
+            at = soon
         elif self._heap:
-            instant = max(soon, (self._heap[0][0] // SWEEP_GRAIN_MS + 1) * SWEEP_GRAIN_MS)
+            at = max(soon, (self._heap[0][0] // SWEEP_GRAIN_MS + 1) * SWEEP_GRAIN_MS)
         else:
             return
-        if self._armed is None or instant < self._armed:
-            self._armed = Millis(instant)
+        if self._armed is None or at < self._armed:
+            self._armed = Millis(at)
             self._timers.call_at(self._armed, _TIMER, self._fire)
 
 
@@ -157,6 +160,10 @@ class ReadyIndex:
         self.retention = Retention(registry, database, store, timers, clock, self._removed)
         self._last_seq = store.last_seq()
 
+    def renumber(self) -> None:
+        """Number new messages after those in the table, which has been replaced."""
+        self._last_seq = self._store.last_seq()
+
     def next_seq(self) -> int:
         """Return the number for a new message: the order of sending.
 
@@ -170,7 +177,7 @@ class ReadyIndex:
         """Store a new message and return it as stored; in a FIFO queue it may be held behind others of its group."""
         settings = live.queue.settings
         if settings.fifo and message.group_id is not None:
-            self.retention.sweep(live, now)  # an expired message holds nobody back
+            self.retention.sweep(live, now)  # an expired message holds no other back
             if self._store.first_of_group(live.queue.queue_id, message.group_id) is not None:
                 message = message._replace(visible_from=HELD + message.visible_from)
         self._store.add(message)

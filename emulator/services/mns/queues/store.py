@@ -1,4 +1,4 @@
-"""What the service asks of its storage, in words of queues and messages."""
+"""All SQL of accounts, queues and messages: `QueueStore`."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Trace(NamedTuple):
 
 
 class HiddenNumber(NamedTuple):
-    """How many messages of a queue become visible at one instant, and how many of them have been received."""
+    """How many messages of a queue become visible at one time, and how many of them have been received."""
 
     visible_from: int
     number: int
@@ -145,7 +145,7 @@ class QueueStore:
         )
 
     def put_queue(self, queue: Queue) -> None:
-        """Store a queue's changed settings and instant of change."""
+        """Store a queue's changed settings and time of change."""
         self._database.write(_PUT_QUEUE, (queue.modified_at, *QUEUE.to_row(queue.settings), queue.queue_id))
 
     def remove_queue(self, queue_id: QueueId) -> None:
@@ -158,7 +158,7 @@ class QueueStore:
         return [QueueId(number) for (number,) in self._database.read("SELECT id FROM mns_deleted_queues ORDER BY id")]
 
     def purge(self, queue_id: QueueId, limit: int) -> bool:
-        """Remove at most *limit* messages of a deleted queue; tell whether that was all."""
+        """Remove at most *limit* messages of a deleted queue; return whether that was all."""
         rows = self._database.read("SELECT seq FROM mns_messages WHERE queue = ? LIMIT ?", (queue_id, limit)).fetchall()
         self.remove_all([seq for (seq,) in rows])
         if len(rows) == limit:
@@ -210,7 +210,7 @@ class QueueStore:
         return [Message._make(row) for row in rows]
 
     def next_visible_from(self, queue_id: QueueId, priority: int, now: Millis) -> int | None:
-        """Return the first instant after *now* at which a message of that priority becomes visible."""
+        """Return the first time after *now* at which a message of that priority becomes visible."""
         row = self._database.read(_NEXT_VISIBLE, (queue_id, priority, now)).fetchone()
         return row[0] if row and row[0] < HELD else None
 
@@ -241,7 +241,7 @@ class QueueStore:
         return [Trace._make(row) for row in rows]
 
     def oldest(self, queue_id: QueueId) -> Millis | None:
-        """Return the instant the queue's oldest message was sent."""
+        """Return the time the queue's oldest message was sent."""
         row = self._database.read("SELECT min(enqueued_at) FROM mns_messages WHERE queue = ?", (queue_id,)).fetchone()
         return None if row[0] is None else Millis(row[0])
 
@@ -261,7 +261,7 @@ class QueueStore:
         return [Message._make(row) for row in rows]
 
     def next_dying(self, queue_id: QueueId) -> Millis | None:
-        """Return the first instant at which a message marked by its last receive is visible."""
+        """Return the first time at which a message marked by its last receive is visible."""
         row = self._database.read(
             "SELECT min(visible_from) FROM mns_messages WHERE queue = ? AND dying = 1", (queue_id,)
         ).fetchone()
@@ -294,7 +294,7 @@ class QueueStore:
         return found
 
     def hidden_numbers(self, queue_id: QueueId, priority: int, now: Millis) -> list[HiddenNumber]:
-        """Return the messages hidden at *now* by instant."""
+        """Return the messages hidden at *now* by time."""
         return [HiddenNumber._make(row) for row in self._database.read(_HIDDEN, (queue_id, priority, now))]
 
     def expired_numbers(self, queue_id: QueueId, bound: Millis, now: Millis) -> StateNumbers:

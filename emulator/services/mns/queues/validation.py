@@ -1,4 +1,4 @@
-"""What a queue may be called, what its attributes may be, and what a message must be like to be sent: pure checks."""
+"""What a queue may be called, which attributes it may have, and which messages may be sent: pure checks."""
 
 import re
 from collections.abc import Sequence

@@ -5,9 +5,9 @@
     send --delay--> delayed --due--> active --receive--> inactive --visible again--> active ...
     any state --enqueued_at + retention--> gone
 
-One number says when a message can be received: ``visible_from``. A message is active from that instant on; before it,
+One number says when a message can be received: ``visible_from``. A message is active from that time on; before it,
 it is inactive when it has been received and delayed when it has not. In a FIFO queue only the first message of a group
-competes; those behind it are *held*: their ``visible_from`` is `HELD` plus the instant they are due, far beyond any
+competes; those behind it are *held*: their ``visible_from`` is `HELD` plus the time they are due, far beyond any
 clock, until the one before them is gone. That keeps one index in delivery order for all kinds of queues.
 
 Source: MNS developer guide, message life cycle and ordered messages; what is marked "assumed" is not documented.
@@ -22,7 +22,7 @@ from emulator.services.mns.errors import ReceiptHandleError
 from emulator.services.mns.queues.model import DeadLetterPolicy, Message, MessageState, Property, Queue, QueueSettings
 
 HELD = 1 << 60
-"""Added to the due instant of a message that waits behind another one of its group."""
+"""Added to the due time of a message that waits behind another one of its group."""
 
 
 def due_at(settings: QueueSettings, delay_s: int | None, now: Millis) -> Millis:
@@ -36,7 +36,7 @@ def hidden_until(timeout_s: int, now: Millis) -> Millis:
 
 
 def expiry_bound(settings: QueueSettings, now: Millis) -> Millis:
-    """Return the latest enqueue instant that is already over: what was sent then or before is gone.
+    """Return the latest enqueue time that is already over: what was sent then or before is gone.
 
     The queue's present retention counts, also for messages sent before it was changed. Source: assumed.
     """
@@ -44,12 +44,12 @@ def expiry_bound(settings: QueueSettings, now: Millis) -> Millis:
 
 
 def is_held(visible_from: int) -> bool:
-    """Tell whether a message waits behind another one of its group."""
+    """Whether a message waits behind another one of its group."""
     return visible_from >= HELD
 
 
 def hidden_key(visible_from: int) -> int:
-    """Return the instant up to which a message counts as delayed or inactive; held ones count by their own delay."""
+    """Return the time up to which a message counts as delayed or inactive; held ones count by their own delay."""
     return visible_from - HELD if visible_from >= HELD else visible_from
 
 
@@ -66,9 +66,9 @@ def state(message: Message, now: Millis) -> MessageState:
 
 
 def is_last_receive(policy: DeadLetterPolicy | None, dequeue_count: int) -> bool:
-    """Tell whether a message received *dequeue_count* times is dead once it becomes visible again.
+    """Whether a message received *dequeue_count* times is dead once it becomes visible again.
 
-    Source: documented as "exceeds"; that the move happens at that instant, not at the next receive, is assumed.
+    Source: documented as "exceeds"; that the move happens at that time, not at the next receive, is assumed.
     """
     return policy is not None and policy.enabled and dequeue_count >= policy.max_receives
 
@@ -91,7 +91,7 @@ _CONTENT = re.compile(rb"([0-9]{1,18}) ([0-9]{1,18}) ([0-9]{1,18}) ([0-9]{1,18})
 
 
 class ReceiptHandle(NamedTuple):
-    """What a handle says. It is valid before the instant ``until`` and while the message has this ``revision``."""
+    """What a handle says. It is valid before the time ``until`` and while the message has this ``revision``."""
 
     message_id: str
     queue_id: int

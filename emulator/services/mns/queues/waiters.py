@@ -1,6 +1,6 @@
 """Parked receivers: a long poll is a future in a queue's room, woken by a message or by its deadline.
 
-A room has one timer, set to the earlier of its first deadline and the next instant a message becomes visible. A new
+A room has one timer, set to the earlier of its first deadline and the next time a message becomes visible. A new
 message wakes the room after its commit; each message then goes to the receiver that has waited longest, and the others
 sleep on: no herd. A receiver whose client goes away leaves by itself.
 """
@@ -32,7 +32,7 @@ class Source(Protocol):
         ...
 
     def next_visible(self, queue_id: QueueId, now: Millis) -> Millis | None:
-        """Return the first instant after *now* at which a message becomes visible by itself."""
+        """Return the first time after *now* at which a message becomes visible by itself."""
         ...
 
 
@@ -99,7 +99,7 @@ class LongPolls:
         return future
 
     def dismiss(self, queue_id: QueueId, reason: ServiceError) -> None:
-        """Send everybody away who waits at a queue."""
+        """End the long polls of a queue with *reason*."""
         room = self._rooms.pop(queue_id, None)
         if room is not None:
             self._timers.cancel(_key(queue_id))
@@ -107,24 +107,24 @@ class LongPolls:
                 _fail(parked, reason)
 
     def dismiss_all(self, reason: ServiceError) -> None:
-        """Send everybody away."""
+        """End every long poll with *reason*."""
         for queue_id in list(self._rooms):
             self.dismiss(queue_id, reason)
 
     # --- waking ----------------------------------------------------------------------------------------------------
 
-    def visible_at(self, queue_id: QueueId, instant: int, now: Millis) -> None:
-        """Take note that a message is, or will be, visible from *instant* on.
+    def visible_at(self, queue_id: QueueId, at: int, now: Millis) -> None:
+        """Note that a message is, or will be, visible from *at* on.
 
-        A message that is visible already wakes the room once it is committed: nobody receives what was never
-        acknowledged to its sender.
+        A message that is visible already wakes the room once it is committed: a receiver must not get
+        what was never acknowledged to its sender.
         """
         room = self._rooms.get(queue_id)
         if room is None:
             return
-        if instant > now:
-            if room.wake_at is None or instant < room.wake_at:
-                room.wake_at = Millis(instant)
+        if at > now:
+            if room.wake_at is None or at < room.wake_at:
+                room.wake_at = Millis(at)
                 self._arm(queue_id, room)
         elif not room.waking:
             room.waking = True
@@ -138,7 +138,7 @@ class LongPolls:
                 self._serve(queue_id, room, self._clock.now())
 
     def _wake_all(self) -> None:
-        # a lost transaction may have given messages back that nobody will announce again
+        # a lost transaction may have given messages back that no call will announce again
         now = self._clock.now()
         for queue_id, room in self._rooms.items():
             room.wake_at = now
@@ -168,7 +168,7 @@ class LongPolls:
                     if not messages:
                         break
                     parked.future.set_result(parked.shape(messages))
-                except Exception as error:  # its own receiver is told; the others wait for a better moment
+                except Exception as error:  # its own receiver fails; the others go on waiting
                     del room.parked[ticket]
                     _fail(parked, error)
                     break

@@ -1,4 +1,8 @@
-"""Topics and subscriptions: created, changed, viewed, listed, deleted."""
+"""Topics and subscriptions: created, changed, viewed, listed, deleted.
+
+Topics in use are kept in memory with their subscriptions, because every publish needs them. What is kept can be made
+again from the tables; it is dropped when a commit fails.
+"""
 
 import re
 from collections.abc import Callable
@@ -8,13 +12,12 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.mns import limits
-from emulator.services.mns.errors import MnsError, QueueNotExist, TopicNotExist
+from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
 from emulator.services.mns.limits import SUBSCRIPTION_NAME_LENGTH, SUBSCRIPTIONS, TAG_LENGTH
 from emulator.services.mns.queues.live_queues import QueueRegistry
 from emulator.services.mns.queues.model import Change
 from emulator.services.mns.queues.validation import check_range, check_ranges, same_settings
 from emulator.services.mns.topics.endpoints import QueueEndpoint, read_endpoint
-from emulator.services.mns.topics.live_topics import LiveTopic, TopicRegistry
 from emulator.services.mns.topics.model import (
     SUBSCRIPTION,
     TOPIC,
@@ -23,16 +26,104 @@ from emulator.services.mns.topics.model import (
     SubscriptionId,
     SubscriptionSettings,
     Topic,
+    TopicId,
     TopicSettings,
     TopicView,
 )
 from emulator.services.mns.topics.store import TopicStore
+from emulator.storage.database import Database
+
+
+class LiveTopic:
+    """A topic in use: its stored form, its subscriptions by name, and how many of its messages are on their way.
+
+    That number is None until it is first needed.
+    """
+
+    __slots__ = ("message_count", "subscriptions", "topic")
+
+    def __init__(self, topic: Topic, subscriptions: list[Subscription]) -> None:
+        self.topic = topic
+        self.subscriptions = {item.name: item for item in subscriptions}
+        self.message_count: int | None = None
+
+    def subscription(self, name: str) -> Subscription:
+        """Return a subscription.
+
+        Raises: SubscriptionNotExist.
+        """
+        found = self.subscriptions.get(name)
+        if found is None:
+            raise SubscriptionNotExist
+        return found
+
+
+class TopicRegistry:
+    """Finds topics by name and subscriptions by number."""
+
+    def __init__(self, database: Database, store: TopicStore) -> None:
+        self._store = store
+        self._by_name: dict[tuple[str, str, str], LiveTopic] = {}
+        self._by_id: dict[TopicId, LiveTopic] = {}
+        database.on_rollback(self.forget)
+
+    def find(self, tenant: Tenant, name: str) -> LiveTopic:
+        """Return a topic.
+
+        Raises: TopicNotExist.
+        """
+        live = self._by_name.get((tenant.account, tenant.region, name))
+        if live is not None:
+            return live
+        topic = self._store.topic(tenant, name)
+        if topic is None:
+            raise TopicNotExist
+        return self.keep(topic)
+
+    def keep(self, topic: Topic) -> LiveTopic:
+        """Take a stored topic into use."""
+        live = LiveTopic(topic, self._store.subscriptions(topic))
+        self._by_name[topic.tenant.account, topic.tenant.region, topic.name] = live
+        self._by_id[topic.topic_id] = live
+        return live
+
+    def subscription(self, subscription_id: SubscriptionId) -> Subscription | None:
+        """Return a subscription, or None when it has been deleted."""
+        return self._store.subscription_by_id(subscription_id)
+
+    def counted(self, topic_id: TopicId, change: int) -> None:
+        """Note that a topic has more or fewer messages on their way."""
+        live = self._by_id.get(topic_id)
+        if live is not None and live.message_count is not None:
+            live.message_count += change
+
+    def message_count(self, live: LiveTopic) -> int:
+        """Return how many messages of a topic are on their way; counted once, then kept."""
+        if live.message_count is None:
+            live.message_count = self._store.publication_count(live.topic.topic_id)
+        return live.message_count
+
+    def recount(self) -> None:
+        """Forget the numbers: messages have gone without `counted`."""
+        for live in self._by_id.values():
+            live.message_count = None
+
+    def drop(self, topic: Topic) -> None:
+        """Forget a deleted topic."""
+        self._by_name.pop((topic.tenant.account, topic.tenant.region, topic.name), None)
+        self._by_id.pop(topic.topic_id, None)
+
+    def forget(self) -> None:
+        """Forget every topic; the tables are asked again."""
+        self._by_name.clear()
+        self._by_id.clear()
+
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*", re.ASCII)
 
 
 class Topics:
-    """The topics of every tenant. *unsubscribed* is told of each subscription that goes with its topic."""
+    """The topics of every tenant. *unsubscribed* is called for each subscription that goes with its topic."""
 
     def __init__(
         self,
@@ -67,7 +158,7 @@ class Topics:
         return Page([self._view(self._registry.find(tenant, item.name)) for item in part.items], part.next_marker)
 
     def create(self, tenant: Tenant, name: str, change: Change) -> bool:
-        """Create a topic; tell whether it is new (False: it existed with the same attributes).
+        """Create a topic; return whether it is new (False: it existed with the same attributes).
 
         The attributes of the XML API are compared with their defaults filled in, the others when they are named.
 
@@ -97,7 +188,7 @@ class Topics:
     def delete(self, tenant: Tenant, name: str) -> None:
         """Delete a topic, its subscriptions, and its messages on their way.
 
-        A topic that is not there is as good as deleted. Source: assumed; no client knows an error.
+        Deleting a missing topic succeeds. Source: assumed; no client knows an error.
         """
         try:
             live = self._registry.find(tenant, name)
@@ -121,7 +212,7 @@ class Topics:
 
 
 class Subscriptions:
-    """The subscriptions of every tenant. *changed* is told of a new one, *unsubscribed* of each that has ended."""
+    """The subscriptions of every tenant. *changed* is called for a new one, *unsubscribed* for each that has ended."""
 
     def __init__(
         self,
@@ -167,7 +258,7 @@ class Subscriptions:
         return cut(found[: wanted + 1], wanted, lambda item: item.name)
 
     def create(self, tenant: Tenant, topic: str, name: str, settings: SubscriptionSettings) -> bool:
-        """Subscribe; tell whether the subscription is new (False: it existed with the same attributes).
+        """Subscribe; return whether the subscription is new (False: it existed with the same attributes).
 
         A queue that does not exist can be subscribed; deliveries to it fail until it does. Source: assumed.
 
@@ -208,7 +299,7 @@ class Subscriptions:
     def delete(self, tenant: Tenant, topic: str, name: str) -> None:
         """Unsubscribe; what is on its way to the subscriber is dropped.
 
-        What is not there is as good as deleted. Source: assumed; no client knows an error.
+        Ending a missing subscription succeeds. Source: assumed; no client knows an error.
         """
         try:
             live = self._registry.find(tenant, topic)

@@ -1,14 +1,15 @@
 """Deliveries on their way: each subscription has a lane of its own, with a timer for its next attempt.
 
 A delivery is a row, written in the transaction of the publish; an attempt changes it only when it has ended. So a crash
-at any moment repeats an attempt at most, and after a restart every row is tried at the instant it names. Lanes share
-nothing but a bound on open connections, of which each may always have one: a subscriber that hangs delays nobody else.
+at any moment repeats an attempt at most, and after a restart every row is tried at the time it names. Lanes share
+nothing but a bound on open connections, of which each may always have one: a subscriber that hangs delays no other.
 """
 
 import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from emulator.kernel.clock import SECOND, Clock, Millis
@@ -18,8 +19,8 @@ from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import begin
 from emulator.services.mns.limits import HISTORY, PURGE_PAUSE_MS, PURGE_ROWS, PUSHES, PUSHES_PER_SUBSCRIPTION
 from emulator.services.mns.topics.carrier import Carrier
+from emulator.services.mns.topics.catalog import TopicRegistry
 from emulator.services.mns.topics.endpoints import kind_of
-from emulator.services.mns.topics.live_topics import TopicRegistry
 from emulator.services.mns.topics.model import (
     Delivery,
     DeliveryId,
@@ -27,11 +28,12 @@ from emulator.services.mns.topics.model import (
     DeliveryState,
     Outcome,
     Publication,
+    Push,
     Subscription,
     SubscriptionId,
     Topic,
 )
-from emulator.services.mns.topics.routing import next_attempt
+from emulator.services.mns.topics.publishing import next_attempt
 from emulator.services.mns.topics.store import TopicStore
 from emulator.storage.database import CommitFailed, Database
 
@@ -41,6 +43,11 @@ _ATTEMPT_LINE = (
     "attempt %(attempt)d to deliver message %(message_id)s to subscription %(subscription)s of topic %(topic)s"
     " %(result)s: %(detail)s"
 )
+
+_BODY_SHOWN = 4096
+"""Characters of a message's body in a report."""
+
+_PUSHES_KEPT = 1000
 
 _REST_MS = 5 * SECOND
 """A lane pauses this long when the result of an attempt could not be stored, or it would try again at once."""
@@ -81,6 +88,7 @@ class Courier:
         self._lanes: dict[SubscriptionId, _Lane] = {}
         self._starved: dict[SubscriptionId, None] = {}
         self._history: dict[SubscriptionId, deque[DeliveryReport]] = {}
+        self._pushes: dict[DeliveryId, Push] = {}
         self._under_way = 0
         self._closed = True
         self.attempts: dict[tuple[str, str], int] = {}
@@ -93,7 +101,7 @@ class Courier:
     # --- life ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Take up what is pending: overdue attempts are made now, the others at their instants."""
+        """Take up what is pending: overdue attempts are made now, the others at their times."""
         self._closed = False
         for subscription_id in self._store.subscriptions_with_deliveries():
             self._pump(subscription_id)
@@ -109,8 +117,13 @@ class Courier:
             for task in lane.under_way.values():
                 task.cancel()
         self.stop()
-        self._history.clear()
+        self.forget_all()
         self._closed = False
+
+    def forget_all(self) -> None:
+        """Drop what is remembered of earlier deliveries."""
+        self._history.clear()
+        self._pushes.clear()
 
     def stop(self) -> None:
         """Start no more attempts."""
@@ -155,7 +168,20 @@ class Courier:
     def reports(self, subscription_id: SubscriptionId, limit: int) -> list[DeliveryReport]:
         """Return pending deliveries, then ended ones, newest first."""
         ended = list(reversed(self._history.get(subscription_id, ())))
-        return (self._store.pending(subscription_id, limit) + ended)[:limit]
+        subscription = self._registry.subscription(subscription_id)
+        endpoint = subscription.settings.endpoint if subscription is not None else ""
+        pending = [
+            replace(each, body=each.body[:_BODY_SHOWN], endpoint=endpoint, push=self._pushes.get(each.delivery_id))
+            for each in self._store.pending(subscription_id, limit)
+        ]
+        return (pending + ended)[:limit]
+
+    def attempts_under_way(self) -> list[tuple[str, str, str]]:
+        """Return the attempts being made: topic, subscription, endpoint."""
+        subscriptions = (
+            self._registry.subscription(number) for number, lane in self._lanes.items() for _ in lane.under_way
+        )
+        return [(each.topic_name, each.name, each.settings.endpoint) for each in subscriptions if each is not None]
 
     @property
     def under_way(self) -> int:
@@ -243,7 +269,7 @@ class Courier:
         del task
         self._under_way -= 1
         lane.under_way.pop(delivery_id, None)
-        while self._starved and self._under_way < PUSHES:  # those who have waited come first
+        while self._starved and self._under_way < PUSHES:  # the subscriptions that have waited come first
             waiting = next(iter(self._starved))
             del self._starved[waiting]
             if waiting in self._lanes:
@@ -259,10 +285,11 @@ class Courier:
         publication = delivery.publication
         self._note_attempt(subscription, publication, attempts, outcome)
         if outcome.delivered:
-            self._end(subscription, delivery, "delivered", outcome.detail, now)
+            self._end(subscription, delivery, "delivered", outcome.detail, now, outcome.push)
             return
         next_at = self._next(subscription, publication, attempts, now)
         if next_at is not None:
+            self._keep_push(delivery.delivery_id, outcome.push)
             self._store.postpone(delivery.delivery_id, attempts, next_at, outcome.detail)
             return
         letter = self._carrier.send_dead_letter(subscription, publication)
@@ -272,14 +299,29 @@ class Courier:
             "message %s for subscription %s of topic %s is %s after %d attempts: %s",
             publication.message_id, subscription.name, subscription.topic_name, state, attempts, detail,
         )  # fmt: skip
-        self._end(subscription, delivery, state, detail, now)
+        self._end(subscription, delivery, state, detail, now, outcome.push)
 
     def _end(
-        self, subscription: Subscription, delivery: Delivery, state: DeliveryState, detail: str, now: Millis
+        self,
+        subscription: Subscription,
+        delivery: Delivery,
+        state: DeliveryState,
+        detail: str,
+        now: Millis,
+        push: Push | None,
     ) -> None:
+        self._pushes.pop(delivery.delivery_id, None)
         if self._store.settle(delivery.delivery_id, delivery.publication_id):
             self._registry.counted(subscription.topic_id, -1)
-        self._remember(subscription, delivery.publication, state, delivery.attempts + 1, detail, now)
+        self._remember(subscription, delivery.publication, state, delivery.attempts + 1, detail, now, push)
+
+    def _keep_push(self, delivery_id: DeliveryId, push: Push | None) -> None:
+        """Remember the last push of a pending delivery; of very many, the latest ones."""
+        self._pushes.pop(delivery_id, None)
+        if push is not None:
+            self._pushes[delivery_id] = push
+            if len(self._pushes) > _PUSHES_KEPT:
+                del self._pushes[next(iter(self._pushes))]
 
     def _next(self, subscription: Subscription, publication: Publication, failures: int, now: Millis) -> Millis | None:
         strategy = subscription.settings.strategy
@@ -308,12 +350,18 @@ class Courier:
         attempts: int,
         detail: str,
         now: Millis,
+        push: Push | None = None,
     ) -> None:
         self.ended[state] = self.ended.get(state, 0) + 1
         history = self._history.setdefault(subscription.subscription_id, deque(maxlen=HISTORY))
         history.append(
             DeliveryReport(
+                delivery_id=DeliveryId(0),
                 message_id=publication.message_id,
+                body=publication.body[:_BODY_SHOWN],
+                tag=publication.tag,
+                endpoint=subscription.settings.endpoint,
+                push=push,
                 published_at=publication.published_at,
                 state=state,
                 attempts=attempts,

@@ -239,6 +239,16 @@ class Outcome:
 
     delivered: bool
     detail: str
+    push: "Push | None" = None
+
+
+@frozen
+class Push:
+    """The last push of a delivery over HTTP. ``status`` is None and ``answer_headers`` empty without an answer."""
+
+    headers: tuple[tuple[str, str], ...]
+    status: int | None = None
+    answer_headers: tuple[tuple[str, str], ...] = ()
 
 
 DeliveryState = Literal["pending", "delivered", "dropped", "dead-lettered"]
@@ -246,9 +256,17 @@ DeliveryState = Literal["pending", "delivered", "dropped", "dead-lettered"]
 
 @frozen
 class DeliveryReport:
-    """One delivery for people who look. ``next_at`` is set while it is pending, ``ended_at`` afterwards."""
+    """One delivery as administration shows it. ``next_at`` is set while it is pending, ``ended_at`` afterwards.
 
+    ``endpoint`` is the subscription's. ``push`` is known for attempts since the start. ``delivery_id`` is 0 once ended.
+    """
+
+    delivery_id: DeliveryId
     message_id: str
+    body: str
+    tag: str | None
+    endpoint: str = ""
+    push: Push | None = None
     published_at: Millis
     state: DeliveryState
     attempts: int

@@ -36,7 +36,7 @@ Pairs = list[tuple[str, str]]
 def notification(subscription: Subscription, publication: Publication) -> str:
     """Return the text a queue or web address gets.
 
-    The tag is left out when there is none. Everything in the JSON form is a string, the instant too.
+    The tag is left out when there is none. Everything in the JSON form is a string, the time too.
     """
     match subscription.settings.content_format:
         case ContentFormat.XML:
@@ -53,7 +53,7 @@ def function_event(subscription: Subscription, publication: Publication) -> byte
     """Return the event a function gets.
 
     STREAM is the bare body, or body and attributes together when there are any; in JSON the attributes are further
-    keys and the instant is a number. The other two forms are those of a push.
+    keys and the time is a number. The other two forms are those of a push.
     """
     attributes = publication.attributes
     if subscription.settings.content_format is ContentFormat.JSON:

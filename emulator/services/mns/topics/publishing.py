@@ -1,38 +1,95 @@
-"""Publishing: a message is checked, named, and handed to those who subscribe to it."""
+"""Publishing: a message is checked, named and handed to its subscribers; when a failed delivery is retried.
 
+Source: MNS developer guide on filter tags; NotifyStrategy page.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import md5
 
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.tracing import trace
 from emulator.services.mns import limits
 from emulator.services.mns.errors import MnsError
-from emulator.services.mns.limits import ATTRIBUTES_BYTES, TAG_LENGTH
+from emulator.services.mns.limits import (
+    ATTRIBUTES_BYTES,
+    BACKOFF_GAP_S,
+    BACKOFF_RETRIES,
+    DECAY_GAPS_S,
+    TAG_LENGTH,
+    TOPIC_RETENTION_S,
+)
 from emulator.services.mns.queues.model import Draft, MessageReceipt, QueueSettings
 from emulator.services.mns.queues.validation import check_draft
-from emulator.services.mns.topics.deliveries import Courier
-from emulator.services.mns.topics.live_topics import TopicRegistry
-from emulator.services.mns.topics.model import Publication, PublishDraft, TopicSettings
-from emulator.services.mns.topics.routing import subscribers
+from emulator.services.mns.topics.catalog import TopicRegistry
+from emulator.services.mns.topics.model import (
+    NotifyStrategy,
+    Publication,
+    PublishDraft,
+    Subscription,
+    Topic,
+    TopicSettings,
+)
+
+
+def wants(filter_tag: str | None, tag: str | None) -> bool:
+    """Whether a subscription with *filter_tag* gets a message with *tag*.
+
+    Without a filter it gets every message, tagged or not; with one only those with the equal tag. That case matters is
+    assumed.
+    """
+    return not filter_tag or filter_tag == tag
+
+
+def subscribers(subscriptions: Iterable[Subscription], tag: str | None) -> list[Subscription]:
+    """Return the subscriptions that get a message with *tag*."""
+    return [item for item in subscriptions if wants(item.settings.filter_tag, tag)]
+
+
+def retries(strategy: NotifyStrategy) -> int:
+    """Return how often a failed delivery is tried again."""
+    return BACKOFF_RETRIES if strategy is NotifyStrategy.BACKOFF else len(DECAY_GAPS_S)
+
+
+def next_attempt(
+    strategy: NotifyStrategy, failures: int, failed_at: Millis, published_at: Millis, draw: float, scale: float = 1.0
+) -> Millis | None:
+    """Return when a delivery that has failed *failures* times is tried again; None: never.
+
+    The gap counts from the failure. *draw* in [0, 1) chooses within the back-off's range; *scale* shrinks or stretches
+    every gap. A message older than a topic keeps its messages is not tried again.
+    """
+    if failures > retries(strategy):
+        return None
+    if strategy is NotifyStrategy.BACKOFF:
+        gap_s = BACKOFF_GAP_S.low + draw * (BACKOFF_GAP_S.high - BACKOFF_GAP_S.low)
+    else:
+        gap_s = float(DECAY_GAPS_S[failures - 1])
+    at = Millis(failed_at + round(gap_s * scale * SECOND))
+    return at if at < published_at + TOPIC_RETENTION_S * SECOND else None
+
+
+Dispatch = Callable[[Topic, Publication, Sequence[Subscription], Millis], None]
+"""Hands a message to subscriptions; `Courier.dispatch`."""
 
 
 class Publishing:
     """Publishes messages."""
 
     def __init__(
-        self, registry: TopicRegistry, courier: Courier, clock: Clock, ids: Ids, profile: limits.Profile
+        self, registry: TopicRegistry, dispatch: Dispatch, clock: Clock, ids: Ids, profile: limits.Profile
     ) -> None:
         self._registry = registry
-        self._courier = courier
+        self._dispatch = dispatch
         self._clock = clock
         self._ids = ids
         self._profile = profile
 
     def publish(self, tenant: Tenant, topic: str, draft: PublishDraft) -> MessageReceipt:
-        """Publish a message; without anybody who subscribes to it, it is accepted and gone.
+        """Publish a message; without subscribers it is accepted and gone.
 
-        Queues have it when the answer is out, everybody else soon after.
+        Queues have it when the answer is sent, other subscribers soon after.
 
         Raises: TopicNotExist, InvalidArgument, SchemaViolation, FifoMissingMessageGroupId.
         """
@@ -54,7 +111,7 @@ class Publishing:
         )
         wanted = subscribers(live.subscriptions.values(), tag)
         if wanted:
-            self._courier.dispatch(live.topic, publication, wanted, now)
+            self._dispatch(live.topic, publication, wanted, now)
         return MessageReceipt(publication.message_id, publication.body_md5, group_id=publication.group_id)
 
 

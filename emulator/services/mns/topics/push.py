@@ -18,7 +18,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.ids import Ids
 from emulator.services.mns.limits import PUSH_TIMEOUT_S
 from emulator.services.mns.ports import NotificationSigner
-from emulator.services.mns.topics.model import Outcome, Publication, Subscription
+from emulator.services.mns.topics.model import Outcome, Publication, Push, Subscription
 from emulator.services.mns.topics.notifications import notification, push_headers
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -38,11 +38,11 @@ class PushPolicy:
             self._add(entry.strip().lower())
 
     def names(self, host: str) -> bool:
-        """Tell whether *host* was allowed by its name, so that its addresses need not be."""
+        """Whether *host* was allowed by its name, so that its addresses need not be."""
         return host in self._names or any(host.endswith(suffix) for suffix in self._suffixes)
 
     def permits(self, address: str) -> bool:
-        """Tell whether a push may go to *address*."""
+        """Whether a push may go to *address*."""
         parsed = ipaddress.ip_address(address)
         if parsed.is_loopback:
             return True
@@ -51,7 +51,7 @@ class PushPolicy:
         return self._everywhere or any(parsed in network for network in self._networks)
 
     def permits_named(self, address: str) -> bool:
-        """Tell whether a push may go to *address*, which belongs to a host that was allowed by its name."""
+        """Whether a push may go to *address*, which belongs to a host that was allowed by its name."""
         return not _is_forbidden(ipaddress.ip_address(address))
 
     def _add(self, entry: str) -> None:
@@ -145,6 +145,7 @@ class Pusher:
 
         A status from 200 to 299, with its whole body, within 5 seconds is success.
         """
+        headers: list[tuple[str, str]] = []
         try:
             origin, target = split_url(url)
             body = notification(subscription, publication).encode()
@@ -162,8 +163,9 @@ class Pusher:
                 max_response=_ANSWER_BYTES,
             )
         except (ClientError, Unsendable, SigningFailed) as error:
-            return Outcome(delivered=False, detail=str(error))
-        return Outcome(delivered=200 <= response.status <= 299, detail=f"HTTP {response.status}")
+            return Outcome(delivered=False, detail=str(error), push=Push(headers=tuple(headers)))
+        push = Push(headers=tuple(headers), status=response.status, answer_headers=tuple(response.headers.pairs))
+        return Outcome(delivered=200 <= response.status <= 299, detail=f"HTTP {response.status}", push=push)
 
     def warm(self) -> None:
         """Get ready for the first push."""

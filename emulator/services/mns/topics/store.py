@@ -1,4 +1,4 @@
-"""The store over SQLite: all SQL of topics, subscriptions and deliveries."""
+"""All SQL of topics, subscriptions, deliveries, the outbox and the settings of the management API: `TopicStore`."""
 
 import json
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ _SETTLE = (
     "DELETE FROM mns_publications WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM mns_deliveries WHERE publication = ?1)"
 )
 _PENDING = (
-    "SELECT p.message_id, p.published_at, d.attempts, d.last_result, d.due_at "
+    "SELECT d.id, p.message_id, p.body, p.tag, p.published_at, d.attempts, d.last_result, d.due_at "
     "FROM mns_deliveries AS d JOIN mns_publications AS p ON p.id = d.publication "
     "WHERE d.subscription = ? ORDER BY d.due_at, d.id LIMIT ?"
 )
@@ -104,7 +104,7 @@ class TopicStore:
         )
 
     def put_topic(self, topic: Topic) -> None:
-        """Store a topic's changed settings and instant of change."""
+        """Store a topic's changed settings and time of change."""
         self._database.write(
             _PUT_TOPIC,
             (topic.modified_at, *TOPIC.to_row(topic.settings), topic.topic_id),
@@ -144,7 +144,7 @@ class TopicStore:
         )
 
     def put_subscription(self, subscription: Subscription) -> None:
-        """Store a subscription's changed settings and instant of change."""
+        """Store a subscription's changed settings and time of change."""
         self._database.write(
             _PUT_SUBSCRIPTION,
             (subscription.modified_at, *SUBSCRIPTION.to_row(subscription.settings), subscription.subscription_id),
@@ -185,7 +185,7 @@ class TopicStore:
     def add_deliveries(
         self, publication_id: PublicationId, rows: Sequence[tuple[SubscriptionId, int, Millis, str]]
     ) -> None:
-        """Store deliveries: subscription, attempts made, instant of the next one, result of the last one."""
+        """Store deliveries: subscription, attempts made, time of the next one, result of the last one."""
         self._database.write_many(
             "INSERT INTO mns_deliveries (publication, subscription, attempts, due_at, last_result) "
             "VALUES (?, ?, ?, ?, ?)",
@@ -207,7 +207,7 @@ class TopicStore:
         return [DeliveryId(number) for (number,) in rows]
 
     def next_due(self, subscription_id: SubscriptionId, after: Millis) -> Millis | None:
-        """Return the first instant after *after* at which a delivery of a subscription is due."""
+        """Return the first time after *after* at which a delivery of a subscription is due."""
         row = self._database.read(
             "SELECT min(due_at) FROM mns_deliveries WHERE subscription = ? AND due_at > ?", (subscription_id, after)
         ).fetchone()
@@ -229,16 +229,25 @@ class TopicStore:
         )
 
     def postpone(self, delivery_id: DeliveryId, attempts: int, due_at: Millis, last_result: str) -> None:
-        """Store a failed attempt and the instant of the next one."""
+        """Store a failed attempt and the time of the next one."""
         self._database.write(
             "UPDATE mns_deliveries SET attempts = ?, due_at = ?, last_result = ? WHERE id = ?",
             (attempts, due_at, last_result, delivery_id),
         )
 
     def settle(self, delivery_id: DeliveryId, publication_id: PublicationId) -> bool:
-        """Remove an ended delivery, and its message with the last one; tell whether the message went too."""
+        """Remove an ended delivery, and its message with the last one; return whether the message went too."""
         self._database.write("DELETE FROM mns_deliveries WHERE id = ?", (delivery_id,))
         return self._database.write(_SETTLE, (publication_id,)).rowcount > 0
+
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, int, Millis]]:
+        """Return the next *limit* attempts due after *now*: topic, subscription, failures so far, time."""
+        return self._database.read(
+            "SELECT t.name, s.name, d.attempts, d.due_at FROM mns_deliveries d"
+            " JOIN mns_subscriptions s ON s.id = d.subscription JOIN mns_topics t ON t.id = s.topic"
+            " WHERE d.due_at > ? ORDER BY d.due_at LIMIT ?",
+            (now, limit),
+        ).fetchall()
 
     def subscriptions_with_deliveries(self) -> list[SubscriptionId]:
         """Return the subscriptions that have pending deliveries."""
@@ -252,14 +261,17 @@ class TopicStore:
         """Return pending deliveries, the next one first."""
         return [
             DeliveryReport(
+                delivery_id=DeliveryId(number),
                 message_id=message_id,
+                body=body,
+                tag=tag,
                 published_at=Millis(published_at),
                 state="pending",
                 attempts=attempts,
                 last_result=last_result,
                 next_at=Millis(due_at),
             )
-            for message_id, published_at, attempts, last_result, due_at in self._database.read(
+            for number, message_id, body, tag, published_at, attempts, last_result, due_at in self._database.read(
                 _PENDING, (subscription_id, limit)
             )
         ]
@@ -270,7 +282,7 @@ class TopicStore:
         return [SubscriptionId(number) for (number,) in rows]
 
     def purge(self, subscription_id: SubscriptionId, limit: int) -> bool:
-        """Remove at most *limit* deliveries of a deleted subscription; tell whether that was all."""
+        """Remove at most *limit* deliveries of a deleted subscription; return whether that was all."""
         rows = self._database.read(
             "SELECT id, publication FROM mns_deliveries WHERE subscription = ? LIMIT ?", (subscription_id, limit)
         ).fetchall()

@@ -24,6 +24,7 @@ from emulator.services.workflow.engine.language import (
     Resumed,
     TimerFired,
 )
+from emulator.services.workflow.engine.model import Phase
 from emulator.services.workflow.engine.run import Calls, Run, Slice, load_run
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.engine.store import EngineStore, Wakeup
@@ -168,6 +169,21 @@ class Driver:
         """Return the present state of an open execution, not to be changed; None when it has ended."""
         run = self._run_now(execution)
         return None if run is None else run.state
+
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, str, Millis]]:
+        """Return the next *limit* timers due after *now*: flow, execution, kind, time."""
+        return self._store.upcoming(now, limit)
+
+    def waiting_for_reports(self, limit: int) -> list[tuple[str, str, str]]:
+        """Return the steps of up to *limit* open executions that wait for a task token: flow, execution, step."""
+        rows = []
+        for execution, flow, name in self._store.parked(limit):
+            state = self.look(execution)
+            for strand in state.strands.values() if state is not None else ():
+                entry = strand.scopes[-1].entry
+                if entry is not None and entry.phase is Phase.SUBMITTED:
+                    rows.append((flow, name, entry.step.name))
+        return rows
 
     def halt(self, executions: Iterable[ExecutionId]) -> None:
         """Let executions, marked so in the store, enter no further step."""

@@ -165,6 +165,23 @@ class EngineStore:
         row = self._database.read("SELECT min(fire_at) FROM workflow_wakeups").fetchone()
         return None if row[0] is None else Millis(row[0])
 
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, str, Millis]]:
+        """Return the next *limit* timers due after *now*: flow, execution, kind, time."""
+        return self._database.read(
+            "SELECT f.name, e.name, w.kind, w.fire_at FROM workflow_wakeups w"
+            " JOIN workflow_executions e ON e.id = w.execution JOIN workflow_flows f ON f.id = e.flow"
+            " WHERE w.fire_at > ? ORDER BY w.fire_at LIMIT ?",
+            (now, limit),
+        ).fetchall()
+
+    def parked(self, limit: int) -> list[tuple[ExecutionId, str, str]]:
+        """Return up to *limit* open executions that wait: id, flow and name, the oldest first."""
+        return self._database.read(
+            "SELECT e.id, f.name, e.name FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
+            " WHERE e.stopped_at IS NULL AND e.ready = 0 ORDER BY e.id LIMIT ?",
+            (limit,),
+        ).fetchall()
+
     def ready(self) -> list[ExecutionId]:
         """Return the open executions that have something to do at once."""
         rows = self._database.read(

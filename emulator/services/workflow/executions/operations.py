@@ -92,6 +92,7 @@ def describe_execution(service: Workflow, call: OperationRequest) -> Reply | Awa
     record = service.executions.get(call.tenant, flow, name)
     if wait_s == 0 or not record.is_open:
         return render_described_execution(record)
+    call.parked = True
     return _reply_at_end(service, call.tenant, record, wait_s, render_described_execution)
 
 

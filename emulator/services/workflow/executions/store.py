@@ -200,6 +200,22 @@ class ExecutionStore:
                 return True
         return False
 
+    def newest_open(self, flow: FlowId) -> str:
+        """Return the name of the newest execution of a flow that has not ended; empty when all have."""
+        row = self._database.read(
+            "SELECT name FROM workflow_executions WHERE flow = ? AND stopped_at IS NULL ORDER BY id DESC LIMIT 1",
+            (flow,),
+        ).fetchone()
+        return str(row[0]) if row is not None else ""
+
+    def clear_ended_of(self, flow: FlowId, limit: int) -> int:
+        """Remove up to *limit* ended executions of a flow; return how many."""
+        sql = "SELECT id FROM workflow_executions WHERE flow = ? AND stopped_at IS NOT NULL LIMIT ?"
+        rows = self._database.read(sql, (flow, limit)).fetchall()
+        for (execution,) in rows:
+            self._clear(execution)
+        return len(rows)
+
     def _clear(self, execution: int) -> None:
         self._database.write("DELETE FROM workflow_events WHERE execution = ?", (execution,))
         self._database.write("DELETE FROM workflow_callbacks WHERE execution = ?", (execution,))

@@ -85,6 +85,14 @@ class ScheduleStore:
         """Return up to *limit* schedules whose run has come, earliest first."""
         return self._due("s.next_at <= ? ORDER BY s.next_at, s.id LIMIT ?", (now, limit))
 
+    def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, Millis]]:
+        """Return the next *limit* runs after *now*: flow, schedule, time."""
+        return self._database.read(
+            "SELECT f.name, s.name, s.next_at FROM workflow_schedules s JOIN workflow_flows f ON f.id = s.flow"
+            " WHERE s.next_at > ? ORDER BY s.next_at LIMIT ?",
+            (now, limit),
+        ).fetchall()
+
     def ahead(self, at: Millis, limit: int) -> Sequence[DueSchedule]:
         """Return up to *limit* schedules whose next run was counted from later than *at*."""
         return self._due("s.next_at IS NOT NULL AND s.counted_at > ? LIMIT ?", (at, limit))

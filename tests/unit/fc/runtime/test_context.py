@@ -170,7 +170,7 @@ def test_environment_holds_the_platforms_variables_and_none_of_the_developers(fu
 
 def test_function_without_a_service_has_no_service_variable(functions):
     """FC_SERVICE_NAME exists in 2.0 only."""
-    environment = instance_environment(functions.image("", service=None), "c-1", RuntimeSettings())
+    environment = instance_environment(functions.image("", service=None), "c-1", RuntimeSettings(), isolated=True)
 
     assert "FC_SERVICE_NAME" not in environment
 

@@ -353,7 +353,7 @@ def test_functions_that_insist_on_one_port_take_turns(functions):
         )
         return [first, second, *both]
 
-    results = functions.run(scenario)
+    results = functions.run(scenario, isolation="none")
 
     assert [result.error_type for result in results] == [None] * 4
     pids = [json.loads(result.body)["pid"] for result in results]

@@ -145,7 +145,7 @@ def test_time_out_ends_everything_the_function_started(functions, tmp_path):
                 await asyncio.sleep(0.02)
         return pids
 
-    assert len(functions.run(scenario)) == 3
+    assert len(functions.run(scenario, isolation="none")) == 3
 
 
 def is_running(pid):
@@ -325,7 +325,7 @@ def test_instance_that_died_while_idle_costs_no_call(functions, method):
         os.kill(int(first.body), 9)
         return first, await pool.invoke(image, functions.invocation())
 
-    first, second = functions.run(scenario, start_method=method)
+    first, second = functions.run(scenario, start_method=method, isolation="none")
 
     assert second.error_type is None
     assert second.body != first.body

@@ -64,7 +64,8 @@ def test_deed_in_a_handler_leaves_the_instance_usable(functions, deed, method):
     assert first.instance_id == second.instance_id
 
 
-def test_signals_to_the_parent_do_not_reach_the_zygote(functions):
+@pytest.mark.parametrize("isolation", ["auto", "none"])
+def test_signals_to_the_parent_do_not_reach_the_zygote(functions, isolation):
     """Only a closed control socket ends it; SIGKILL has a test of its own."""
     image = functions.image(
         """
@@ -76,7 +77,7 @@ def test_signals_to_the_parent_do_not_reach_the_zygote(functions):
         """
     )
 
-    first, second = functions.calls(image, b"", b"")
+    first, second = functions.calls(image, b"", b"", isolation=isolation)
 
     assert first.body == second.body
 
@@ -219,7 +220,7 @@ def test_instance_without_a_zygote_still_ends_in_time(functions):
         await until(lambda: not any(is_running(pid) for pid in pids))
         return result
 
-    result = functions.run(scenario)
+    result = functions.run(scenario, isolation="none")
 
     assert b"timed out after 1 seconds" in result.body
     assert 1000 <= result.duration_ms < 5000
@@ -254,7 +255,7 @@ def test_killed_spare_process_is_replaced(functions):
         killer = await pool.invoke(image, functions.invocation())
         return killer, await pool.invoke(other, functions.invocation())
 
-    killer, after = functions.run(scenario)
+    killer, after = functions.run(scenario, isolation="none")
 
     assert (killer.body, after.body) == (b"done", b"fine")
 

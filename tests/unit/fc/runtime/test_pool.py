@@ -340,7 +340,7 @@ def test_zygote_that_dies_is_replaced(functions):
         warm = await pool.invoke(image, functions.invocation())
         return killer, again, warm
 
-    killer, again, warm = functions.run(scenario)
+    killer, again, warm = functions.run(scenario, isolation="none")
 
     assert killer.error_type is None
     assert again.body == b"fine"
@@ -357,7 +357,9 @@ def test_closing_the_pool_leaves_no_process(functions):
         await pool.provision(pid, 1)
         return (await pool.invoke(pid, functions.invocation())).body
 
-    own, parent = (int(number) for number in functions.run(scenario).decode().strip("[] \n").split(","))
+    own, parent = (
+        int(number) for number in functions.run(scenario, isolation="none").decode().strip("[] \n").split(",")
+    )
 
     for process in (own, parent):
         with pytest.raises(ProcessLookupError):

@@ -12,8 +12,7 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
-from emulator.services.mns.front import MnsFront
-from emulator.services.mns.management.front import ManagementFront
+from emulator.services.mns.front import ManagementFront, MnsFront
 from emulator.services.mns.ports import FunctionRefused
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.services.mns.topics.model import ContentFormat, SubscriptionSettings

@@ -4,7 +4,7 @@ import pytest
 
 from emulator.kernel.clock import Millis
 from emulator.services.mns.topics.model import NotifyStrategy
-from emulator.services.mns.topics.routing import next_attempt, retries, wants
+from emulator.services.mns.topics.publishing import next_attempt, retries, wants
 
 START = Millis(1_700_000_000_000)
 

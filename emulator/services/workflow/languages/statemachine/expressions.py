@@ -39,7 +39,7 @@ MAX_CALLS: Final = 10
 """Calls inside one another."""
 
 MAX_INDEX_CHARS: Final = 9
-MAX_NUMBER_CHARS: Final = 300
+MAX_NUMBER_CHARS: Final = 400
 
 STATE_ROOTS: Final = ("$Context", "$Input", "$Global")
 """What every expression of a state may read."""

@@ -190,7 +190,7 @@ BROKEN = [
     ("hello", 0, "is no value"),
     ("~", 0, "unexpected '~'"),
     ('"\\ud83d"', 0, "surrogate"),
-    ("9" * 400, 0, "too long"),
+    ("9" * 401, 0, "too long"),
     ("1e999", 0, "too large"),
     ("(" * 60 + "1" + ")" * 60, None, "levels deep"),
     ("length(" * 11 + "1" + ")" * 11, 70, "10 calls"),

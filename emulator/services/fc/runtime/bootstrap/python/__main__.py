@@ -1,8 +1,9 @@
 """Entry of the agent's process: ``python __main__.py zygote DESCRIPTOR FOLDER [HOOK]`` or ``... agent [HOOK]``.
 
 ``zygote`` forks instances on request over its control socket and gets past ``start`` in a forked process only;
-``agent`` becomes the one instance described on standard input. User code runs below the last line of this file,
-so that ``sys.exit`` in a handler ends the process the way it ends any Python program.
+``agent`` becomes the one instance described on standard input. User code runs below the last line of this file, so that
+``sys.exit`` in a handler ends the process the way it ends any Python program. ``sandbox PID FOLDER COMMAND...`` runs a
+command beside an instance.
 """
 
 import sys

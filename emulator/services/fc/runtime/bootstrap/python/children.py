@@ -36,6 +36,17 @@ class Child:
         self.watched = False
         self.reason = 0
 
+    def terminate(self) -> None:
+        """Send SIGTERM to the instance."""
+        for pid in _children(self.pid)[:1] if self.isolated else [self.pid]:
+            os.kill(pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the instance, and with it what shares its session or namespace."""
+        # The instance first: it is reaped then, and how much memory it used is known.
+        for pid in (_children(self.pid)[:1] or [self.pid]) if self.isolated else [self.pid]:
+            end_group(pid, signal.SIGKILL)
+
 
 class Children:
     """All of them, by number."""
@@ -74,7 +85,7 @@ class Children:
                 reason = overrun(child.pid, child.memory_mb, child.max_processes, isolated=child.isolated)
                 if reason:
                     child.reason = REASONS.index(reason)
-                    end_group(child.pid, signal.SIGKILL)
+                    child.kill()
         if self._ended:
             end_strays({child.instance_id for child in self._ended}, {child.inode for child in self._ended})
             self._ended.clear()

@@ -16,8 +16,8 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
 _HOST = "/.host"
 _EMPTY = "/.empty"
@@ -32,23 +32,31 @@ _libc: Any = None
 _clone = _pivot_root = _capset = 0
 
 
-def probe(folder: str) -> str:
-    """Return why instances cannot have namespaces, empty when they can; tried in a process of its own.
+class Probe:
+    """Finds out, in a process of its own that works meanwhile, whether instances can have namespaces.
 
     *folder* is an empty one, below which the machine is mounted.
     """
-    try:
-        _load()
-    except (OSError, AttributeError, ImportError, KeyError) as error:
-        return f"this system has no namespaces ({error})"
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        _try_out(folder, writing)
-    os.close(writing)
-    answer = os.read(reading, 4096)  # its end, which takes longer, is not waited for
-    os.close(reading)
-    return "" if answer == b"+" else answer.decode("utf-8", "replace") or "the process that tried it ended"
+
+    def __init__(self, folder: str) -> None:
+        self._answer = -1
+        try:
+            _load()
+        except (OSError, AttributeError, ImportError, KeyError) as error:
+            self._reason = f"this system has no namespaces ({error})"
+            return
+        self._answer, writing = os.pipe()
+        if os.fork() == 0:
+            _try_out(folder, writing)
+        os.close(writing)
+
+    def reason(self) -> str:
+        """Return why instances cannot have namespaces, empty when they can; waits for the answer, once."""
+        if self._answer < 0:
+            return self._reason
+        answer = os.read(self._answer, 4096)  # the end of the process, which takes longer, is not waited for
+        os.close(self._answer)
+        return "" if answer == b"+" else answer.decode("utf-8", "replace") or "the process that tried it ended"
 
 
 def enter(folder: str) -> None:
@@ -141,6 +149,24 @@ def join(pid: int) -> None:
         os.close(descriptor)
 
 
+def start(arguments: list[str]) -> NoReturn:
+    """Run a command beside an instance: *arguments* are its process's id, the folder and the command line.
+
+    Raises: OSError.
+    """
+    join(int(arguments[0]))
+    pid = os.fork()
+    if pid == 0:
+        os.chdir(arguments[1])
+        if os.getuid():
+            _give_up_capabilities()
+        os.execvp(arguments[2], arguments[2:])  # noqa: S606 - the owner of the function runs what they like
+    for number in (signal.SIGINT, signal.SIGQUIT):  # of a terminal, for the command
+        signal.signal(number, signal.SIG_IGN)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os._exit(code if code >= 0 else 128 - code)
+
+
 def _load() -> None:
     global _libc, _clone, _pivot_root, _capset
     import ctypes
@@ -168,23 +194,17 @@ def _try_out(folder: str, writing: int) -> None:
 
 
 def _reap_until(instance: int) -> None:
-    """Be the first process of a namespace: reap what is orphaned, pass SIGTERM on, end with the instance."""
+    """Be the first process of a namespace: reap what is orphaned, end with the instance.
+
+    Signals from inside do not reach it: without handlers the kernel does not deliver them.
+    """
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(null, descriptor)
     os.closerange(3, 65536)
-    forward: Callable[[int, Any], None] = lambda number, frame: os.kill(instance, number)  # noqa: E731
-    signal.signal(signal.SIGTERM, forward)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    while True:
-        try:
-            pid, _ = os.waitpid(-1, 0)
-        except ChildProcessError:
-            break
-        except ProcessLookupError:  # the signal came when it had just ended
-            continue
-        if pid == instance:
-            break
+    while os.waitpid(-1, 0)[0] != instance:
+        pass
     os._exit(0)
 
 

@@ -1,0 +1,134 @@
+"""``completion``: scripts with which a shell completes commands, options and names.
+
+The scripts ask ``localyun completion words -- WORDS``, which prints what may stand in the place of the last word: from
+the grammar, and names of queues, topics, flows, functions and tutorials from the emulator that answers. When there is
+nothing to offer the shell completes names of files.
+"""
+
+from argparse import ArgumentParser, Namespace, _SubParsersAction
+from collections.abc import Callable, Iterable, Sequence
+
+from emulator.cli.client import Client, connect
+from emulator.cli.failures import DONE, CommandFailed
+from emulator.cli.mns import Mns
+from emulator.cli.output import say
+from emulator.cli.parser import build
+from emulator.cli.tutorials import TUTORIALS
+from emulator.config import Settings
+
+_SCRIPTS = {
+    "bash": """_localyun() {
+    local IFS=$'\\n'
+    COMPREPLY=($(compgen -W "$(localyun completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" \\
+        -- "${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _localyun localyun""",
+    "zsh": """#compdef localyun
+_localyun() {
+    local -a names
+    names=(${(f)"$(localyun completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)"})
+    if (( $#names )); then compadd -a names; else _files; fi
+}
+if [ "$funcstack[1]" = _localyun ]; then _localyun "$@"; else compdef _localyun localyun; fi""",
+    "fish": """function __localyun_names
+    set -l names (localyun completion words -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)
+    if test (count $names) -gt 0
+        printf '%s\\n' $names
+    else
+        __fish_complete_path (commandline -ct)
+    end
+end
+complete -c localyun -f -a '(__localyun_names)'""",
+}
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    """Print the script for a shell, or what completes the last of some words."""
+    if arguments.shell != "words":
+        say(_SCRIPTS[arguments.shell])
+        return DONE
+    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
+    for name in sorted(candidates(words, lambda kind: _names(settings, kind))):
+        say(name)
+    return DONE
+
+
+def candidates(words: Sequence[str], names: Callable[[str], Iterable[str]]) -> set[str]:
+    """Return what the last of *words* may become; *names* gives those of a kind, such as ``QUEUE``."""
+    *before, begun = words or [""]
+    parser = build(before[0] if before else "")
+    place, kind = 0, ""  # of the next positional, and what an option waits for
+    offered: Iterable[str] = ()
+    for word in before:
+        if kind:
+            kind = ""
+            continue
+        inner = _commands(parser)
+        option = parser._option_string_actions.get(word)
+        if option is not None:
+            kind = "" if option.nargs == 0 else str(option.metavar or option.dest.upper())
+            offered = [str(each) for each in option.choices or ()]
+        elif word in inner:
+            parser, place = inner[word], 0
+        elif not word.startswith("-"):
+            place += 1
+    if kind:
+        found = set(offered) or set(names(kind))
+    elif begun.startswith("-"):
+        found = set(parser._option_string_actions)
+    else:
+        found = set(_commands(parser)) or _positional(parser, place, names)
+    return {name for name in found if name.startswith(begun)}
+
+
+def _commands(parser: ArgumentParser) -> dict[str, ArgumentParser]:
+    for action in parser._actions:
+        if isinstance(action, _SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def _positional(parser: ArgumentParser, place: int, names: Callable[[str], Iterable[str]]) -> set[str]:
+    actions = [action for action in parser._actions if not action.option_strings]
+    if place >= len(actions):
+        return set()
+    action = actions[place]
+    if action.choices:
+        return {str(each) for each in action.choices if each != "words"}
+    return set(names(str(action.metavar or action.dest.upper())))
+
+
+def _names(settings: Settings, kind: str) -> list[str]:
+    """Return the names of a kind; none without an emulator."""
+    if kind == "TUTORIAL":
+        return [name for each in TUTORIALS for name in (each.name, each.short_name)]
+    try:
+        return _FROM_EMULATOR[kind](connect(settings)) if kind in _FROM_EMULATOR else []
+    except CommandFailed:
+        return []
+
+
+def _queues(client: Client) -> list[str]:
+    return [row["QueueName"] for row in Mns(client).listed("/queues", "Queue")]
+
+
+def _topics(client: Client) -> list[str]:
+    return [row["TopicName"] for row in Mns(client).listed("/topics", "Topic")]
+
+
+def _flows(client: Client) -> list[str]:
+    return [row["Name"] for row in client.workflow_pages("ListFlows", "Flows")]
+
+
+def _functions(client: Client) -> list[str]:
+    return list(client.admin("GET", "status")["functions"])
+
+
+_FROM_EMULATOR: dict[str, Callable[[Client], list[str]]] = {
+    "QUEUE": _queues,
+    "TOPIC": _topics,
+    "FLOW": _flows,
+    "SERVICE/FUNCTION": _functions,
+    "[SERVICE/]FUNCTION": _functions,
+    "[SERVICE[.QUALIFIER]/]FUNCTION": _functions,
+}

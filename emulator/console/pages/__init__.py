@@ -1,0 +1,5 @@
+"""The pages, a blueprint each."""
+
+from emulator.console.pages import overview
+
+BLUEPRINTS = (overview.blueprint,)

@@ -1,0 +1,59 @@
+"""What a service shows of its work: what keeps it busy, what is due later, what waits for someone outside."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
+
+
+@frozen
+class Busy:
+    """Work that is not finished, so that the emulator is not quiet.
+
+    ``kind`` is ``request``, ``call``, ``push``, ``execution``, ``event`` or ``timer``; ``resource`` names what works,
+    ``since`` when it began (emulator time, 0: unknown), ``detail`` what it is about: a request id, an endpoint, a step.
+    """
+
+    kind: str
+    resource: str
+    since: Millis = Millis(0)
+    detail: str = ""
+
+
+@frozen
+class Upcoming:
+    """Something that happens by itself at a known time.
+
+    ``recurring`` things come again for ever (schedules, timer triggers); they are no reason to jump while quiet is
+    waited for.
+    """
+
+    at: Millis
+    what: str
+    resource: str
+    recurring: bool = False
+
+
+@frozen
+class Waiting:
+    """Something that only the outside can bring on: a task token to be reported, an endpoint that does not answer."""
+
+    resource: str
+    detail: str
+
+
+class Observed(Protocol):
+    """One service, or the gateway, as the clock and the console see it."""
+
+    def busy(self, now: Millis) -> Iterable[Busy]:
+        """Return unfinished work; parked long polls and what waits for a later time are none."""
+        ...
+
+    def upcoming(self, now: Millis, limit: int) -> Iterable[Upcoming]:
+        """Return the next *limit* things due after *now*, in no particular order."""
+        ...
+
+    def waiting(self) -> Iterable[Waiting]:
+        """Return what waits for the outside, for the diagnosis of a skip that cannot end."""
+        ...

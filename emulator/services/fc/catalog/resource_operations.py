@@ -1,0 +1,243 @@
+"""Operations on layers, custom domains, VPC bindings and event sources; the versions of the API differ in a few names.
+
+Source: fc-go-sdk layer.go; aliyun-fc2 client.py; alibabacloud_fc_open20210406; alibabacloud_fc20230330; that binding a
+VPC twice is no error is assumed.
+"""
+
+from typing import Any
+
+from emulator.http.message import Response
+from emulator.kernel.identity import Tenant
+from emulator.services.fc.catalog.attachments import EventSource
+from emulator.services.fc.catalog.domain_routes import Domain, shown
+from emulator.services.fc.catalog.layers import LayerVersion, layer_arn
+from emulator.services.fc.code.packages import code_source
+from emulator.services.fc.codec import (
+    EVERY_API,
+    V2021,
+    V2023,
+    WITH_SERVICES,
+    api_of,
+    function_of,
+    if_match,
+    json_answer,
+    json_body,
+    large_body,
+    next_token,
+    no_content,
+    page_size,
+    qualifier_of,
+    query,
+    slice_of,
+    truth,
+    writable_service,
+)
+from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.service import FunctionCompute
+from emulator.wire.dates import iso_seconds
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+
+
+def _render(
+    fc: FunctionCompute, call: OperationRequest, owner: Tenant, version: LayerVersion, *, with_code: bool = False
+) -> dict[str, Any]:
+    arn = layer_arn(owner, version.name, version.number)
+    third = api_of(call) == V2023
+    body: dict[str, Any] = {
+        "layerName": version.name,
+        "version": version.number,
+        "description": version.description,
+        "codeChecksum": version.code.checksum,
+        "createTime": iso_seconds(version.created_at),
+        "acl": str(int(version.public)) if third else int(version.public),
+        "compatibleRuntime": list(version.runtimes),
+        "license": version.license,
+        "codeSize": version.code.size,
+    }
+    if third:
+        body["layerVersionArn"] = arn
+    else:
+        body |= {"arn": arn, "arnV2": arn, "codesize": version.code.size}  # one official client reads that spelling
+    if with_code:
+        token = fc.packages.offer(version.code.digest)
+        body["code"] = {"location": fc.code_url(token), "repositoryType": "OSS"}
+    return body
+
+
+@operation("CreateLayerVersion", "POST /layers/{layer}/versions", api=EVERY_API)
+async def create_layer_version(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Publish the next version of a layer."""
+    body = await large_body(fc.codes, call)
+    version = await fc.layers.publish(call.tenant, call.path["layer"], body, code_source(body), call.now)
+    return json_answer(_render(fc, call, call.tenant, version, with_code=True))
+
+
+@operation("GetLayerVersion", "GET /layers/{layer}/versions/{version}", api=EVERY_API)
+def get_layer_version(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Show a version and where its package can be downloaded."""
+    version = fc.layers.get(call.tenant, call.path["layer"], call.path["version"])
+    return json_answer(_render(fc, call, call.tenant, version, with_code=True))
+
+
+@operation("GetLayerVersionByArn", "GET /layerarn/{arn}", api=EVERY_API)
+def get_layer_version_by_arn(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Show the version a resource name names."""
+    owner, version = fc.layers.by_arn(call.tenant, call.path["arn"])
+    return json_answer(_render(fc, call, owner, version, with_code=True))
+
+
+@operation("ListLayerVersions", "GET /layers/{layer}/versions", api=EVERY_API)
+def list_layer_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List a layer's versions."""
+    start = query(call, "startVersion") or "0"
+    if not (start.isascii() and start.isdigit() and len(start) <= 10):
+        raise InvalidArgument(f"startVersion '{start[:40]}' is invalid: it must be a number")
+    page = fc.layers.page_versions(call.tenant, call.path["layer"], int(start), page_size(call))
+    body: dict[str, Any] = {"layers": [_render(fc, call, call.tenant, version) for version in page.items]}
+    if page.next_marker is not None:
+        body["nextVersion"] = int(page.next_marker)
+    return json_answer(body)
+
+
+@operation("ListLayers", "GET /layers", api=EVERY_API)
+def list_layers(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the newest version of each layer: the caller's, or with ``public`` those that are open to all.
+
+    The layers of the cloud itself (``official``) are not here.
+    """
+    if truth(query(call, "official")):
+        return json_answer({"layers": [], "nextToken": ""})
+    public = truth(query(call, "public"))
+    page = fc.layers.page(call.tenant, slice_of(call), public=public)
+    rows = [_render(fc, call, owner, version) for owner, version in page.items]
+    return json_answer({"layers": rows, "nextToken": next_token(page.next_marker)})
+
+
+@operation("DeleteLayerVersion", "DELETE /layers/{layer}/versions/{version}", api=EVERY_API)
+def delete_layer_version(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Remove a version."""
+    fc.layers.delete(call.tenant, call.path["layer"], call.path["version"])
+    return no_content()
+
+
+@operation("PutLayerACL", "PUT /layers/{layer}/acl", api=EVERY_API)
+def put_layer_acl(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Open a layer to other accounts, or close it."""
+    public = truth(query(call, "public")) or query(call, "acl") == "1"
+    fc.layers.set_public(call.tenant, call.path["layer"], public=public)
+    return no_content()
+
+
+def render_domain(domain: Domain) -> dict[str, Any]:
+    """Write a domain, without its private key."""
+    return {
+        "domainName": domain.name,
+        "accountId": domain.tenant.account,
+        "apiVersion": domain.api,
+        **shown(domain.config),
+        "createdTime": iso_seconds(domain.created_at),
+        "lastModifiedTime": iso_seconds(domain.modified_at),
+    }
+
+
+@operation("CreateCustomDomain", "POST /custom-domains", api=EVERY_API)
+def create_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Make a domain."""
+    domain = fc.sources.domains.create(call.tenant, json_body(call), api_of(call), call.now)
+    return json_answer(render_domain(domain), domain.etag)
+
+
+@operation("GetCustomDomain", "GET /custom-domains/{domain}", api=EVERY_API)
+def get_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Show a domain."""
+    domain = fc.sources.domains.get(call.tenant, call.path["domain"])
+    return json_answer(render_domain(domain), domain.etag)
+
+
+@operation("UpdateCustomDomain", "PUT /custom-domains/{domain}", api=EVERY_API)
+def update_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Change a domain; what the body leaves out stays."""
+    domain = fc.sources.domains.update(
+        call.tenant,
+        call.path["domain"],
+        json_body(call),
+        api_of(call),
+        if_match(call),
+        call.now,
+    )
+    return json_answer(render_domain(domain), domain.etag)
+
+
+@operation("DeleteCustomDomain", "DELETE /custom-domains/{domain}", api=EVERY_API)
+def delete_custom_domain(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Remove a domain."""
+    fc.sources.domains.delete(call.tenant, call.path["domain"], if_match(call))
+    return no_content()
+
+
+@operation("ListCustomDomains", "GET /custom-domains", api=EVERY_API)
+def list_custom_domains(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List domains by name."""
+    page = fc.sources.domains.page(call.tenant, slice_of(call))
+    rows = [render_domain(domain) for domain in page.items]
+    return json_answer({"customDomains": rows, "nextToken": next_token(page.next_marker)})
+
+
+def _owner(call: OperationRequest) -> tuple[str, str]:
+    """Return service and function; bindings belong to services in 2.0 and to functions in 3.0."""
+    service = writable_service(call)
+    return (service, "") if service else ("", call.path["function"])
+
+
+@operation("CreateVpcBinding", "POST /services/{service}/bindings", api=WITH_SERVICES)
+@operation("CreateVpcBinding", "POST /services/{service}/binding", api=WITH_SERVICES)
+@operation("CreateVpcBinding", "POST /functions/{function}/vpc-bindings", api=V2023)
+def create_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Bind a VPC."""
+    vpc = json_body(call).get("vpcId")
+    fc.attachments.bind(call.tenant, *_owner(call), vpc, call.now)
+    return json_answer({})
+
+
+@operation("ListVpcBindings", "GET /services/{service}/bindings", api=WITH_SERVICES)
+@operation("ListVpcBindings", "GET /functions/{function}/vpc-bindings", api=V2023)
+def list_vpc_bindings(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the VPCs that are bound."""
+    return json_answer({"vpcIds": fc.attachments.bound(call.tenant, *_owner(call))})
+
+
+@operation("DeleteVpcBinding", "DELETE /services/{service}/bindings/{vpc}", api=WITH_SERVICES)
+@operation("DeleteVpcBinding", "DELETE /functions/{function}/vpc-bindings/{vpc}", api=V2023)
+def delete_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Remove a binding."""
+    fc.attachments.unbind(call.tenant, *_owner(call), call.path["vpc"])
+    return no_content()
+
+
+def _render_source(source: EventSource) -> dict[str, str]:
+    return {"sourceArn": source.arn, "createdTime": iso_seconds(source.created_at)}
+
+
+@operation("RegisterEventSource", "POST /services/{service}/functions/{function}/event-sources", api=V2021)
+def register_event_source(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Register an event source."""
+    arn = json_body(call).get("sourceArn")
+    attachments = fc.attachments
+    return json_answer(
+        _render_source(attachments.register(call.tenant, *function_of(call), qualifier_of(call), arn, call.now))
+    )
+
+
+@operation("ListEventSources", "GET /services/{service}/functions/{function}/event-sources", api=V2021)
+def list_event_sources(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List event sources."""
+    found = fc.attachments.registered(call.tenant, *function_of(call), qualifier_of(call))
+    return json_answer({"eventSources": [_render_source(source) for source in found]})
+
+
+@operation("DeregisterEventSource", "DELETE /services/{service}/functions/{function}/event-sources/{source}", api=V2021)
+def deregister_event_source(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Forget an event source."""
+    fc.attachments.deregister(call.tenant, *function_of(call), qualifier_of(call), call.path["source"])
+    return no_content()

@@ -1,0 +1,197 @@
+"""The texts of the command line and their translations: found in the source, kept in .po files, compiled to .mo.
+
+    python -m tests.catalogue     add new texts to every catalogue, drop those that are gone, compile
+
+A text is what ``_("...")`` holds, what the parser explains, the headings of tables, and what argparse itself says.
+"""
+
+import ast
+import re
+import struct
+from pathlib import Path
+
+from emulator.cli.messages import DOMAIN, FOLDER
+from emulator.cli.parser import build
+from emulator.cli.render.tree_view import OUTCOMES
+from emulator.cli.tutorials import TUTORIALS
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "emulator" / "cli"
+
+ARGPARSE = (
+    "usage: ",
+    "options",
+    "positional arguments",
+    "show this help message and exit",
+    "%(prog)s: error: %(message)s\n",
+    "argument %(argument_name)s: %(message)s",
+    "the following arguments are required: %s",
+    "invalid choice: %(value)r (choose from %(choices)s)",
+    "invalid %(type)s value: %(value)r",
+    "expected one argument",
+    "expected at least one argument",
+    "ignored explicit argument %r",
+    "not allowed with argument %s",
+    "one of the arguments %s is required",
+    "ambiguous option: %(option)s could match %(matches)s",
+)
+"""Texts of Python's argparse that a user of this command can meet."""
+
+HEADER = """msgid ""
+msgstr ""
+"Project-Id-Version: localyun\\n"
+"Language: {language}\\n"
+"MIME-Version: 1.0\\n"
+"Content-Type: text/plain; charset=UTF-8\\n"
+"Content-Transfer-Encoding: 8bit\\n"
+"""
+
+SPEAKING = {
+    *("say", "complain", "note", "progress", "tell", "input"),
+    *("CommandFailed", "WrongUsage", "NoEmulator", "OtherEmulator"),
+}
+"""What prints its text to the user."""
+
+
+def texts():
+    """Return every text that is translated, in the order of the modules."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found.update(dict.fromkeys([*_marked(tree), *_headings(tree)]))
+    found.update(dict.fromkeys(_of_parser(build())))
+    for each in TUTORIALS:
+        found.update(dict.fromkeys((each.title, each.duration)))
+    found.update(dict.fromkeys(("the configured port", *OUTCOMES, *ARGPARSE)))
+    found.pop("", None)
+    return list(found)
+
+
+def untranslated():
+    """Yield the places where a text is printed that is not looked up: (file, line, text)."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _name(node.func) in SPEAKING:
+                for argument in node.args:
+                    text = _literal(argument)
+                    if re.search(r"[A-Za-z]{3,}", text):
+                        yield path.relative_to(ROOT).as_posix(), node.lineno, text
+
+
+def _marked(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _name(node.func) == "_" and isinstance(node.args[0], ast.Constant):
+            yield node.args[0].value
+
+
+def _headings(tree):
+    """Yield headings: of tuples given to ``say_table``, and keys of the tables given to ``show_table``."""
+    constants = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or _name(node.func) not in {"say_table", "show_table"}:
+            continue
+        for argument in node.args[:2]:
+            value = constants.get(argument.id, argument) if isinstance(argument, ast.Name) else argument
+            if isinstance(value, ast.Dict):
+                yield from (key.value for key in value.keys)
+            elif isinstance(value, ast.Tuple):
+                yield from (each.value for each in value.elts if isinstance(each, ast.Constant))
+    for name in ("HEADINGS", "headings"):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+                yield from (each.value for each in getattr(node.value, "elts", ()))
+
+
+def _of_parser(parser):
+    if parser.prog == "localyun":  # descriptions of commands are their summaries as sentences
+        yield from filter(None, (parser.description, parser.epilog))
+    yield from (group.title for group in parser._action_groups if group.title and group._group_actions)
+    for action in parser._actions:
+        if action.help and action.help != "==SUPPRESS==":
+            yield action.help
+        yield from (choice.help for choice in getattr(action, "_choices_actions", ()) if choice.help)
+        if isinstance(action.choices, dict):
+            for command in action.choices.values():
+                yield from _of_parser(command)
+
+
+def _name(function):
+    return function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+
+
+def _literal(node):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(part.value for part in node.values if isinstance(part, ast.Constant))
+    if isinstance(node, ast.BinOp):
+        return _literal(node.left) + _literal(node.right)
+    return ""
+
+
+def read(path):
+    """Return the translations of a .po file by text."""
+    found, name, parts = {}, "", {"msgid": "", "msgstr": ""}
+    for line in [*path.read_text(encoding="utf-8").splitlines(), 'msgid ""']:
+        word, _, rest = line.partition(" ")
+        if word in parts:
+            if word == "msgid":
+                found[parts["msgid"]] = parts["msgstr"]
+                parts = {"msgid": "", "msgstr": ""}
+            name, line = word, rest
+        if line.startswith('"'):
+            parts[name] += ast.literal_eval(line)
+    found.pop("", None)
+    return found
+
+
+def written(translations, language):
+    """Return the text of a .po file."""
+    lines = [HEADER.format(language=language)]
+    for text, translation in translations.items():
+        lines.append(f"msgid {_quoted(text)}\nmsgstr {_quoted(translation)}\n")
+    return "\n".join(lines)
+
+
+def _quoted(text):
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def compiled(translations, language):
+    """Return the content of a .mo file (GNU gettext manual, "The Format of GNU MO Files")."""
+    header = HEADER.format(language=language).split('msgstr ""\n')[1]
+    entries = {"": "".join(ast.literal_eval(line) for line in header.splitlines())}
+    entries.update((text, translation) for text, translation in translations.items() if translation)
+    pairs = sorted((text.encode(), translation.encode()) for text, translation in entries.items())
+    start = 28 + 16 * len(pairs)
+    keys = b"".join(text + b"\0" for text, _ in pairs)
+    values = b"".join(translation + b"\0" for _, translation in pairs)
+    tables = [b"", b""]
+    for side, offset in ((0, start), (1, start + len(keys))):
+        for pair in pairs:
+            tables[side] += struct.pack("<II", len(pair[side]), offset)
+            offset += len(pair[side]) + 1
+    head = struct.pack("<7I", 0x950412DE, 0, len(pairs), 28, 28 + 8 * len(pairs), 0, 0)
+    return head + tables[0] + tables[1] + keys + values
+
+
+def main():
+    """Bring every catalogue up to date with the source."""
+    for path in FOLDER.glob(f"*/LC_MESSAGES/{DOMAIN}.po"):
+        language = path.parts[-3]
+        known = read(path)
+        translations = {text: known.get(text, "") for text in texts()}
+        path.write_text(written(translations, language), encoding="utf-8")
+        path.with_suffix(".mo").write_bytes(compiled(translations, language))
+        print(f"{language}: {sum(1 for each in translations.values() if not each)} of {len(translations)} untranslated")
+
+
+if __name__ == "__main__":
+    main()

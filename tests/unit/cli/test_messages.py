@@ -1,0 +1,62 @@
+"""Translations: complete, filled in like the originals, compiled, and spoken when the locale asks for them."""
+
+import re
+from string import Formatter
+
+import pytest
+
+from emulator.cli.messages import DOMAIN, FOLDER
+from tests.catalogue import compiled, read, texts, untranslated
+
+CATALOGUES = sorted(FOLDER.glob(f"*/LC_MESSAGES/{DOMAIN}.po"))
+
+
+def fields(text):
+    """Return what is filled into a text: {names}, and the %(names)s of argparse."""
+    braces = sorted(name for _, name, _, _ in Formatter().parse(text) if name) if "%" not in text else []
+    return braces, sorted(re.findall(r"%\(\w+\)[rs]|%[rs]", text))
+
+
+def test_nothing_is_printed_past_the_catalogue():
+    """Every text of the commands is looked up."""
+    assert list(untranslated()) == []
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parts[-3])
+def test_catalogue_is_complete(path):
+    """`python -m tests.catalogue` adds new texts; each has its translation."""
+    translations = read(path)
+
+    assert set(translations) == set(texts())
+    assert [text for text, translation in translations.items() if not translation] == []
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parts[-3])
+def test_translations_have_the_fields_of_their_texts(path):
+    """A translation that forgets a name, or has one too many, would lose it or fail."""
+    wrong = [text for text, translation in read(path).items() if fields(text) != fields(translation)]
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parts[-3])
+def test_compiled_catalogue_is_that_of_the_source(path):
+    """The .mo file, which the wheel holds, is what the .po file says."""
+    assert path.with_suffix(".mo").read_bytes() == compiled(read(path), path.parts[-3])
+
+
+def test_command_speaks_chinese_when_the_locale_does(program):
+    """Help, argparse's own words, messages and headings."""
+    chinese = {"LC_ALL": "zh_CN.UTF-8", "PYTHONUTF8": "1"}
+
+    assert "停止模拟器" in program.run("--help", **chinese).stdout
+    assert "缺少以下参数" in program.run("queue", "send", **chinese).stderr
+    assert "没有模拟器响应" in program.run("status", **chinese).stderr
+
+
+@pytest.mark.parametrize(
+    "env", [{"LC_ALL": "fr_FR.UTF-8"}, {"LC_ALL": "zh_CN.UTF-8", "PYTHONIOENCODING": "ascii"}], ids=["french", "ascii"]
+)
+def test_command_speaks_english_otherwise(program, env):
+    """A language without a catalogue, and a terminal that cannot show Chinese characters."""
+    assert "stop the emulator" in program.run("--help", **env).stdout

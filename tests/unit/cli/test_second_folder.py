@@ -1,0 +1,190 @@
+"""Several emulators of one user: whose it is that answers, free ports, and keys that work."""
+
+import json
+import os
+import socket
+
+import pytest
+
+from emulator.cli import endpoint
+from emulator.cli.endpoint import Running, registry, running, with_ports
+from emulator.config import AUTO_PORT, Config, load
+
+
+@pytest.fixture
+def folders(program, tmp_path):
+    """Two working directories; in the first one an emulator runs. Returns it, its port and a runner for the second."""
+    other = tmp_path / "other"
+    other.mkdir()
+    _, address = program.start()
+    port = address.rpartition(":")[2]
+    first = program.folder
+
+    def in_other(*words, **env):
+        program.folder = other
+        try:
+            return program.run(*words, LOCALYUN_PORT=port, **env)
+        finally:
+            program.folder = first
+
+    return program, port, in_other
+
+
+@pytest.mark.parametrize("words", [("status",), ("stop",), ("env",), ("queue", "list"), ("exec", "true")])
+def test_clients_of_another_folder_say_whose_emulator_answers(folders, words):
+    """Not Forbidden, not InvalidAccessKeyId: the folder that is served, and what to do."""
+    program, _, in_other = folders
+
+    refused = in_other(*words)
+
+    assert refused.returncode == 1
+    assert f"is the one of {program.folder / '.localyun'}" in refused.stderr
+    assert "localyun start --port auto" in refused.stderr
+    assert refused.stdout == ""
+    assert program.run("status").returncode == 0  # it has not been stopped
+
+
+def test_start_on_a_port_in_use_names_its_emulator(folders):
+    """And the ways out."""
+    program, port, in_other = folders
+
+    refused = in_other("start", "-d")
+
+    assert refused.returncode == 1
+    assert f"port {port} is in use by the emulator of {program.folder / '.localyun'}" in refused.stderr
+    assert "--port auto" in refused.stderr
+
+
+def test_list_has_every_emulator_of_the_user_and_marks_the_own(folders):
+    """Both of them, and neither once they have ended."""
+    program, _, in_other = folders
+    assert in_other("start", "-d", "--port", "0").returncode == 0
+
+    listed = json.loads(program.run("list", "--json").stdout)
+    marked = [line for line in program.run("list").stdout.splitlines() if line.startswith("*")]
+
+    states = {row["state"] for row in listed}
+    assert states == {str(program.folder / ".localyun"), str(program.folder / "other" / ".localyun")}
+    assert len(marked) == 1
+    assert marked[0].endswith(str(program.folder / ".localyun"))
+    assert in_other("stop").returncode == 0
+    assert program.run("stop", "--json").returncode == 0
+    assert json.loads(program.run("list", "--json").stdout) == []
+
+
+def test_env_carries_the_state_folder_so_that_admin_commands_work_anywhere(folders, tmp_path):
+    """`eval "$(localyun env)"`, then another directory."""
+    program, _, in_other = folders
+    pairs = json.loads(program.run("env", "--json").stdout)
+
+    status = in_other("status", "--json", **pairs)
+
+    assert pairs["LOCALYUN_STATE"] == str(program.folder / ".localyun")
+    assert json.loads(status.stdout)["state"] == str(program.folder / ".localyun")
+
+
+GIVEN = {
+    "LOCALYUN_ACCESS_KEY_ID": "givenkey",
+    "LOCALYUN_ACCESS_KEY_SECRET": "givensecret",
+    "LOCALYUN_ACCOUNT_ID": "1234567890123456",
+}
+
+
+def test_keys_given_at_the_start_are_those_that_are_printed_and_used(program):
+    """The shell of later commands has no variables; keys.json holds other keys."""
+    started = program.run("start", "-d", **GIVEN)
+
+    assert "given at the start, givenkey" in started.stdout
+    assert json.loads(program.run("env", "--json").stdout)["ALIBABA_CLOUD_ACCESS_KEY_ID"] == "givenkey"
+    assert program.run("queue", "list").returncode == 0
+    assert "OSS_ACCESS_KEY_ID=givenkey" in program.run("exec", "env").stdout
+
+
+def test_client_with_other_keys_says_which_emulator_it_reached(program):
+    """For a call the refusal names it; env prints the keys that work."""
+    program.run("start", "-d")
+    own = json.loads(program.run("env", "--json").stdout)
+
+    refused = program.run("queue", "list", **GIVEN)
+    printed = program.run("env", "--json", **GIVEN)
+
+    assert f"reached the emulator of {program.folder / '.localyun'}" in refused.stderr
+    assert "givenkey is not one of its keys" in refused.stderr
+    assert json.loads(printed.stdout)["LOCALYUN_ACCESS_KEY_ID"] == own["LOCALYUN_ACCESS_KEY_ID"]
+    assert "givenkey of this shell is not a key" in printed.stderr
+
+
+# --- ports -------------------------------------------------------------------------------------------------------
+
+
+def test_auto_is_read_as_a_port(tmp_path):
+    """On the command line, in the environment and in the file."""
+    assert load({"port": "auto"}, {}, tmp_path).config.port == AUTO_PORT
+    assert load({}, {"LOCALYUN_HTTPS_PORT": "auto"}, tmp_path).config.https_port == AUTO_PORT
+
+
+def test_auto_takes_the_first_pair_that_is_free(monkeypatch):
+    """The https port moves along unless it was chosen."""
+    monkeypatch.setattr(endpoint, "is_taken", {8868, 8871}.__contains__)
+
+    moved = with_ports(Config(port=AUTO_PORT))
+    kept = with_ports(Config(port=AUTO_PORT, https_port=9000))
+
+    assert (moved.port, moved.https_port) == (8872, 8873)
+    assert (kept.port, kept.https_port) == (8870, 9000)
+    assert with_ports(Config(port=1, https_port=2)) == Config(port=1, https_port=2)
+
+
+def test_start_on_auto_beside_a_taken_port(program):
+    """The address is recorded, so that commands find it."""
+    with socket.socket() as taken:
+        try:
+            taken.bind(("127.0.0.1", 8868))
+        except OSError:
+            pass  # another program has it, which is as well
+        else:
+            taken.listen()
+        started = json.loads(program.run("start", "-d", "--json", "--port", "auto", LOCALYUN_HTTPS_PORT="8869").stdout)
+
+    assert started["http"] != "http://127.0.0.1:8868"
+    assert json.loads(program.run("status", "--json").stdout)["http"] == started["http"]
+
+
+# --- the registry ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    """An empty registry."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    registry().mkdir()
+    return registry()
+
+
+def an_entry(**changes):
+    texts = dict.fromkeys(("http", "https", "state", "account", "installation", "version"), "x")
+    return {"pid": os.getpid(), **texts, **changes}
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", json.dumps(an_entry(pid="many")), json.dumps(an_entry(pid=2**22 + 1))]
+)
+def test_stale_and_broken_entries_go(folder, content):
+    """A killed emulator leaves its entry behind; whoever looks next removes it."""
+    (folder / "1.json").write_text(content)
+    (folder / "2.json").write_text(json.dumps(an_entry()))
+
+    assert running() == [Running(**an_entry())]
+    assert [path.name for path in folder.iterdir()] == ["2.json"]
+
+
+def test_a_registry_that_cannot_be_written_is_done_without(monkeypatch, tmp_path):
+    """Starting goes on."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+
+    endpoint.register({**an_entry(), "functions": []}, tmp_path)
+    endpoint.unregister()
+
+    assert running() == []

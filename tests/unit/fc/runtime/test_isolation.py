@@ -1,0 +1,304 @@
+"""What instances see of each other, of the machine and of the zygote, with the kernel's namespaces and without."""
+
+import asyncio
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from emulator.services.fc.runtime.bootstrap.python import sandbox
+from emulator.services.fc.runtime.scratch import Scratch
+
+
+@functools.cache
+def namespaces():
+    """Return whether this machine lets this user have them; asked in a process that has one thread."""
+    folder = tempfile.mkdtemp()
+    code = f"import sys; sys.path.insert(0, {str(Path(sandbox.__file__).parent)!r}); import sandbox; " + (
+        f"print(sandbox.Probe({folder!r}).reason())"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    return answer == "\n"
+
+
+def needs_namespaces():
+    if not namespaces():
+        pytest.skip("this kernel gives this user no namespaces")
+
+
+@pytest.fixture(params=["auto", "none"])
+def isolation(request):
+    """With namespaces, and as on a machine without."""
+    if request.param == "auto":
+        needs_namespaces()
+    return request.param
+
+
+TMP = """
+    import os, tempfile
+    def handler(event, context):
+        folder = tempfile.gettempdir()
+        before = sorted(os.listdir(folder))
+        open(os.path.join(folder, event.decode()), "w").close()
+        return [folder, before, os.environ["HOME"]]
+"""
+
+
+def test_instances_do_not_see_each_others_files(functions, isolation):
+    """Each begins with an empty folder for temporary files, which it keeps from call to call."""
+    one, two = functions.image(TMP), functions.image(TMP)
+
+    async def scenario(pool):
+        return [
+            json.loads((await pool.invoke(image, functions.invocation(name))).body)
+            for image, name in ((one, b"a"), (two, b"b"), (one, b"c"))
+        ]
+
+    first, second, again = functions.run(scenario, isolation=isolation)
+
+    seen = [[name for name in before if len(name) == 1] for _, before, _ in (first, second, again)]
+    assert seen == [[], [], ["a"]]
+    assert first[0] == first[2]
+    assert (first[0] == "/tmp") == (isolation == "auto")
+
+
+def test_folder_goes_with_its_instance(functions, isolation, tmp_path, monkeypatch):
+    """With what the function wrote, also what it made unreadable; nothing is left when the emulator has ended."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    image = functions.image(
+        """
+        import os, tempfile
+        def handler(event, context):
+            os.makedirs(os.path.join(tempfile.gettempdir(), "a", "b"))
+            os.chmod(os.path.join(tempfile.gettempdir(), "a"), 0)
+        """
+    )
+
+    async def scenario(pool):
+        await pool.invoke(image, functions.invocation())
+        written = list(tmp_path.glob("*/c-*/a"))
+        pool.retire_family(image.family)
+        async with asyncio.timeout(10):
+            while list(tmp_path.glob("*/c-*")):
+                await asyncio.sleep(0.01)
+        return written
+
+    assert len(functions.run(scenario, isolation=isolation)) == 1
+    assert list(tmp_path.glob("localyun-instances-*")) == []
+
+
+def test_what_a_killed_emulator_left_is_removed_at_the_next_start(functions, tmp_path, monkeypatch):
+    """What another one that still runs uses stays."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    running = Scratch()
+    (running.folder / "c-1").mkdir()
+    code = (
+        f"import os, tempfile; tempfile.tempdir = {str(tmp_path)!r}\n"
+        "from emulator.services.fc.runtime.scratch import Scratch\n"
+        "scratch = Scratch(); scratch.create('c-2'); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=False)
+    assert len(list(tmp_path.glob("localyun-instances-*"))) == 2
+
+    async def scenario(pool):
+        async with asyncio.timeout(10):
+            while list(tmp_path.glob("*/c-2")):
+                await asyncio.sleep(0.01)
+
+    functions.run(scenario)
+
+    assert list(tmp_path.glob("localyun-instances-*")) == [running.folder]
+    asyncio.run(running.close())
+
+
+def test_machines_tmp_is_out_of_reach(functions, tmp_path):
+    """``rm -rf /tmp/*`` in a function does nothing to the machine's files; the function's own code stays."""
+    needs_namespaces()
+    with tempfile.NamedTemporaryFile(dir="/tmp") as precious:
+        image = functions.image(
+            """
+            import os, subprocess
+            def handler(event, context):
+                subprocess.run("rm -rf /tmp/[!p]* /var/tmp/[!p]*", shell=True)
+                return [os.path.exists(event), os.listdir("/code"), open("/code/index.py").read() != "", os.getppid()]
+            """
+        )
+
+        result = functions.calls(image, precious.name.encode())[0]
+
+        assert json.loads(result.body) == [False, ["index.py"], True, 1]
+        assert Path(precious.name).exists()
+
+
+def test_files_a_function_creates_belong_to_the_user(functions):
+    """Whatever names the namespace gives to users."""
+    image = functions.image(
+        "import os\ndef handler(event, context):\n    open('made', 'w').close()\n    return os.getuid()\n"
+    )
+
+    result = functions.calls(image, b"")[0]
+
+    assert int(result.body) == os.getuid()
+    assert (image.code_dir / "made").stat().st_uid == os.getuid()
+
+
+def test_layers_are_in_opt(functions, tmp_path):
+    """The first layer lies on top."""
+    needs_namespaces()
+    layers = []
+    for name in ("upper", "lower"):
+        layer = tmp_path / name
+        (layer / "data").mkdir(parents=True)
+        (layer / "data" / "both").write_text(name)
+        (layer / "data" / name).write_text(name)
+        layers.append(layer)
+    image = functions.image(
+        """
+        from pathlib import Path
+        def handler(event, context):
+            return {path.name: path.read_text() for path in Path("/opt/data").iterdir()}
+        """,
+        layers=tuple(layers),
+    )
+
+    result = functions.calls(image, b"")[0]
+
+    assert json.loads(result.body) == {"both": "upper", "upper": "upper", "lower": "lower"}
+
+
+def test_instance_sees_its_own_processes_only(functions):
+    """And nothing in there can be stopped that others need."""
+    needs_namespaces()
+    image = functions.image(
+        """
+        import os, signal
+        def handler(event, context):
+            for number in (signal.SIGSTOP, signal.SIGKILL):
+                os.kill(1, number)
+            return sorted(int(name) for name in os.listdir("/proc") if name.isdigit())
+        """
+    )
+    other = functions.image("def handler(event, context): return 'fine'")
+
+    async def scenario(pool):
+        return [(await pool.invoke(each, functions.invocation())).body for each in (image, other, image)]
+
+    first, second, third = functions.run(scenario)
+
+    assert json.loads(first) == json.loads(third) == [1, 2]
+    assert second == b"fine"
+
+
+STOPPER = """
+    import os, signal, time
+    def handler(event, context):
+        os.kill(os.getppid(), signal.SIGSTOP)
+        while event:
+            time.sleep(1)
+        return "stopped"
+"""
+
+
+@pytest.mark.parametrize("event", [b"", b"x"], ids=["and returns", "and never returns"])
+def test_stopped_zygote_is_replaced(functions, event):
+    """Calls that need a new instance wait for a moment, and the stopper itself ends with its time-out."""
+    image = functions.image(STOPPER, timeout_s=1)
+    other = functions.image("def handler(event, context): return 'fine'")
+
+    async def scenario(pool):
+        stopper = asyncio.create_task(pool.invoke(image, functions.invocation(event)))
+        await asyncio.sleep(0.5)
+        began = time.monotonic()
+        after = [await pool.invoke(each, functions.invocation()) for each in (other, other)]
+        return await stopper, after, time.monotonic() - began
+
+    stopper, after, waited_s = functions.run(scenario, isolation="none", zygote_silence_s=0.5)
+
+    assert (b"timed out" in stopper.body) == bool(event)
+    assert [result.body for result in after] == [b"fine", b"fine"]
+    assert waited_s < 10
+
+
+def test_stopped_zygote_does_not_keep_the_emulator_from_ending(functions):
+    """And its instances end all the same."""
+    image = functions.image("import os\nopen('pid', 'w').write(str(os.getpid()))\n" + dedent(STOPPER), timeout_s=60)
+    pids = image.code_dir / "pid"
+
+    async def scenario(pool):
+        task = asyncio.create_task(pool.invoke(image, functions.invocation(b"x")))
+        async with asyncio.timeout(10):
+            while not (pids.exists() and pids.read_text()):
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)
+        task.cancel()
+        await asyncio.wait([task])
+
+    functions.run(scenario, isolation="none")
+
+    with pytest.raises(ProcessLookupError):
+        for _ in range(500):
+            os.kill(int(pids.read_text()), 0)
+            time.sleep(0.01)
+
+
+DAEMON = """
+    import os, subprocess, sys
+    def handler(event, context):
+        subprocess.Popen(
+            ["/bin/sh", "-c", "sleep " + event.decode() + " & exec sleep " + event.decode()],
+            env={}, start_new_session=True, close_fds=True, cwd="/",
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        return "left"
+"""
+
+
+def sleepers(seconds):
+    found = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if line.read_bytes() == b"sleep\0" + seconds + b"\0":
+                found.append(line)
+        except OSError:
+            continue
+    return found
+
+
+def test_daemons_without_an_environment_do_not_outlive_the_emulator(functions, isolation):
+    """Nothing marks them as an instance's; they are known as descendants of the zygote."""
+    seconds = f"{300 + os.getpid()}.{time.monotonic_ns() % 1000}".encode()
+    image = functions.image(DAEMON)
+
+    async def scenario(pool):
+        result = await pool.invoke(image, functions.invocation(seconds))
+        async with asyncio.timeout(10):
+            while len(sleepers(seconds)) < 2:
+                await asyncio.sleep(0.02)
+        return result.body
+
+    assert functions.run(scenario, isolation=isolation) == b"left"
+    assert sleepers(seconds) == []
+
+
+def test_log_says_that_and_why_instances_share_tmp(functions, caplog, monkeypatch):
+    """Where the kernel has no namespaces for this user; instances have folders of their own all the same."""
+    image = functions.image(TMP)
+    # A root folder that is a file: nothing can be mounted there.
+    monkeypatch.setattr("emulator.services.fc.runtime.zygote.root_folder", _file_as_root)
+
+    result = functions.calls(image, b"a")[0]
+
+    assert json.loads(result.body)[0] != "/tmp"
+    assert "instances share /tmp and see all processes of this machine: [Errno" in caplog.text
+
+
+def _file_as_root(settings):
+    (settings.scratch / "root").touch()
+    return str(settings.scratch / "root")
