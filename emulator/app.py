@@ -167,7 +167,21 @@ class Emulator:
         admin.add([*services.admin(), *parts])
         loaded.set_result(None)
         self._is_loaded = True
+        await services.seeds.deploy(self._surroundings())
+        self._background.spawn(services.seeds.ready(self._surroundings()), "hooks")
         renew()
+
+    def _surroundings(self) -> dict[str, str]:
+        """Return the variables that lead a command to this emulator."""
+        return {
+            "LOCALYUN_ENDPOINT": self.http_url,
+            "LOCALYUN_STATE": str(self.config.state.absolute()),
+            "LOCALYUN_TOKEN": self.keys.admin_token,
+            "LOCALYUN_ACCOUNT_ID": self.tenant.account,
+            "LOCALYUN_REGION": self.tenant.region,
+            "ALIBABA_CLOUD_ACCESS_KEY_ID": self.keys.access_key_id,
+            "ALIBABA_CLOUD_ACCESS_KEY_SECRET": self.keys.access_key_secret,
+        }
 
     def _checkpoints(self, lab: Lab, services: "Composition", shrinker: Shrinker, work: Path) -> StateCheckpoints:
         """Return what keeps the whole state under names."""
@@ -393,7 +407,10 @@ class Emulator:
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
         """Forget everything the services know, or what *scope* names; functions of the folder stay."""
-        return await self.services.reset(scope)
+        done = await self.services.reset(scope)
+        if not any(scope.values()):
+            await self.services.seeds.deploy(self._surroundings())
+        return done
 
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""

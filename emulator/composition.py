@@ -23,6 +23,7 @@ from emulator.console.front import Bridge
 from emulator.console.view import View
 from emulator.deploy.localyun_yaml import Declarations
 from emulator.deploy.records import Deployments, DeploymentsFront
+from emulator.deploy.seeds import Seeds
 from emulator.gateway.admin import Part
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
@@ -100,8 +101,10 @@ class Composition:
         self._bench = bench
         self._clock = clock
         self._tenant = tenant
+        self._journal = journal
         self._ids = ids
         self._declared = Declarations(config, tenant)
+        self.seeds = Seeds(config, tenant, clock)
         self._deployments = Deployments(database, tenant, clock)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource
@@ -202,6 +205,11 @@ class Composition:
         self._closing.push_async_callback(self._flow_http.close)
         self._closing.push_async_callback(self._workflow.close)
         await self._workflow.start()
+        await self._seed()
+
+    async def _seed(self) -> None:
+        """Make what the configuration declares beside queues and topics."""
+        await self.seeds.apply(self._access, self._objects, self._workflow)
 
     def end_polls(self) -> None:
         """Answer every parked long poll; the server is about to stop."""
@@ -263,13 +271,16 @@ class Composition:
         match service:
             case "fnf":
                 self._workflow.reset()
+                await self._seed()
             case "mns":
                 self._messages.reset()
                 self._declared.apply(self._messages)
             case "ram":
                 self._access.reset()
+                await self._seed()
             case "oss":
                 await self._objects.reset()
+                await self._seed()
             case "fc":
                 await self._functions.reset()
             case _:
@@ -286,6 +297,7 @@ class Composition:
         self._access.reset()
         await self._objects.reset()
         await self._functions.reset()  # last: triggers of the folder subscribe to declared topics
+        await self._seed()
 
     def fronts(self) -> dict[str, Front]:
         """Return the services' fronts by the names the router uses."""
@@ -326,9 +338,12 @@ class Composition:
         return View(
             self._tenant,
             functions=self._functions,
+            function_admin=self._function_admin,
             messages=self._messages,
             workflow=self._workflow,
             lab=lab,
+            journal=self._journal,
+            clock=self._clock,
             about=about,
             bridge=bridge,
         )
