@@ -155,34 +155,46 @@ class Emulator:
         services = await self._load_services(database, timers, work, folder, names)
         await services.start()
         keyring.add(services.temporary_keys)
+        keyring.add(services.accounts)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
         lab = self._lab(services)
         console = self._console(services, lab)
         fronts["console"] = console
         shrinker = self._tend_file(database, work, timers)
-        checkpoints = StateCheckpoints(
+        kept = self._checkpoints(lab, services, shrinker, work)
+        parts = [(lab, lab_admin), (self._bench, bench_admin), (kept, checkpoint_operations), (console, console_front)]
+        admin.add([*services.admin(), *parts])
+        loaded.set_result(None)
+        self._is_loaded = True
+        await services.seeds.deploy(self._surroundings())
+        self._background.spawn(services.seeds.ready(self._surroundings()), "hooks")
+        renew()
+
+    def _surroundings(self) -> dict[str, str]:
+        """Return the variables that lead a command to this emulator."""
+        return {
+            "LOCALYUN_ENDPOINT": self.http_url,
+            "LOCALYUN_STATE": str(self.config.state.absolute()),
+            "LOCALYUN_TOKEN": self.keys.admin_token,
+            "LOCALYUN_ACCOUNT_ID": self.tenant.account,
+            "LOCALYUN_REGION": self.tenant.region,
+            "ALIBABA_CLOUD_ACCESS_KEY_ID": self.keys.access_key_id,
+            "ALIBABA_CLOUD_ACCESS_KEY_SECRET": self.keys.access_key_secret,
+        }
+
+    def _checkpoints(self, lab: Lab, services: "Composition", shrinker: Shrinker, work: Path) -> StateCheckpoints:
+        """Return what keeps the whole state under names."""
+        return StateCheckpoints(
             CheckpointStore(work / "checkpoints", work, _SCHEMAS),
-            database,
+            self._database,
             self._clock,
-            timers,
+            self._timers,
             lab.time,
             services,
             self.tenant,
-            resumed=[] if self.config.ephemeral else [shrinker.start],
+            resumed=[self._journal.mark, *([] if self.config.ephemeral else [shrinker.start])],
         )
-        admin.add(
-            [
-                *services.admin(),
-                (lab, lab_admin),
-                (self._bench, bench_admin),
-                (checkpoints, checkpoint_operations),
-                (console, console_front),
-            ]
-        )
-        loaded.set_result(None)
-        self._is_loaded = True
-        renew()
 
     def _lab(self, services: "Composition") -> Lab:
         """Return what tests need, over all services."""
@@ -389,9 +401,16 @@ class Emulator:
         """Return the recent lines of the log that came about through a request, in JSON's terms."""
         return self._journal.find(request)
 
+    def report(self) -> list[dict[str, Any]]:
+        """Return the recent lines of the log since a checkpoint was restored, without those of the admin API."""
+        return [line for line in self._journal.since_mark() if line.get("service") != "admin"]
+
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
         """Forget everything the services know, or what *scope* names; functions of the folder stay."""
-        return await self.services.reset(scope)
+        done = await self.services.reset(scope)
+        if not any(scope.values()):
+            await self.services.seeds.deploy(self._surroundings())
+        return done
 
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""

@@ -23,6 +23,7 @@ from emulator.console.front import Bridge
 from emulator.console.view import View
 from emulator.deploy.localyun_yaml import Declarations
 from emulator.deploy.records import Deployments, DeploymentsFront
+from emulator.deploy.seeds import Seeds
 from emulator.gateway.admin import Part
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
@@ -53,6 +54,8 @@ from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns import admin as mns_admin
 from emulator.services.mns.front import ManagementFront, MnsFront
 from emulator.services.mns.service import MessageService
+from emulator.services.ram import admin as ram_admin
+from emulator.services.ram.accounts import Accounts
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
@@ -97,14 +100,17 @@ class Composition:
         self._bench = bench
         self._clock = clock
         self._tenant = tenant
+        self._journal = journal
         self._ids = ids
         self._declared = Declarations(config, tenant)
+        self.seeds = Seeds(config, tenant, clock)
         self._deployments = Deployments(database, tenant, clock)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource
         self._temporary = self.temporary_keys = TemporaryKeys(database, timers, clock, ids)
         self._access = AccessManagement(database, ids)
         self.user_keys: KeySource = self._access.keys
+        self.accounts = Accounts(database, ids, tenant.account)
         self.authorizer = Authorizer(self._access)
         rights = RoleRights(self.authorizer, clock)
         logbook = LogBook(work / "logs" / "functions")
@@ -192,6 +198,11 @@ class Composition:
         await self._functions.start(self._config.functions)
         self._closing.push_async_callback(self._workflow.close)
         await self._workflow.start()
+        await self._seed()
+
+    async def _seed(self) -> None:
+        """Make what the configuration declares beside queues and topics."""
+        await self.seeds.apply(self._access, self._objects, self._workflow)
 
     def end_polls(self) -> None:
         """Answer every parked long poll; the server is about to stop."""
@@ -253,13 +264,16 @@ class Composition:
         match service:
             case "fnf":
                 self._workflow.reset()
+                await self._seed()
             case "mns":
                 self._messages.reset()
                 self._declared.apply(self._messages)
             case "ram":
                 self._access.reset()
+                await self._seed()
             case "oss":
                 await self._objects.reset()
+                await self._seed()
             case "fc":
                 await self._functions.reset()
             case _:
@@ -276,6 +290,7 @@ class Composition:
         self._access.reset()
         await self._objects.reset()
         await self._functions.reset()  # last: triggers of the folder subscribe to declared topics
+        await self._seed()
 
     def fronts(self) -> dict[str, Front]:
         """Return the services' fronts by the names the router uses."""
@@ -297,7 +312,7 @@ class Composition:
 
     def admin(self) -> list[Part]:
         """Return the services that have admin operations, each with the module that declares them."""
-        return [(self._function_admin, fc_admin), (self._messages, mns_admin)]
+        return [(self._function_admin, fc_admin), (self._messages, mns_admin), (self.accounts, ram_admin)]
 
     def activities(self) -> list[Observed]:
         """Return the services as the lab sees them."""
@@ -316,9 +331,12 @@ class Composition:
         return View(
             self._tenant,
             functions=self._functions,
+            function_admin=self._function_admin,
             messages=self._messages,
             workflow=self._workflow,
             lab=lab,
+            journal=self._journal,
+            clock=self._clock,
             about=about,
             bridge=bridge,
         )

@@ -228,6 +228,8 @@ class RunningEmulator(Protocol):
 
     def trace(self, request: str) -> list[dict[str, Any]]: ...  # noqa: D102
 
+    def report(self) -> list[dict[str, Any]]: ...  # noqa: D102
+
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]: ...  # noqa: D102
 
     def stop_soon(self) -> None: ...  # noqa: D102
@@ -265,6 +267,13 @@ def metrics(emulator: RunningEmulator, call: OperationRequest) -> Response:
 def trace(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The recent lines of the log that a request caused."""
     return {"lines": emulator.trace(call.arguments["request"])}
+
+
+@operation("report", "GET /report")
+def report(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+    """The lines of the log since a checkpoint was restored: requests of the services and all that came of them."""
+    del call
+    return {"lines": emulator.report()}
 
 
 @operation(
