@@ -153,6 +153,7 @@ class Emulator:
 
         names = FunctionNames(policy, authority, renew)
         services = await self._load_services(database, timers, work, folder, names)
+        services.clock_moved(self._clock)
         await services.start()
         keyring.add(services.temporary_keys)
         keyring.add(services.accounts)
@@ -205,6 +206,7 @@ class Emulator:
             watch=self._pipeline.watch,
             observed=[self._pipeline, *services.activities()],
             conditions=services.conditions(),
+            moved=lambda: services.clock_moved(self._clock),
         )
 
     def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:

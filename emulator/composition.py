@@ -29,7 +29,7 @@ from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
 from emulator.gateway.journal import Journal
 from emulator.gateway.other_products import LocationFront, UnknownVersionFront, unavailable_fronts
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import AdjustableClock, Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
@@ -49,7 +49,7 @@ from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.ports import Ports
 from emulator.services.fc.runtime.model import FunctionImage
 from emulator.services.fc.runtime.pool import InstancePool
-from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.settings import FunctionTime, RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns import admin as mns_admin
 from emulator.services.mns.front import ManagementFront, MnsFront
@@ -99,6 +99,7 @@ class Composition:
     ) -> None:
         self._config = config
         self._bench = bench
+        self._function_time = FunctionTime()
         self._clock = clock
         self._tenant = tenant
         self._journal = journal
@@ -125,6 +126,7 @@ class Composition:
             extra_environment=environment,
             redirect_hook=python_hook(),
             add_hooks=lambda variables: with_hooks(variables, environment, node_hook()),
+            time=self._function_time,
         )
         self._pool = InstancePool(clock, ids, settings, on_log)
         self._signer = PushSigner(authority.parent / "notifications", clock=clock)
@@ -328,6 +330,10 @@ class Composition:
             FunctionActivity(self._functions, self._bench.mocks),
             FlowActivity(self._workflow, self._bench.mocks),
         ]
+
+    def clock_moved(self, clock: AdjustableClock) -> None:
+        """Let functions see the emulator's time, which has been moved, frozen or let go."""
+        self._function_time.shift = (clock.offset_ms, clock.frozen_at) if clock.is_adjusted else None
 
     async def sign_push(self, text: str) -> str:
         """Return the signature that a push with that string to sign has."""
