@@ -168,6 +168,7 @@ class Emulator:
         loaded.set_result(None)
         self._is_loaded = True
         await services.seeds.deploy(self._surroundings())
+        services.arm_faults()
         self._background.spawn(services.seeds.ready(self._surroundings()), "hooks")
         renew()
 
@@ -193,6 +194,7 @@ class Emulator:
             lab.time,
             services,
             self.tenant,
+            memory=self._bench,
             resumed=[self._journal.mark, *([] if self.config.ephemeral else [shrinker.start])],
         )
 
@@ -410,6 +412,7 @@ class Emulator:
         done = await self.services.reset(scope)
         if not any(scope.values()):
             await self.services.seeds.deploy(self._surroundings())
+            self.services.arm_faults()
         return done
 
     def stop_soon(self) -> None:
