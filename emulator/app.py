@@ -135,7 +135,7 @@ class Emulator:
         self._closing.callback(timers.close)
 
         keyring = Keyring(_own_key(self.keys))
-        admin = AdminFront(self.keys.admin_token, self._ids, [(self, OWN)], is_local=self.config.is_local)
+        self._admin = admin = AdminFront(self.keys.admin_token, self._ids, [(self, OWN)], is_local=self.config.is_local)
         fronts: dict[str, Front] = {"admin": admin}
         loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         policy = HostPolicy(self.config.allowed_hosts, wide=not self.config.is_local)
@@ -402,6 +402,12 @@ class Emulator:
     def trace(self, request: str) -> list[dict[str, Any]]:
         """Return the recent lines of the log that came about through a request, in JSON's terms."""
         return self._journal.find(request)
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the description of the admin API."""
+        from emulator.gateway.openapi import describe  # seldom needed
+
+        return describe(self._admin.operations, self.http_url)
 
     def report(self) -> list[dict[str, Any]]:
         """Return the recent lines of the log since a checkpoint was restored, without those of the admin API."""
