@@ -103,6 +103,7 @@ class Composition:
         self._bench = bench
         self._clock = clock
         self._tenant = tenant
+        self._journal = journal
         self._ids = ids
         self._declared = Declarations(config, tenant)
         self.seeds = Seeds(config, tenant, clock)
@@ -339,9 +340,12 @@ class Composition:
         return View(
             self._tenant,
             functions=self._functions,
+            function_admin=self._function_admin,
             messages=self._messages,
             workflow=self._workflow,
             lab=lab,
+            journal=self._journal,
+            clock=self._clock,
             about=about,
             bridge=bridge,
         )

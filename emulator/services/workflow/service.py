@@ -151,6 +151,13 @@ class Workflow:
         """Return the steps of up to *limit* open executions that wait for a task token: flow, execution, step."""
         return self._engine.waiting_for_reports(limit)
 
+    def tokens(self, tenant: Tenant, flow_name: str, execution: str) -> list[tuple[str, str]]:
+        """Return the steps of an execution that wait for a report, each with its task token.
+
+        Raises: FlowNotExists, ExecutionNotExists.
+        """
+        return self._engine.tokens(self.executions.get(tenant, flow_name, execution).id)
+
     @property
     def is_idle(self) -> bool:
         """Whether every execution waits for a timer, a call or a report, or has ended, and all of it is stored."""
