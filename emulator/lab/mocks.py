@@ -150,7 +150,9 @@ class Mocks:
 
     def take_up(self, by_id: dict[str, Mock], by_name: dict[tuple[str, str], list[Mock]]) -> None:
         """Put other mocks in the place of those there are."""
-        self.by_id, self._by_name = by_id, by_name
+        self.clear()
+        self.by_id.update(by_id)  # in place: whoever asks whether there are any holds it
+        self._by_name.update(by_name)
 
     def find(self, service: str, function: str, qualifier: str) -> Mock | None:
         """Return the mock for a call with *qualifier* ("" for none)."""
