@@ -18,12 +18,13 @@ from emulator.adapters.permissions import FlowRights, FunctionRights, RoleRights
 from emulator.adapters.roles import AssumableRoles, RoleKeys
 from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
-from emulator.config import Config
+from emulator.config import Config, ConfigError, placed
 from emulator.console.front import Bridge
 from emulator.console.view import View
 from emulator.deploy.localyun_yaml import Declarations
 from emulator.deploy.records import Deployments, DeploymentsFront
 from emulator.deploy.seeds import Seeds
+from emulator.deploy.shapes import Part as FilePart
 from emulator.gateway.admin import Part
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
@@ -36,6 +37,8 @@ from emulator.kernel.metrics import Family
 from emulator.kernel.observing import Observed
 from emulator.kernel.timers import Timers
 from emulator.lab.bench import Bench
+from emulator.lab.errors import LabError
+from emulator.lab.faults import Rule, read_rule
 from emulator.lab.service import Lab
 from emulator.lab.sinks import SinkFront
 from emulator.oss.front import OssFront
@@ -106,6 +109,7 @@ class Composition:
         self._ids = ids
         self._declared = Declarations(config, tenant)
         self.seeds = Seeds(config, tenant, clock)
+        self._faults = [_fault(part) for part in self.seeds.faults]
         self._deployments = Deployments(database, tenant, clock)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource
@@ -208,6 +212,11 @@ class Composition:
         self._closing.push_async_callback(self._workflow.close)
         await self._workflow.start()
         await self._seed()
+
+    def arm_faults(self) -> None:
+        """Let the calls go wrong that the configuration names, once all that it deploys is there."""
+        for rule in self._faults:
+            self._bench.add_fault(rule)
 
     async def _seed(self) -> None:
         """Make what the configuration declares beside queues and topics."""
@@ -367,3 +376,14 @@ class Composition:
         yield from mns_admin.metrics(self._messages, self._clock.now())
         yield from self._function_admin.metrics()
         yield from workflow_admin.metrics(self._workflow)
+
+
+def _fault(part: FilePart) -> Rule:
+    """Read a fault of the configuration.
+
+    Raises: ConfigError.
+    """
+    try:
+        return read_rule(part.value if isinstance(part.value, dict) else {})
+    except LabError as error:
+        raise ConfigError(placed(part.mark, f"{'.'.join(part.path)}: {error.message}")) from None
