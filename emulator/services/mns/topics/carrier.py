@@ -14,7 +14,7 @@ from emulator.services.mns.limits import OUTBOX
 from emulator.services.mns.ports import FunctionInvoker, FunctionRefused
 from emulator.services.mns.queues.live_queues import LiveQueue
 from emulator.services.mns.queues.messages import Messages
-from emulator.services.mns.queues.model import Draft, Properties, Property
+from emulator.services.mns.queues.model import Draft, Properties, Property, appended, restored, stored
 from emulator.services.mns.queues.store import NotStored
 from emulator.services.mns.topics.endpoints import (
     FunctionEndpoint,
@@ -128,7 +128,7 @@ class Carrier:
         """Put a message into a queue or the outbox in the transaction of this tick; None: it has to be awaited."""
         match read_endpoint(subscription.settings.endpoint):
             case QueueEndpoint(queue):
-                return self._send(subscription, publication, queue, publication.user_properties, ())
+                return self._send(subscription, publication, queue, publication.system_properties)
             case OutboxEndpoint() as target:
                 return self._outbox.record(target, subscription, publication, self._clock.now())
             case _:
@@ -166,16 +166,18 @@ class Carrier:
             Property("DLQSourceArn", f"acs:mns:{tenant.region}:{tenant.account}:{path}", "STRING"),
             Property("DLQOriginMessageId", publication.message_id, "STRING"),
         )
-        return self._send(subscription, publication, policy.target, publication.user_properties, origin)
+        system = restored(appended(stored(publication.system_properties), origin))
+        return self._send(subscription, publication, policy.target, system)
 
-    def _send(
-        self, subscription: Subscription, publication: Publication, queue: str, user: Properties, system: Properties
-    ) -> Outcome:
-        """Send the notification as plain text, with a message id, digest and priority of its own. Source: observed."""
+    def _send(self, subscription: Subscription, publication: Publication, queue: str, system: Properties) -> Outcome:
+        """Send the notification as plain text, with a message id, digest and priority of its own.
+
+        Source: observed; for the properties aliyun-mns-php-sdk Tests/TopicTest.php.
+        """
         draft = Draft(
             body=notification(subscription, publication),
             group_id=publication.group_id,
-            user_properties=user,
+            user_properties=publication.user_properties,
             system_properties=system,
         )
         try:
