@@ -6,8 +6,10 @@
     python3 dev.py bench [arguments of the benchmarks]            run the benchmarks
     python3 dev.py crash [--kills N --seed S ...]                 kill the emulator under load and compare
     python3 dev.py house [--detail]                               print the shape of the code and the cost of requests
+    python3 dev.py suites NAME PATH                               run the suite of an SDK's maker from a checkout
     python3 dev.py fuzz  TARGET [--seconds N]                     fuzz one target, or all
     python3 dev.py clients                                        install SDKs of other languages for the tests
+    python3 dev.py release VERSION | --check                      changelog, packages, tried in an empty environment
     python3 dev.py setup                                          only install
 
 The first task makes a virtual environment in .venv and installs the project with the versions of constraints.txt. Later
@@ -21,6 +23,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 MINIMUM = (3, 11)
@@ -28,6 +31,8 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 STAMP = VENV / ".localyun-setup"
 EXTRAS = ("sdk", "dev", "fuzz")  # each includes those before it
+KINDS = {"added": "Added", "changed": "Changed", "fixed": "Fixed", "removed": "Removed", "security": "Security"}
+DIST = ROOT / "dist"
 CHECKS = (
     ("format", ("-m", "ruff", "format", "--check", ".")),
     ("lint", ("-m", "ruff", "check", ".")),
@@ -50,7 +55,7 @@ def main(arguments: list[str]) -> int:
         return fail(f"Python {wanted} or newer is needed, this is {found} ({sys.executable})")
     tasks = {
         "demo": demo, "test": test, "check": check, "bench": bench, "crash": crash, "fuzz": fuzz, "clients": clients,
-        "house": house, "setup": setup,
+        "house": house, "suites": suites, "release": release, "setup": setup,
     }  # fmt: skip
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
@@ -106,6 +111,11 @@ def house(arguments: list[str]) -> int:
     return prepare("dev") or run("-m", "benchmarks.house", *arguments)
 
 
+def suites(arguments: list[str]) -> int:
+    """Run the suite of an SDK's maker, from a checkout that is already there."""
+    return prepare("dev") or run("-m", "tests.suites", *arguments)
+
+
 def clients(arguments: list[str]) -> int:
     """Install the SDKs of the languages that are here; tests of what is missing are left out."""
     if arguments:
@@ -116,6 +126,80 @@ def clients(arguments: list[str]) -> int:
             print(f"dev.py: no {tool} here, its SDKs are left out", file=sys.stderr)
         elif subprocess.run([program, *words], cwd=ROOT / folder, check=False, stdout=sys.stderr).returncode:
             print(f"dev.py: the SDKs of {tool} could not be installed and are left out", file=sys.stderr)
+    return 0
+
+
+def release(arguments: list[str]) -> int:
+    """Build and check wheel and sdist, run a tutorial from the wheel; with a version, write the changelog first."""
+    if len(arguments) != 1:
+        return fail("release takes a version such as 0.2.0, or --check")
+    git = shutil.which("git") or "git"
+    untidy = subprocess.run([git, "status", "--porcelain"], cwd=ROOT, check=False, capture_output=True, text=True)
+    if untidy.returncode or untidy.stdout:
+        return fail(f"the tree is not tidy; commit or remove:\n{untidy.stdout or untidy.stderr}")
+    if arguments[0] != "--check":
+        code = write_changelog(arguments[0])
+        if code:
+            return code
+    code = prepare("dev")
+    if code:
+        return code
+    shutil.rmtree(DIST, ignore_errors=True)
+    return (
+        run("-m", "build", "--outdir", str(DIST))
+        or run("-m", "twine", "check", "--strict", *(str(each) for each in DIST.iterdir()))
+        or try_wheel(next(DIST.glob("*.whl")))
+    )
+
+
+def write_changelog(version: str) -> int:
+    """Gather the fragments of ``changes`` under *version* and set the project's version; nothing is committed."""
+    source = ROOT / "emulator" / "__init__.py"
+    text = source.read_text(encoding="utf-8")
+    present = next(line for line in text.splitlines() if line.startswith("__version__ = "))
+    fragments = {kind: sorted((ROOT / "changes").glob(f"*.{kind}.md")) for kind in KINDS}
+    if not any(fragments.values()):
+        return fail("there are no changes to release")
+    parts = [f"## {version}"]
+    for kind, files in fragments.items():
+        if files:
+            entries = [" ".join(each.read_text(encoding="utf-8").split()) for each in files]
+            parts.append(f"### {KINDS[kind]}\n\n" + "\n".join(f"- {entry}" for entry in entries))
+    changelog = ROOT / "CHANGELOG.md"
+    head, mark, rest = changelog.read_text(encoding="utf-8").partition("## Unreleased\n")
+    rest = rest.replace("\nNothing has been released yet.\n", "")
+    changelog.write_text(f"{head}{mark}\n" + "\n\n".join(parts) + f"\n{rest}", encoding="utf-8")
+    source.write_text(text.replace(present, f'__version__ = "{version}"', 1), encoding="utf-8")
+    for files in fragments.values():
+        for each in files:
+            each.unlink()
+    print(f"CHANGELOG.md and emulator/__init__.py say {version}; commit them, then tag the commit v{version}")
+    return 0
+
+
+def try_wheel(wheel: Path) -> int:
+    """Install *wheel* into an empty environment and run a tutorial from it, away from this folder."""
+    with tempfile.TemporaryDirectory(prefix="localyun-release-") as folder:
+        import venv  # missing on some systems; `make_environment` has said so
+
+        venv.create(folder, with_pip=True, symlinks=os.name != "nt")
+        scripts = Path(folder) / ("Scripts" if os.name == "nt" else "bin")
+        python, localyun = str(scripts / "python"), str(scripts / "localyun")
+        constraints = str(ROOT / "constraints.txt")
+        state = ["--state", str(Path(folder) / "state")]
+        commands = (
+            [python, "-m", "pip", "install", "--quiet", "--constraint", constraints, f"{wheel}[sdk]"],
+            [localyun, "--version"],
+            [localyun, "start", "-d", "--ephemeral", "--port", "0", "--https-port", "0", *state],
+            [localyun, "tutorial", "run", "callback", *state],
+        )
+        try:
+            for command in commands:
+                if subprocess.run(command, cwd=folder, check=False).returncode:
+                    return fail(f"{wheel.name} does not work in an empty environment: {command[1:]}")
+        finally:
+            subprocess.run([localyun, "stop", *state], cwd=folder, check=False)
+    print(f"{wheel.name} works in an empty environment")
     return 0
 
 

@@ -20,6 +20,9 @@ from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
 from emulator.auth.keys import AccessKey
 from emulator.auth.permissions.conditions import Facts
 from emulator.config import Config
+from emulator.console import front as console_front
+from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
+from emulator.console.sessions import Sessions
 from emulator.gateway.admin import OWN, AdminFront
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
@@ -36,6 +39,11 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
 from emulator.lab import admin as lab_admin
+from emulator.lab import bench_admin
+from emulator.lab.bench import Bench
+from emulator.lab.checkpoints import operations as checkpoint_operations
+from emulator.lab.checkpoints.service import Checkpoints as StateCheckpoints
+from emulator.lab.checkpoints.store import CheckpointStore
 from emulator.lab.clock import load_clock
 from emulator.lab.service import Lab
 from emulator.redirect import hook_environment
@@ -85,6 +93,16 @@ class Emulator:
         self._lag = LoopLag(self._clock)
         self._journal = Journal(self._clock)
         self._services: Composition | None = None
+        self._bench = Bench(
+            self._clock,
+            self._ids,
+            changed=lambda: self._pipeline.notify(),
+            timers=lambda: self._timers,
+            address=lambda: self.http_url,
+            interfere=lambda stage: self._pipeline.interfere(stage),
+            sign=lambda text: self.services.sign_push(text),
+        )
+        self._is_loaded = False
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -137,12 +155,46 @@ class Emulator:
         services = await self._load_services(database, timers, work, folder, names)
         await services.start()
         keyring.add(services.temporary_keys)
+        keyring.add(services.accounts)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
-        admin.add([*services.admin(), (self._lab(services), lab_admin)])
+        lab = self._lab(services)
+        console = self._console(services, lab)
+        fronts["console"] = console
+        shrinker = self._tend_file(database, work, timers)
+        kept = self._checkpoints(lab, services, shrinker, work)
+        parts = [(lab, lab_admin), (self._bench, bench_admin), (kept, checkpoint_operations), (console, console_front)]
+        admin.add([*services.admin(), *parts])
         loaded.set_result(None)
-        self._tend_file(database, work, timers)
+        self._is_loaded = True
+        await services.seeds.deploy(self._surroundings())
+        self._background.spawn(services.seeds.ready(self._surroundings()), "hooks")
         renew()
+
+    def _surroundings(self) -> dict[str, str]:
+        """Return the variables that lead a command to this emulator."""
+        return {
+            "LOCALYUN_ENDPOINT": self.http_url,
+            "LOCALYUN_STATE": str(self.config.state.absolute()),
+            "LOCALYUN_TOKEN": self.keys.admin_token,
+            "LOCALYUN_ACCOUNT_ID": self.tenant.account,
+            "LOCALYUN_REGION": self.tenant.region,
+            "ALIBABA_CLOUD_ACCESS_KEY_ID": self.keys.access_key_id,
+            "ALIBABA_CLOUD_ACCESS_KEY_SECRET": self.keys.access_key_secret,
+        }
+
+    def _checkpoints(self, lab: Lab, services: "Composition", shrinker: Shrinker, work: Path) -> StateCheckpoints:
+        """Return what keeps the whole state under names."""
+        return StateCheckpoints(
+            CheckpointStore(work / "checkpoints", work, _SCHEMAS),
+            self._database,
+            self._clock,
+            self._timers,
+            lab.time,
+            services,
+            self.tenant,
+            resumed=[self._journal.mark, *([] if self.config.ephemeral else [shrinker.start])],
+        )
 
     def _lab(self, services: "Composition") -> Lab:
         """Return what tests need, over all services."""
@@ -150,10 +202,23 @@ class Emulator:
             self._database,
             self._clock,
             self._timers,
-            watch=self._pipeline.on_end,
+            watch=self._pipeline.watch,
             observed=[self._pipeline, *services.activities()],
             conditions=services.conditions(),
         )
+
+    def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
+        """Return the front of the pages; what makes them is imported with the first request."""
+        sessions = Sessions(self._clock, self._ids, self._server.port)
+
+        def load(bridge: Bridge) -> WsgiApplication:
+            from emulator.console.app import make_application  # with Flask, on the first request for a page
+
+            return make_application(services.view(lab, self.status, bridge), sessions)
+
+        front = ConsoleFront(self._ids, sessions, load, self._database.watch)
+        self._closing.callback(front.close)
+        return front
 
     def _watch(self) -> None:
         """Start the lag meter and the journal of the log."""
@@ -170,16 +235,16 @@ class Emulator:
         migrate(database, _SCHEMAS)
         return database
 
-    def _tend_file(self, database: Database, work: Path, timers: LoopTimers) -> None:
+    def _tend_file(self, database: Database, work: Path, timers: LoopTimers) -> Shrinker:
         """Keep the state file and its log small from now on; what is in memory has neither."""
-        if self.config.ephemeral:
-            return
-        checkpoints = Checkpoints(database, work / "state.db")
-        self._closing.callback(checkpoints.close)
-        checkpoints.start()
         shrinker = Shrinker(database, timers, self._clock)
         self._closing.callback(shrinker.close)
-        shrinker.start()
+        if not self.config.ephemeral:
+            checkpoints = Checkpoints(database, work / "state.db")
+            self._closing.callback(checkpoints.close)
+            checkpoints.start()
+            shrinker.start()
+        return shrinker
 
     def _make_pipeline(
         self,
@@ -201,6 +266,7 @@ class Emulator:
             account=self.tenant.account,
             region=self.tenant.region,
             traffic=self._traffic,
+            resting=self._bench.mocks.resting,
             authorizer=_LateAuthorizer(self) if self.config.enforce_ram else None,
         )
 
@@ -238,6 +304,7 @@ class Emulator:
             names=names,
             journal=self._journal,
             environment=self._environment(folder),
+            bench=self._bench,
         )
         return self._services
 
@@ -289,7 +356,7 @@ class Emulator:
         return {
             "status": "ok",
             "version": __version__,
-            "services": dict.fromkeys(SERVICES, "available"),
+            "services": dict.fromkeys(SERVICES, "available" if self._is_loaded else "starting"),
             "account": self.tenant.account,
             "region": self.tenant.region,
             "installation": self.keys.installation,
@@ -334,9 +401,16 @@ class Emulator:
         """Return the recent lines of the log that came about through a request, in JSON's terms."""
         return self._journal.find(request)
 
+    def report(self) -> list[dict[str, Any]]:
+        """Return the recent lines of the log since a checkpoint was restored, without those of the admin API."""
+        return [line for line in self._journal.since_mark() if line.get("service") != "admin"]
+
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
         """Forget everything the services know, or what *scope* names; functions of the folder stay."""
-        return await self.services.reset(scope)
+        done = await self.services.reset(scope)
+        if not any(scope.values()):
+            await self.services.seeds.deploy(self._surroundings())
+        return done
 
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""

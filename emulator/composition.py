@@ -4,12 +4,13 @@ Every port of a service is filled here and nowhere else.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageActivity, SkipConditions
+from emulator.adapters.doubles import Doubles
 from emulator.adapters.flows import FlowMessages, FunctionCalls
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
 from emulator.adapters.objects import CodeObjects, ObjectTriggers
@@ -18,8 +19,11 @@ from emulator.adapters.roles import AssumableRoles, RoleKeys
 from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
 from emulator.config import Config
+from emulator.console.front import Bridge
+from emulator.console.view import View
 from emulator.deploy.localyun_yaml import Declarations
 from emulator.deploy.records import Deployments, DeploymentsFront
+from emulator.deploy.seeds import Seeds
 from emulator.gateway.admin import Part
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
@@ -31,6 +35,9 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
 from emulator.kernel.observing import Observed
 from emulator.kernel.timers import Timers
+from emulator.lab.bench import Bench
+from emulator.lab.service import Lab
+from emulator.lab.sinks import SinkFront
 from emulator.oss.front import OssFront
 from emulator.oss.service import LazyStorage
 from emulator.redirect import node_hook, python_hook
@@ -47,6 +54,8 @@ from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns import admin as mns_admin
 from emulator.services.mns.front import ManagementFront, MnsFront
 from emulator.services.mns.service import MessageService
+from emulator.services.ram import admin as ram_admin
+from emulator.services.ram.accounts import Accounts
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
@@ -85,18 +94,23 @@ class Composition:
         names: FunctionNames,
         journal: Journal,
         environment: dict[str, str],
+        bench: Bench,
     ) -> None:
         self._config = config
+        self._bench = bench
         self._clock = clock
         self._tenant = tenant
+        self._journal = journal
         self._ids = ids
         self._declared = Declarations(config, tenant)
+        self.seeds = Seeds(config, tenant, clock)
         self._deployments = Deployments(database, tenant, clock)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource
         self._temporary = self.temporary_keys = TemporaryKeys(database, timers, clock, ids)
         self._access = AccessManagement(database, ids)
         self.user_keys: KeySource = self._access.keys
+        self.accounts = Accounts(database, ids, tenant.account)
         self.authorizer = Authorizer(self._access)
         rights = RoleRights(self.authorizer, clock)
         logbook = LogBook(work / "logs" / "functions")
@@ -125,6 +139,7 @@ class Composition:
             trusted=authority,
             allow_push_to=config.allow_push_to,
             retry_scale=config.push_retry_scale,
+            interference=bench.faults,
         )
         self._objects = LazyStorage(
             database,
@@ -151,8 +166,10 @@ class Composition:
                 objects=CodeObjects(self._objects, clock, ids),
                 host_names=names,
                 topics=TriggerSubscriptions(self._messages),
-                queue_destinations=(results := ResultMessages(self._messages)),
+                queue_destinations=(results := ResultMessages(self._messages, bench.faults)),
                 topic_destinations=results,
+                interference=bench.faults,
+                doubles=Doubles(bench, clock),
             ),
         )
         self._function_admin = FunctionAdmin(self._functions, clock, ids, self._pool)
@@ -162,9 +179,10 @@ class Composition:
             ids=ids,
             timers=timers,
             functions=FunctionCalls(self._functions),
-            messages=FlowMessages(self._messages, clock, ids),
+            messages=FlowMessages(self._messages, clock, ids, bench.faults),
             kept_days=config.keep_executions,
             guard=FlowRights(rights) if config.enforce_ram else None,
+            interference=bench.faults,
         )
 
     async def start(self) -> None:
@@ -180,6 +198,11 @@ class Composition:
         await self._functions.start(self._config.functions)
         self._closing.push_async_callback(self._workflow.close)
         await self._workflow.start()
+        await self._seed()
+
+    async def _seed(self) -> None:
+        """Make what the configuration declares beside queues and topics."""
+        await self.seeds.apply(self._access, self._objects, self._workflow)
 
     def end_polls(self) -> None:
         """Answer every parked long poll; the server is about to stop."""
@@ -189,6 +212,24 @@ class Composition:
     async def close(self) -> None:
         """End what `start` began, in the opposite order."""
         await self._closing.aclose()
+
+    def files(self) -> list[str]:
+        """Return the files the tables name: paths below the work folder."""
+        return [*self._functions.files(), *self._objects.files()]
+
+    async def suspend(self) -> None:
+        """End what runs: all tables are about to be replaced."""
+        await self._workflow.suspend()  # first: its executions call the others
+        await self._functions.suspend()
+        await self._messages.suspend()
+        await self._objects.suspend()
+
+    async def resume(self) -> None:
+        """Go on with what the tables hold now; every timer has been dropped, and what memory held of them."""
+        self._temporary.resume()
+        self._messages.resume()
+        await self._functions.resume()
+        await self._workflow.resume()
 
     async def reset(self, scope: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Forget everything the services know; functions of the folder stay. Returns what to answer.
@@ -223,13 +264,16 @@ class Composition:
         match service:
             case "fnf":
                 self._workflow.reset()
+                await self._seed()
             case "mns":
                 self._messages.reset()
                 self._declared.apply(self._messages)
             case "ram":
                 self._access.reset()
+                await self._seed()
             case "oss":
                 await self._objects.reset()
+                await self._seed()
             case "fc":
                 await self._functions.reset()
             case _:
@@ -239,12 +283,14 @@ class Composition:
 
     async def _reset_all(self) -> None:
         self._deployments.clear()
+        self._bench.clear()
         self._workflow.reset()  # first: its executions call the others
         self._messages.reset()
         self._declared.apply(self._messages)
         self._access.reset()
         await self._objects.reset()
         await self._functions.reset()  # last: triggers of the folder subscribe to declared topics
+        await self._seed()
 
     def fronts(self) -> dict[str, Front]:
         """Return the services' fronts by the names the router uses."""
@@ -260,20 +306,40 @@ class Composition:
             "ram": RamFront(self._access, ids),
             "sts": StsFront(self._temporary, ids, AssumableRoles(self.authorizer, enforced=self._config.enforce_ram)),
             "rpc": UnknownVersionFront(ids),
+            "sink": SinkFront(self._bench.sinks, ids),
             **unavailable_fronts(ids),
         }
 
     def admin(self) -> list[Part]:
         """Return the services that have admin operations, each with the module that declares them."""
-        return [(self._function_admin, fc_admin), (self._messages, mns_admin)]
+        return [(self._function_admin, fc_admin), (self._messages, mns_admin), (self.accounts, ram_admin)]
 
     def activities(self) -> list[Observed]:
         """Return the services as the lab sees them."""
         return [
             MessageActivity(self._messages),
-            FunctionActivity(self._functions),
-            FlowActivity(self._workflow),
+            FunctionActivity(self._functions, self._bench.mocks),
+            FlowActivity(self._workflow, self._bench.mocks),
         ]
+
+    async def sign_push(self, text: str) -> str:
+        """Return the signature that a push with that string to sign has."""
+        return await self._signer.authorization(text)
+
+    def view(self, lab: Lab, about: Callable[[], dict[str, Any]], bridge: Bridge) -> View:
+        """Return the services as the console's pages see them."""
+        return View(
+            self._tenant,
+            functions=self._functions,
+            function_admin=self._function_admin,
+            messages=self._messages,
+            workflow=self._workflow,
+            lab=lab,
+            journal=self._journal,
+            clock=self._clock,
+            about=about,
+            bridge=bridge,
+        )
 
     def conditions(self) -> SkipConditions:
         """Return what looks at resources for the lab's skip."""

@@ -25,8 +25,8 @@ AUTO_PORT = -1
 Marks = Mapping[tuple[str, ...], tuple[int, int]]
 """Line and column, from 1, of each part of the file by its path."""
 
-RESOURCE_KEYS = ("queues", "topics", "flows", "schedules", "buckets", "roles")
-"""Keys of ``localyun.yaml`` that describe resources; kept as written in `Config.resources`."""
+RESOURCE_KEYS = ("queues", "topics", "flows", "schedules", "buckets", "roles", "deploy", "hooks")
+"""Keys of ``localyun.yaml`` that describe resources, or lead to them; kept as written in `Config.resources`."""
 
 
 _MOST_DAYS = 36_500
@@ -51,6 +51,7 @@ class Config:
     ``keep_executions`` is in days after the end, 0 for ever. ``runtimes``
     maps the name of a function runtime (``python3.10``) to an executable. ``resources`` holds the keys of
     `RESOURCE_KEYS` as written, ``resource_marks`` the place of each part of them by its path: ``("queues", "orders")``.
+    ``folder`` is where ``localyun.yaml`` would be: its relative paths start there.
     """
 
     host: tuple[str, ...] | None = None
@@ -76,6 +77,7 @@ class Config:
     runtimes: Mapping[str, Path] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
     resource_marks: Marks = field(default_factory=dict)
+    folder: Path = Path()
 
     @property
     def is_local(self) -> bool:
@@ -158,7 +160,7 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> 
         values["functions"] = folder / "functions"
     values.setdefault("state", folder / ".localyun")
     origins = {option.name: given[option.name].origin if option.name in given else "default" for option in OPTIONS}
-    config = Config(**values, resources=resources, resource_marks=marks)
+    config = Config(**values, resources=resources, resource_marks=marks, folder=folder)
     _check_together(config, given)
     return Settings(config=config, origins=origins)
 

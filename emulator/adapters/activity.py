@@ -6,6 +6,7 @@ from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.observing import Busy, Upcoming, Waiting
 from emulator.lab.errors import LabError
+from emulator.lab.mocks import Mocks
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.service import MessageService
 from emulator.services.workflow.service import Workflow
@@ -48,8 +49,9 @@ class MessageActivity:
 class FunctionActivity:
     """Calls that run or are queued for now, retries, timer triggers."""
 
-    def __init__(self, functions: FunctionCompute) -> None:
+    def __init__(self, functions: FunctionCompute, mocks: Mocks) -> None:
         self._functions = functions
+        self._mocks = mocks
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the calls under way, with their request ids."""
@@ -57,7 +59,8 @@ class FunctionActivity:
         running = self._functions.invoker.running()
         for function, since, request_id in running:
             yield Busy(kind="call", resource=function, since=since, detail=f"the end of call {request_id}")
-        if self._functions.async_queue.under_way and not running:
+        resting = self._mocks.resting()
+        if self._functions.async_queue.under_way > len(resting) and not running:
             yield Busy(kind="call", resource="", detail="an asynchronous call about to begin")
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
@@ -65,6 +68,7 @@ class FunctionActivity:
         for service, function, failures, at in self._functions.async_queue.upcoming(now, limit):
             what = f"retry {failures} of an asynchronous call" if failures else "an asynchronous call"
             yield Upcoming(at=at, what=what, resource=f"{service}/{function}" if service else function)
+        yield from self._mocks.upcoming(now)
         for trigger, at in self._functions.sources.timer_triggers.upcoming():
             name = f"{trigger.service}/{trigger.function}" if trigger.service else trigger.function
             yield Upcoming(at=at, what=f"timer trigger {trigger.name}", resource=name, recurring=True)
@@ -77,16 +81,18 @@ class FunctionActivity:
 class FlowActivity:
     """Executions with something to do, their waits, retries and time-outs, schedules, task tokens."""
 
-    def __init__(self, workflow: Workflow) -> None:
+    def __init__(self, workflow: Workflow, mocks: Mocks) -> None:
         self._workflow = workflow
+        self._mocks = mocks
 
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield what the engine works on: steps to take, calls of tasks."""
         del now
         if not self._workflow.is_idle:
             yield Busy(kind="execution", resource="", detail="steps to take")
-        if self._workflow.calls_under_way:
-            yield Busy(kind="execution", resource="", detail=f"{self._workflow.calls_under_way} calls of tasks")
+        calls = self._workflow.calls_under_way - len(self._mocks.resting("flow"))
+        if calls > 0:
+            yield Busy(kind="execution", resource="", detail=f"{calls} calls of tasks")
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Yield waits, retries and time-outs of executions, and runs of schedules."""

@@ -5,10 +5,12 @@ import json
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Interference
 from emulator.services.fc.asynchronous.model import Status
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.errors import MnsError
+from emulator.services.mns.naming import DIALECT, subject
 from emulator.services.mns.queues.model import MessageReceipt
 from emulator.services.mns.service import MessageService
 from emulator.services.workflow.ports import FunctionReply, FunctionResource, MessageReply, Refusal, Submission
@@ -24,7 +26,9 @@ class FunctionCalls:
         """Run a function and wait for its answer; a refusal keeps its HTTP status and code."""
         del key
         try:
-            call = await self._functions.invoke(tenant, resource.service, resource.function, resource.qualifier, event)
+            call = await self._functions.invoke(
+                tenant, resource.service, resource.function, resource.qualifier, event, origin="flow"
+            )
         except FcError as error:
             return FunctionReply(refusal=_refusal(error))
         return FunctionReply(body=call.result.body, error_type=call.result.error_type)
@@ -42,6 +46,7 @@ class FunctionCalls:
                 event,
                 key=_key(key),
                 task_id=invocation_id,
+                origin="flow",
             )
         except FcError as error:
             return Submission("", _refusal(error))
@@ -72,8 +77,9 @@ class FlowMessages:
     A message is stored in the same transaction as what the flow records of it, or in an earlier one.
     """
 
-    def __init__(self, messages: MessageService, clock: Clock, ids: Ids) -> None:
+    def __init__(self, messages: MessageService, clock: Clock, ids: Ids, interference: Interference) -> None:
         self._messages = messages
+        self._interference = interference
         self._clock = clock
         self._ids = ids
 
@@ -83,7 +89,8 @@ class FlowMessages:
         """Send to a queue; the reply has the members of SendMessage."""
         del key
         try:
-            receipt = self._messages.send(tenant, queue, body, delay_s=delay_s, priority=priority)
+            async with self._interference.around(subject("SendMessage", queue=queue, origin="flow"), DIALECT):
+                receipt = self._messages.send(tenant, queue, body, delay_s=delay_s, priority=priority)
         except MnsError as error:
             return MessageReply(members={}, refusal=_refusal(error))
         return self._reply(receipt)
@@ -94,7 +101,8 @@ class FlowMessages:
         """Publish to a topic; the reply has the members of PublishMessage."""
         del key
         try:
-            receipt = self._messages.publish(tenant, topic, body, tag=tag, attributes=attributes)
+            async with self._interference.around(subject("PublishMessage", topic=topic, origin="flow"), DIALECT):
+                receipt = self._messages.publish(tenant, topic, body, tag=tag, attributes=attributes)
         except MnsError as error:
             return MessageReply(members={}, refusal=_refusal(error))
         return self._reply(receipt)

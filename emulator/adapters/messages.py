@@ -4,11 +4,13 @@ from collections.abc import Callable
 
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
+from emulator.kernel.interfering import Interference
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import parse_function_arn
 from emulator.services.fc.ports import DestinationRefused, TopicMissing
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.errors import TopicNotExist
+from emulator.services.mns.naming import DIALECT, subject
 from emulator.services.mns.ports import FunctionRefused
 from emulator.services.mns.queues.model import Change
 from emulator.services.mns.service import MessageService
@@ -35,8 +37,9 @@ class ResultMessages:
     call, exactly once; the key is not needed.
     """
 
-    def __init__(self, messages: MessageService) -> None:
+    def __init__(self, messages: MessageService, interference: Interference) -> None:
         self._messages = messages
+        self._interference = interference
 
     def send(self, tenant: Tenant, queue: str, body: str, *, key: str) -> None:
         """Send a message.
@@ -45,6 +48,7 @@ class ResultMessages:
         """
         del key
         try:
+            self._interference.check(subject("SendMessage", queue=queue, origin="async"), DIALECT)
             self._messages.send(tenant, queue, body)
         except ServiceError as error:
             raise DestinationRefused(str(error)) from error
@@ -56,6 +60,7 @@ class ResultMessages:
         """
         del key
         try:
+            self._interference.check(subject("PublishMessage", topic=topic, origin="async"), DIALECT)
             self._messages.publish(tenant, topic, body)
         except ServiceError as error:
             raise DestinationRefused(str(error)) from error
@@ -79,7 +84,7 @@ class TopicCalls:
             raise FunctionRefused(f"the role of the trigger may not call {arn}")
         try:
             await self._functions().invoke_async(
-                tenant, name.service or None, name.function, name.qualifier, event, key=key
+                tenant, name.service or None, name.function, name.qualifier, event, key=key, origin="push"
             )
         except FcError as error:
             raise FunctionRefused(str(error)) from error

@@ -33,18 +33,21 @@ class RoleKeys:
 class AssumableRoles:
     """Knows who may assume which role (the port `RoleDirectory` of the token service).
 
-    Unless permissions are *enforced*, a role need not exist, and each trusts everyone.
+    Unless permissions are *enforced*, a role need not exist, and each trusts everyone of its own account. A *foreign*
+    role, of another account than the caller's, always has to exist and to name the caller.
     """
 
     def __init__(self, authorizer: Authorizer, *, enforced: bool) -> None:
         self._authorizer = authorizer
         self._enforced = enforced
 
-    def max_session_s(self, account: AccountId, role: str) -> int | None:
+    def max_session_s(self, account: AccountId, role: str, *, foreign: bool) -> int | None:
         """Return how long a session of *role* may last, in seconds; None when there is no such role."""
         known = self._authorizer.max_session_s(account, role)
-        return DURATION_S.high if known is None and not self._enforced else known
+        return DURATION_S.high if known is None and not (self._enforced or foreign) else known
 
-    def may_assume(self, account: AccountId, role: str, caller: Principal, facts: Facts) -> bool:
+    def may_assume(self, account: AccountId, role: str, caller: Principal, facts: Facts, *, foreign: bool) -> bool:
         """Whether *role* trusts the caller."""
-        return not self._enforced or self._authorizer.may_assume(account, role, caller, facts)
+        if not (self._enforced or foreign):
+            return True
+        return self._authorizer.may_assume(account, role, caller, facts)

@@ -32,7 +32,7 @@ from emulator.http.message import Request
 from emulator.kernel.clock import DAY, Millis
 from emulator.kernel.errors import AuthFailure, Reason
 from emulator.wire.dates import parse_iso
-from emulator.wire.multipart import MalformedForm, is_form, read_form
+from emulator.wire.multipart import MalformedForm, form_of, is_form
 
 NAME = "OSS"
 NAME_V2 = "OSS2"
@@ -173,11 +173,7 @@ def _claim_of_form(request: Request) -> SignedRequest | None:
     if not re.fullmatch(_FORM_HOST, request.headers.get("host")) or not re.fullmatch("/[^/]+/", resource(request)):
         return None
     try:
-        form = {
-            field.name.lower(): field.text
-            for field in read_form(request.headers.get("content-type"), request.body)
-            if field.name.lower() != "file"
-        }
+        form = {field.name.lower(): field.text for field in form_of(request) if field.name.lower() != "file"}
     except MalformedForm:
         return None
     policy = form.get("policy", "")

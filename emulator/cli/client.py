@@ -211,6 +211,24 @@ class Client:
             raise self.explained(_refusal(reply))
         return reply.json()
 
+    def admin_bytes(self, page: str, **query: str) -> bytes:
+        """Return what an admin page answers, whole.
+
+        Raises: NoEmulator, CallRefused.
+        """
+        return b"".join(self._stream("GET", _target(f"/_localyun/{page}", query)))
+
+    def admin_put(self, page: str, content: bytes, **query: str) -> dict[str, Any]:
+        """PUT *content* to an admin page and return its JSON.
+
+        Raises: NoEmulator, CallRefused.
+        """
+        headers = {**self._admin_headers(), "Content-Type": "application/octet-stream"}
+        reply = self._send("PUT", _target(f"/_localyun/{page}", query), headers, content, CALL_TIMEOUT_S)
+        if reply.status != 200:
+            raise self.explained(_refusal(reply))
+        return reply.json()
+
     def admin_text(self, page: str, **query: str) -> Iterator[bytes]:
         """Yield the text of an admin page as it arrives, without a time limit.
 

@@ -9,8 +9,6 @@ from typing import Any
 from emulator.cli.failures import DONE
 from emulator.cli.messages import _
 from emulator.cli.render.text_width import cells
-from emulator.kernel.clock import SECOND, Millis
-from emulator.wire.dates import iso_seconds
 
 Fields = dict[str, Any]
 """Elements of an answer by name: numbers and switches as such, a list of dictionaries for properties."""
@@ -116,12 +114,17 @@ def _cell(value: object) -> object:
     return short(value, _CELL_WIDTH) if isinstance(value, str) else value
 
 
+def _date(millis: int) -> str:
+    from emulator.kernel.clock import Millis  # no need of dates for help and most commands
+    from emulator.wire.dates import iso_seconds
+
+    return iso_seconds(Millis(millis))
+
+
 def readable(name: str, value: object) -> object:
     """Return a field for people: timestamps as dates, properties as ``name=value``."""
-    if isinstance(value, int) and name in _IN_SECONDS:
-        return iso_seconds(Millis(value * SECOND))
-    if isinstance(value, int) and name in _IN_MILLISECONDS:
-        return iso_seconds(Millis(value)) if value else "-"
+    if isinstance(value, int) and name in _IN_SECONDS | _IN_MILLISECONDS:
+        return _date(value * (1000 if name in _IN_SECONDS else 1)) if value else "-"
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):

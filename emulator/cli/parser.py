@@ -333,6 +333,37 @@ def _add_topic(commands: "_Commands[ArgumentParser]") -> None:
         shown.add_argument("-n", "--number", type=int, default=100, help="at most so many (default: 100)")
 
 
+def _add_checkpoint(commands: "_Commands[ArgumentParser]") -> None:
+    checkpoint = commands.add_parser("checkpoint", help="keep the whole state under a name and put it back")
+    checkpoint.set_defaults(help_of=checkpoint)
+    actions = checkpoint.add_subparsers(title="actions", metavar="ACTION")
+    _command(actions, "save", "checkpoint:save", "keep the whole state under a name")
+    _command(actions, "restore", "checkpoint:restore", "put a state back; what runs is ended")
+    _command(actions, "list", "checkpoint:show_list", "list the checkpoints")
+    _command(actions, "delete", "checkpoint:delete", "forget a checkpoint")
+    export = _command(actions, "export", "checkpoint:export", "write a checkpoint, or the present state, to a file")
+    export.add_argument("name", metavar="NAME", nargs="?", help="the checkpoint (default: the present state)")
+    export.add_argument("file", metavar="FILE", help="the file to write")
+    take_in = _command(actions, "import", "checkpoint:take_in", "take in what export has written, here or elsewhere")
+    take_in.add_argument("file", metavar="FILE", help="the file to read")
+    take_in.add_argument(
+        "name", metavar="NAME", nargs="?", help="make it a checkpoint of this name (default: restore it at once)"
+    )
+    for name in ("save", "restore", "delete"):
+        actions.choices[name].add_argument("name", metavar="NAME", help="the checkpoint")
+
+
+def _add_account(commands: "_Commands[ArgumentParser]") -> None:
+    account = commands.add_parser("account", help="work with accounts beside the emulator's own")
+    account.set_defaults(help_of=account)
+    actions = account.add_subparsers(title="actions", metavar="ACTION")
+    add = _command(actions, "add", "account:add", "add an account and print its key")
+    add.add_argument("account", metavar="ID", nargs="?", default="", help="its id, digits (default: generated)")
+    _command(actions, "list", "account:show_list", "list the accounts with their keys")
+    remove = _command(actions, "remove", "account:remove", "forget an account and its key")
+    remove.add_argument("account", metavar="ID", help="the account")
+
+
 def _add_deploy(commands: "_Commands[ArgumentParser]") -> None:
     deploy = _command(commands, "deploy", "deploy:run", "make what a template.yml or an s.yaml describes")
     deploy.add_argument(
@@ -387,6 +418,8 @@ _GROUPS = (
     ({"flow"}, _add_flow),
     ({"queue"}, _add_queue),
     ({"topic"}, _add_topic),
+    ({"checkpoint"}, _add_checkpoint),
+    ({"account"}, _add_account),
     ({"deploy", "deployments"}, _add_deploy),
     ({"exec"}, _add_exec),
     ({"tutorial"}, _add_tutorial),

@@ -5,13 +5,14 @@ the components ``fc`` and ``fc3``.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from emulator.deploy.shapes import (
     Field,
     Part,
     Reader,
     anything,
+    json_text,
     list_of,
     lowered,
     map_of,
@@ -24,6 +25,20 @@ from emulator.deploy.shapes import (
     text_map,
     texts,
 )
+from emulator.services.fc.attributes import (
+    Anything,
+    Check,
+    Flag,
+    Items,
+    OneOf,
+    Ruled,
+    Shape,
+    Text,
+    TextMap,
+    Whole,
+)
+from emulator.services.fc.attributes import Field as Row
+from emulator.services.fc.catalog import fields as catalog
 
 _AUTO = "auto"
 _NO_LOG = "logs go to the emulator's own log (localyun logs); kept, without effect"
@@ -51,52 +66,59 @@ def with_note(read: Reader, why: str) -> Reader:
     return read_with_note
 
 
+# --- from the service's tables ---------------------------------------------------------------------------------------
+
+_SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    "vSwitchIds": ("vswitchIds", "vSwitchIDs", "VSwitchIds"),
+    "mountDir": ("fcDir",),
+    "httpGetUrl": ("HttpGetURL", "httpGetURL"),
+}
+"""Other spellings of fields in files."""
+
+_REQUIRED = frozenset({"runtime", "image", "serverAddr"})
+
+
+def fields_of(kinds: Mapping[str, Check], own: Mapping[str, Reader]) -> tuple[Field, ...]:
+    """Return a field for each row of a table of the service; *own* are readers in place of what a kind suggests."""
+    return tuple(
+        Field(name, own.get(name) or _reader(name, kind, own), name in _REQUIRED, _SPELLINGS.get(name, ()))
+        for name, kind in kinds.items()
+    )
+
+
+def _reader(name: str, kind: Check, own: Mapping[str, Reader]) -> Reader:
+    match kind:
+        case Shape():
+            return map_of(*fields_of(kind.fields, own))
+        case Items():
+            return texts if isinstance(kind.kind, (Text, OneOf)) else list_of(_reader(name, kind.kind, own))
+        case Ruled():
+            return _reader(name, kind.kind, own)
+        case Text() | OneOf():
+            return json_text if name in {"command", "args"} else text  # those of an image are lists in a text
+        case Flag():
+            return switch
+        case Whole():
+            return number
+        case TextMap():
+            return text_map
+        case Anything():
+            return lowered
+        case _:
+            return _RULED.get(name, anything)
+
+
+_RULED: Mapping[str, Reader] = {"cpu": number, "environmentVariables": text_map, "layers": texts}
+"""Readers of fields whose kind is a rule of its own."""
+
+
 def _mount_point(part: Part, capital: bool) -> dict[str, Any]:
     """Read a mount point; component fc splits its address into host and folder."""
-    found = members(
-        part,
-        (
-            Field("serverAddr", text, required=True),
-            Field("mountDir", text, also=("fcDir",)),
-            Field("nasDir", text),
-            Field("enableTLS", switch),
-        ),
-        capital=capital,
-    )
-    if folder := found.pop("nasDir", None):
-        found["serverAddr"] = f"{found.get('serverAddr')}:{folder}"
-    return found
-
-
-_LOG = map_of(
-    Field("project", text),
-    Field("logstore", text),
-    Field("enableRequestMetrics", switch),
-    Field("enableInstanceMetrics", switch),
-    Field("enableLlmMetrics", switch),
-    Field("logBeginRule", text),
-)
-_VPC = map_of(
-    Field("vpcId", text),
-    Field("vSwitchIds", texts, also=("vswitchIds", "vSwitchIDs", "VSwitchIds")),
-    Field("securityGroupId", text),
-    Field("role", text),
-)
-_NAS = map_of(Field("userId", number), Field("groupId", number), Field("mountPoints", list_of(_mount_point)))
-_OSS_MOUNT = map_of(
-    Field(
-        "mountPoints",
-        list_of(
-            map_of(
-                Field("bucketName", text),
-                Field("bucketPath", text),
-                Field("endpoint", text),
-                Field("mountDir", text),
-                Field("readOnly", switch),
-            )
-        ),
-    )
-)
+    kind = cast("Any", _kinds(catalog.SERVICE)["nasConfig"]).fields["mountPoints"].kind
+    values = members(part, (*fields_of(kind.fields, {}), Field("nasDir", text)), capital=capital)
+    if folder := values.pop("nasDir", None):
+        values["serverAddr"] = f"{values.get('serverAddr')}:{folder}"
+    return values
 
 
 def _tracing(part: Part, capital: bool) -> Any:
@@ -104,116 +126,37 @@ def _tracing(part: Part, capital: bool) -> Any:
     if isinstance(part.value, str):
         part.note("there is no tracing here")
         return None
-    return map_of(Field("type", text), Field("params", text_map))(part, capital)
+    return _reader("tracingConfig", _kinds(catalog.SERVICE)["tracingConfig"], {})(part, capital)
 
 
-HEALTH = map_of(
-    Field("httpGetUrl", text, also=("HttpGetURL", "httpGetURL")),
-    Field("initialDelaySeconds", number),
-    Field("periodSeconds", number),
-    Field("timeoutSeconds", number),
-    Field("failureThreshold", number),
-    Field("successThreshold", number),
-)
-_DNS = map_of(
-    Field("nameServers", texts),
-    Field("searches", texts),
-    Field("dnsOptions", list_of(map_of(Field("name", text), Field("value", text)))),
-)
-_HOOK = map_of(Field("handler", text), Field("timeout", number), Field("command", texts))
-_LIFECYCLE = map_of(Field("initializer", _HOOK), Field("preFreeze", _HOOK), Field("preStop", _HOOK))
-_CUSTOM_RUNTIME = map_of(
-    Field("command", texts), Field("args", texts), Field("port", number), Field("healthCheckConfig", HEALTH)
-)
-_CONTAINER_2 = map_of(
-    Field("image", text, required=True),
-    Field("command", anything),
-    Field("args", anything),
-    Field("accelerationType", text),
-    Field("instanceID", text),
-    Field("webServerMode", switch),
-)
-_CONTAINER_3 = map_of(
-    Field("image", text, required=True),
-    Field("command", texts),
-    Field("entrypoint", texts),
-    Field("port", number),
-    Field("acrInstanceId", text),
-    Field("registryConfig", lowered),
-    Field("healthCheckConfig", HEALTH),
-    Field("accelerationType", text),
-    Field("accelerationInfo", lowered),
-    Field("resolvedImageUri", text),
-)
+def _kinds(table: tuple[Row, ...]) -> dict[str, Check]:
+    return {row.wire: row.kind for row in table}
 
-SURROUNDINGS = (
-    Field("role", text),
-    Field("internetAccess", switch),
-    Field("logConfig", or_auto(with_note(_LOG, _NO_LOG), _NO_LOG)),
-    Field("vpcConfig", or_auto(with_note(_VPC, "there is no VPC here; kept, without effect"), "there is no VPC here")),
-    Field(
-        "nasConfig",
-        or_auto(with_note(_NAS, "no file system is mounted; kept, without effect"), "no file system is mounted"),
-    ),
-    Field(
-        "ossMountConfig",
-        or_auto(with_note(_OSS_MOUNT, "no bucket is mounted; kept, without effect"), "no bucket is mounted"),
-    ),
-    Field("tracingConfig", _tracing),
-)
-"""What is said once per service in 2.0 and per function in 3.0."""
+
+def _without_effect(name: str, why: str) -> Reader:
+    """Make the reader of a configuration that is kept and has no effect."""
+    own = {"mountPoints": list_of(_mount_point)} if name == "nasConfig" else {}
+    return or_auto(with_note(_reader(name, _kinds(catalog.SERVICE)[name], own), f"{why}; kept, without effect"), why)
+
+
+_OWN: Mapping[str, Reader] = {
+    "logConfig": or_auto(with_note(_reader("logConfig", _kinds(catalog.SERVICE)["logConfig"], {}), _NO_LOG), _NO_LOG),
+    "vpcConfig": _without_effect("vpcConfig", "there is no VPC here"),
+    "nasConfig": _without_effect("nasConfig", "no file system is mounted"),
+    "ossMountConfig": _without_effect("ossMountConfig", "no bucket is mounted"),
+    "tracingConfig": _tracing,
+}
 
 SERVICE = (
-    Field("description", text),
-    *SURROUNDINGS,
+    *fields_of(_kinds(catalog.SERVICE), _OWN),
     Field("vpcBinding", noted("there is no VPC here"), also=("VpcBindings",)),
     Field("tags", noted("tags of services are set through the API")),
     Field("resourceGroupId", noted("there are no resource groups here")),
 )
 
-_FUNCTION = (
-    Field("runtime", text, required=True),
-    Field("handler", text),
-    Field("description", text),
-    Field("timeout", number),
-    Field("memorySize", number),
-    Field("cpu", number),
-    Field("diskSize", number),
-    Field("instanceConcurrency", number),
-    Field("environmentVariables", text_map),
-    Field("customRuntimeConfig", _CUSTOM_RUNTIME),
-    Field("customDNS", _DNS),
-    Field("instanceLifecycleConfig", _LIFECYCLE),
-    Field("layers", texts),
-)
+FUNCTION_2 = fields_of(_kinds(catalog.FUNCTION_2), _OWN)
 
-FUNCTION_2 = (
-    *_FUNCTION,
-    Field("initializer", text),
-    Field("initializationTimeout", number),
-    Field("instanceSoftConcurrency", number),
-    Field("instanceType", text),
-    Field("gpuMemorySize", number),
-    Field("caPort", number),
-    Field("customContainerConfig", _CONTAINER_2),
-    Field("customHealthCheckConfig", HEALTH),
-)
-
-FUNCTION_3 = (
-    *_FUNCTION,
-    *SURROUNDINGS,
-    Field("gpuConfig", map_of(Field("gpuType", text), Field("gpuMemorySize", number))),
-    Field("customContainerConfig", _CONTAINER_3),
-    Field("resourceGroupId", text),
-    Field("disableOndemand", switch),
-    Field("disableInjectCredentials", text),
-    Field("idleTimeout", number),
-    Field("enableLongLiving", switch),
-    Field("instanceIsolationMode", text),
-    Field("sessionAffinity", text),
-    Field("sessionAffinityConfig", anything),
-    Field("tags", noted("tags are set through the API")),
-)
+FUNCTION_3 = (*fields_of(_kinds(catalog.FUNCTION_3), _OWN), Field("tags", noted("tags are set through the API")))
 
 DEFAULTS_2 = {"description": "", "memorySize": 128, "timeout": 3, "environmentVariables": {}, "initializer": ""}
 """What a function is without a property: a property that a file no longer has goes back to this."""

@@ -21,6 +21,7 @@ from emulator.deploy.provider import (
     same,
 )
 from emulator.kernel.crc64 import checksum
+from emulator.services.fc.catalog import fields as catalog
 
 
 def path_of(template: str, identity: Identity) -> str:
@@ -398,18 +399,9 @@ class Invocation(Immutable):
 
 _V2, _V3 = "/2016-08-15", "/2023-03-30"
 
-_FUNCTION_2 = (
-    "runtime", "handler", "description", "timeout", "memorySize", "cpu", "diskSize", "instanceConcurrency",
-    "environmentVariables", "customRuntimeConfig", "customDNS", "instanceLifecycleConfig", "layers", "initializer",
-    "initializationTimeout", "instanceSoftConcurrency", "instanceType", "gpuMemorySize", "caPort",
-    "customContainerConfig", "customHealthCheckConfig",
-)  # fmt: skip
-_SURROUNDINGS = ("role", "internetAccess", "logConfig", "vpcConfig", "nasConfig", "ossMountConfig", "tracingConfig")
-_FUNCTION_3 = (
-    "runtime", "handler", "description", "timeout", "memorySize", "cpu", "diskSize", "instanceConcurrency",
-    "environmentVariables", "customRuntimeConfig", "customDNS", "instanceLifecycleConfig", "layers", *_SURROUNDINGS,
-    "gpuConfig", "customContainerConfig", "disableOndemand", "idleTimeout",
-)  # fmt: skip
+_SERVICE = tuple(row.wire for row in catalog.SERVICE)
+_FUNCTION_2 = tuple(row.wire for row in catalog.FUNCTION_2)
+_FUNCTION_3 = tuple(row.wire for row in catalog.FUNCTION_3)
 _TRIGGER = ("triggerType", "triggerConfig", "sourceArn", "invocationRole", "qualifier", "description")
 _TRIGGER_TELLS = {"TriggerId": "triggerId", "UrlInternet": "urlInternet", "UrlIntranet": "urlIntranet"}
 _ALIAS = ("versionId", "description", "additionalVersionWeight")
@@ -421,9 +413,7 @@ _S2, _F2, _F3 = (
 )
 
 FC_PROVIDERS: Mapping[str, ResourceProvider] = {
-    "fc.service": Plain(
-        _V2 + "/services", _S2, "serviceName", ("description", *_SURROUNDINGS), shows={"ServiceId": "serviceId"}
-    ),
+    "fc.service": Plain(_V2 + "/services", _S2, "serviceName", _SERVICE, shows={"ServiceId": "serviceId"}),
     "fc.function": Function(_S2 + "/functions", _F2, "functionName", _FUNCTION_2, shows={"FunctionId": "functionId"}),
     "fc.trigger": Plain(
         _F2 + "/triggers",

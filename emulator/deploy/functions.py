@@ -13,7 +13,7 @@ from typing import Any
 
 from emulator.deploy.model import Target, has_token, member_of
 from emulator.deploy.shapes import Part, suggestion
-from emulator.deploy.value_functions import AROUND_TOKENS, NOTHING, VALUE_FUNCTIONS, Misuse, written
+from emulator.deploy.value_functions import AROUND_TOKENS, NOTHING, REFUSALS, VALUE_FUNCTIONS, Misuse, written
 
 _VARIABLE = re.compile(r"\$\{([^${}]*)\}")
 
@@ -104,7 +104,7 @@ class Scope:
             return None
         try:
             return eager(argument)
-        except (ValueError, TypeError, LookupError) as error:
+        except REFUSALS as error:
             part.problem(f"{name}: {error}" if isinstance(error, Misuse) else f"{name} cannot be applied to this")
             return None
 

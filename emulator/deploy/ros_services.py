@@ -4,6 +4,7 @@ Source: Resource Orchestration Service, reference of resource types.
 """
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
 from emulator.deploy.build import CUSTOM, SYSTEM, Build, Builder, add_policy, add_role, attach
@@ -24,7 +25,9 @@ from emulator.deploy.shapes import (
     text,
     texts,
 )
-from emulator.services.mns.queues.model import QUEUE as QUEUE_TABLE
+from emulator.services.mns.queues.model import QUEUE
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
+from emulator.wire.attributes import Attribute, Resource
 
 _REQUEST_ID = Field("requestId", noted("it names a request; each here has its own"))
 
@@ -80,68 +83,65 @@ def schedule(build: Build, part: Part, kind: str) -> None:
 
 # --- messages --------------------------------------------------------------------------------------------------------
 
-QUEUE: Mapping[str, tuple[Reader, Any]] = {
-    each.name: (number if each.kind is int else switch, QUEUE_TABLE.default_of(each))
-    for each in QUEUE_TABLE.of_form("file")
-    if each.kind in {int, bool} and not each.words
-}
-"""The attributes of a queue, how each is read and what it is by default."""
+
+def fields_of(resource: Resource[Any]) -> tuple[Field, ...]:
+    """Return the fields for the attributes of a queue, topic or subscription, from the service's table."""
+    return tuple(
+        Field(_lowered(each.name), _reader(each), also=tuple(each.names.values())) for each in resource.of_form("file")
+    )
 
 
-def _plain(table: Mapping[str, tuple[Reader, Any]]) -> tuple[Field, ...]:
-    return tuple(Field(name[0].lower() + name[1:], read) for name, (read, _) in table.items())
+def _lowered(name: str) -> str:
+    return name[0].lower() + name[1:]
+
+
+def _reader(attribute: Attribute) -> Reader:
+    if attribute.members:
+        inner = tuple(Field(_lowered(each.name), _reader(each), also=(each.name,)) for each in attribute.members)
+
+        def read_members(part: Part, capital: bool) -> dict[str, Any]:
+            values = members(part, inner, capital=capital)
+            names = {_lowered(each.name): each.name for each in attribute.members}
+            return {names[name]: value for name, value in values.items()}
+
+        return read_members
+    if attribute.kind is bool and not attribute.words:
+        return switch
+    return number if attribute.kind is int else text
+
+
+def api_properties(resource: Resource[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes as the management API takes them; those the file does not name have their defaults."""
+    properties = {}
+    for each in resource.of_form("file"):
+        default = None if each.words else resource.default_of(each)
+        default = default.value if isinstance(default, Enum) else default
+        properties[each.name_in("rpc")] = values.get(_lowered(each.name), default)
+    return properties
+
+
+_NAME = {name: Field(name, text, required=True) for name in ("queueName", "topicName", "subscriptionName")}
+_TAGS = Field("tags", noted("tags are set through the API"))
+_ENDPOINT = Field("endpoint", text, required=True)
 
 
 def queue(build: Build, part: Part, kind: str) -> None:
     """Add a queue."""
-    table = (
-        Field("queueName", text, required=True),
-        *_plain(QUEUE),
-        Field("queueType", text),
-        Field("dlqPolicy", anything),
-        Field("tags", noted("tags are set through the API")),
-    )
-    values = members(build.properties(part), table, capital=True)
-    properties = queue_properties(values)
-    properties |= {"QueueType": values.get("queueType"), "DlqPolicy": values.get("dlqPolicy")}
+    values = members(build.properties(part), (_NAME["queueName"], *fields_of(QUEUE), _TAGS), capital=True)
+    properties = api_properties(QUEUE, values)
     build.add(part, "mns.queue", (values.get("queueName", ""),), properties, type_name=kind)
-
-
-def queue_properties(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a queue as the management API takes them."""
-    values = {name: values.get(name[0].lower() + name[1:], default) for name, (_, default) in QUEUE.items()}
-    values["EnableLogging"] = values.pop("LoggingEnabled")
-    return values
 
 
 def topic(build: Build, part: Part, kind: str) -> None:
     """Add a topic."""
-    table = (
-        Field("topicName", text, required=True),
-        Field("maximumMessageSize", number, also=("MaxMessageSize",)),
-        Field("loggingEnabled", switch),
-        Field("topicType", text),
-        Field("tags", noted("tags are set through the API")),
-    )
-    values = members(build.properties(part), table, capital=True)
-    properties = {
-        "MaxMessageSize": values.get("maximumMessageSize", 65536),
-        "EnableLogging": values.get("loggingEnabled", False),
-        "TopicType": values.get("topicType"),
-    }
+    values = members(build.properties(part), (_NAME["topicName"], *fields_of(TOPIC), _TAGS), capital=True)
+    properties = api_properties(TOPIC, values)
     build.add(part, "mns.topic", (values.get("topicName", ""),), properties, type_name=kind)
 
 
 def subscription(build: Build, part: Part, kind: str) -> None:
     """Add a subscription."""
-    table = (
-        Field("topicName", text, required=True),
-        Field("subscriptionName", text, required=True),
-        Field("endpoint", text, required=True),
-        Field("filterTag", text),
-        Field("notifyStrategy", text),
-        Field("notifyContentFormat", text),
-    )
+    table = (_NAME["topicName"], _NAME["subscriptionName"], *fields_of(SUBSCRIPTION), _ENDPOINT)
     values = members(build.properties(part), table, capital=True)
     identity = (values.get("topicName", ""), values.get("subscriptionName", ""))
     build.add(part, "mns.subscription", identity, subscription_properties(build, values), type_name=kind)
@@ -152,12 +152,7 @@ def subscription_properties(build: Build, values: Mapping[str, Any]) -> dict[str
     endpoint = str(values.get("endpoint") or "")
     if ":" not in endpoint and not has_token(endpoint):
         endpoint = f"acs:mns:{build.region}:{build.account}:queues/{endpoint}"
-    return {
-        "Endpoint": endpoint,
-        "MessageTag": values.get("filterTag"),
-        "NotifyStrategy": values.get("notifyStrategy") or "BACKOFF_RETRY",
-        "NotifyContentFormat": values.get("notifyContentFormat") or "XML",
-    }
+    return api_properties(SUBSCRIPTION, {**values, "endpoint": endpoint})
 
 
 # --- buckets ---------------------------------------------------------------------------------------------------------

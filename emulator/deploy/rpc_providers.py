@@ -20,6 +20,8 @@ from emulator.deploy.provider import (
     same,
 )
 from emulator.services.mns.queues.model import QUEUE
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
+from emulator.wire.attributes import Resource as Table
 
 FNF, MNS, RAM = "2019-03-15", "2022-01-19", "2015-05-01"
 
@@ -247,7 +249,10 @@ def _attachment(identity: Identity) -> dict[str, str]:
     return dict(zip(("PolicyType", "PolicyName", "RoleName"), identity, strict=True))
 
 
-_QUEUE = tuple(each.name_in("rpc") for each in QUEUE.of_form("file"))
+def _names(resource: Table[Any]) -> tuple[str, ...]:
+    """Return the attributes of a queue, topic or subscription as the management API names them."""
+    return tuple(each.name_in("rpc") for each in resource.of_form("file"))
+
 
 RPC_PROVIDERS: Mapping[str, ResourceProvider] = {
     "fnf.flow": Plain(
@@ -270,7 +275,7 @@ RPC_PROVIDERS: Mapping[str, ResourceProvider] = {
         MNS,
         ("CreateQueue", "GetQueueAttributes", "SetQueueAttributes", "DeleteQueue"),
         ("QueueName",),
-        _QUEUE,
+        _names(QUEUE),
         inside="Data",
         shown={"EnableLogging": "LoggingEnabled"},
         fixed=("QueueType",),
@@ -279,7 +284,7 @@ RPC_PROVIDERS: Mapping[str, ResourceProvider] = {
         MNS,
         ("CreateTopic", "GetTopicAttributes", "SetTopicAttributes", "DeleteTopic"),
         ("TopicName",),
-        ("MaxMessageSize", "EnableLogging", "TopicType"),
+        _names(TOPIC),
         inside="Data",
         shown={"EnableLogging": "LoggingEnabled"},
         fixed=("TopicType",),
@@ -288,7 +293,7 @@ RPC_PROVIDERS: Mapping[str, ResourceProvider] = {
         MNS,
         ("Subscribe", "GetSubscriptionAttributes", "SetSubscriptionAttributes", "Unsubscribe"),
         ("TopicName", "SubscriptionName"),
-        ("Endpoint", "MessageTag", "NotifyStrategy", "NotifyContentFormat"),
+        _names(SUBSCRIPTION),
         inside="Data",
         shown={"MessageTag": "FilterTag"},
         fixed=("Endpoint", "MessageTag", "NotifyContentFormat"),

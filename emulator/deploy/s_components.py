@@ -25,6 +25,8 @@ from emulator.deploy.shapes import (
     switch,
     text,
 )
+from emulator.services.mns.queues.model import QUEUE
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
 _REGION = Field("region", text)
 
@@ -323,36 +325,26 @@ def flow(build: Build, part: Part, props: Part) -> None:
 
 # --- messages --------------------------------------------------------------------------------------------------------
 
-_QUEUE = (
-    _REGION,
-    Field("queueName", text, required=True, also=("name",)),
-    *(Field(name[0].lower() + name[1:], read) for name, (read, _) in ros_services.QUEUE.items()),
-    Field("queueType", text),
-    Field("dlqPolicy", anything),
-)
+_QUEUE = (_REGION, Field("queueName", text, required=True, also=("name",)), *ros_services.fields_of(QUEUE))
 _TOPIC = (
     _REGION,
     Field("topicName", text, required=True, also=("name",)),
+    *ros_services.fields_of(TOPIC),
     Field("maximumMessageSize", number, also=("maxMessageSize",)),
-    Field("loggingEnabled", switch),
-    Field("topicType", text),
     Field("subscriptions", anything),
 )
 _SUBSCRIPTION = (
     Field("subscriptionName", text, required=True, also=("name",)),
+    *ros_services.fields_of(SUBSCRIPTION),
     Field("endpoint", text, required=True),
-    Field("filterTag", text),
-    Field("notifyStrategy", text),
-    Field("notifyContentFormat", text),
 )
 
 
 def queue(build: Build, part: Part, props: Part, logical: str = "") -> None:
     """Add a queue."""
     values = members(props, _QUEUE, capital=False)
-    properties = ros_services.queue_properties(values)
-    properties |= {"QueueType": values.get("queueType"), "DlqPolicy": values.get("dlqPolicy")}
     name = values.get("queueName", "")
+    properties = ros_services.api_properties(QUEUE, values)
     build.add(part, "mns.queue", (name,), properties, type_name="queue", logical=logical and f"{logical}/{name}")
 
 
@@ -360,17 +352,16 @@ def topic(build: Build, part: Part, props: Part, logical: str = "") -> None:
     """Add a topic and its subscriptions."""
     values = members(props, _TOPIC, capital=False)
     name = values.get("topicName", "")
-    properties = {
-        "MaxMessageSize": values.get("maximumMessageSize", 65536),
-        "EnableLogging": values.get("loggingEnabled", False),
-        "TopicType": values.get("topicType"),
-    }
+    properties = ros_services.api_properties(TOPIC, values)
     made = build.add(part, "mns.topic", (name,), properties, type_name="topic", logical=logical and f"{logical}/{name}")
     for place in props.member("subscriptions").items():
-        given = members(place, _SUBSCRIPTION, capital=False)
-        own = given.get("subscriptionName", "")
-        build.add(place, "mns.subscription", (name, own), ros_services.subscription_properties(build, given),
-                  type_name="subscription", logical=f"{made.logical}/{own}")  # fmt: skip
+        own = members(place, _SUBSCRIPTION, capital=False)
+        own_name = own.get("subscriptionName", "")
+        properties = ros_services.subscription_properties(build, own)
+        logical_name = f"{made.logical}/{own_name}"
+        build.add(
+            place, "mns.subscription", (name, own_name), properties, type_name="subscription", logical=logical_name
+        )
 
 
 def messages(build: Build, part: Part, props: Part) -> None:

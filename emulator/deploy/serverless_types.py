@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.deploy import fc_fields as fields
+from emulator.deploy import ros_services
 from emulator.deploy.build import Build, Builder, Event, add_trigger, role_of_policies
 from emulator.deploy.errors import FileProblems
 from emulator.deploy.functions import names_in
@@ -22,13 +23,13 @@ from emulator.deploy.shapes import (
     list_of,
     map_of,
     members,
-    number,
     payload,
     suggestion,
     switch,
     text,
     whole,
 )
+from emulator.services.mns.topics.model import TOPIC
 
 _REFERS = re.compile(r"!(?:Ref|GetAtt|Sub|Join)\b|\bRef['\"]?\s*:|\bFn::")
 
@@ -305,21 +306,13 @@ def domain(build: Build, part: Part, kind: str) -> None:
     build.add(part, "fc.domain", (name,), {"protocol": "HTTP", **values}, type_name=kind)
 
 
-_TOPIC = (
-    Field("region", text),
-    Field("topicName", text),
-    Field("maximumMessageSize", number),
-    Field("loggingEnabled", switch),
-)
+_TOPIC = (Field("region", text), Field("topicName", text), *ros_services.fields_of(TOPIC))
 
 
 def topic(build: Build, part: Part, kind: str) -> None:
     """Add a topic."""
     values = members(build.properties(part), _TOPIC, capital=True)
-    properties = {
-        "MaxMessageSize": values.get("maximumMessageSize", 65536),
-        "EnableLogging": values.get("loggingEnabled", False),
-    }
+    properties = ros_services.api_properties(TOPIC, values)
     build.add(part, "mns.topic", (values.get("topicName") or part.name,), properties, type_name=kind)
 
 

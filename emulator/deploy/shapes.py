@@ -163,7 +163,8 @@ def text(part: Part, capital: bool = False) -> str | None:
         return "true" if value else "false"
     if isinstance(value, (str, int, float)):
         return str(value)
-    part.problem("must be a text")
+    placeholder = isinstance(value, dict) and list(value.values()) == [None]
+    part.problem(f"must be a text; {{{next(iter(value))}}} is a map of YAML" if placeholder else "must be a text")
     return None
 
 

@@ -1,7 +1,6 @@
 """The functions of a template whose value follows from their arguments alone.
 
-Each takes the evaluated argument and may raise ValueError, TypeError or LookupError when it makes no sense;
-`Misuse` says so in words of its own.
+Each takes the evaluated argument and may raise one of `REFUSALS` when it makes no sense; `Misuse` has words of its own.
 
 Source: Resource Orchestration Service, functions of templates.
 """
@@ -332,6 +331,9 @@ def _cidr(argument: Any) -> list[str]:
     parts = network.subnets(new_prefix=network.max_prefixlen - int(bits))
     return [str(part) for part, _ in zip(parts, range(_between(count, 1, 256)), strict=False)]
 
+
+REFUSALS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError)
+"""What a function may raise for an argument that it cannot use."""
 
 AROUND_TOKENS = frozenset({"Fn::Join", "Fn::Str", "Fn::ListMerge", "Fn::Equals", "Fn::Replace"})
 """Functions that may have tokens among their values: they look at none of them."""

@@ -191,7 +191,8 @@ def _from_text(parameter: Parameter, text: str) -> Any:
 
 
 _WORDS: Mapping[type, str] = {
-    str: "a text", int: "a number", bool: "true or false", bytes: "base64", dict: "an object", list: "a list",
+    str: "a text", int: "a number", float: "a number", bool: "true or false", bytes: "base64", dict: "an object",
+    list: "a list",
 }  # fmt: skip
 
 
@@ -202,6 +203,8 @@ def _checked(parameter: Parameter, value: Any) -> Any:
             return a2b_base64(value, strict_mode=True)
         except ValueError:
             raise GatewayError("InvalidArgument", f"{name} is not valid base64") from None
+    if expected is float and type(value) is int:
+        return float(value)
     if type(value) is not expected:
         raise GatewayError("InvalidArgument", f"{name} must be {_WORDS[expected]}")
     if isinstance(value, int) and not 0 <= value <= parameter.most:
@@ -224,6 +227,8 @@ class RunningEmulator(Protocol):
     def metrics(self) -> bytes: ...  # noqa: D102
 
     def trace(self, request: str) -> list[dict[str, Any]]: ...  # noqa: D102
+
+    def report(self) -> list[dict[str, Any]]: ...  # noqa: D102
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]: ...  # noqa: D102
 
@@ -262,6 +267,13 @@ def metrics(emulator: RunningEmulator, call: OperationRequest) -> Response:
 def trace(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The recent lines of the log that a request caused."""
     return {"lines": emulator.trace(call.arguments["request"])}
+
+
+@operation("report", "GET /report")
+def report(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+    """The lines of the log since a checkpoint was restored: requests of the services and all that came of them."""
+    del call
+    return {"lines": emulator.report()}
 
 
 @operation(

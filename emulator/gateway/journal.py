@@ -62,6 +62,7 @@ class Journal(logging.Handler):
         super().__init__(logging.INFO)
         self._clock = clock
         self._lines: deque[_Line | tuple[logging.LogRecord, str]] = deque(maxlen=lines)
+        self._marked: _Line | tuple[logging.LogRecord, str] | None = None
 
     def open(self) -> None:
         """Begin to keep lines."""
@@ -77,11 +78,29 @@ class Journal(logging.Handler):
         self._lines.append((record, trace()))
         return True
 
+    def mark(self) -> None:
+        """Remember the last line: `since_mark` returns what came after it."""
+        self._marked = self._lines[-1] if self._lines else None
+
+    def since_mark(self) -> list[dict[str, Any]]:
+        """Return the lines that came after the mark, as far as they are kept, in JSON's terms."""
+        later: list[_Line] = []
+        for each in reversed(list(self._lines)):
+            if each is self._marked:
+                break
+            later.append(each if isinstance(each, _Line) else _line(*each))
+        return [line.rendered() for line in reversed(later)]
+
     def output(self, function: str, request: str, text: bytes) -> None:
         """Keep a piece of what a function wrote while it served *request*."""
         if request:
             fields = {"request": request, "function": function}
             self._lines.append(_Line(self._clock.now(), text[:OUTPUT_BYTES], fields, ""))
+
+    def latest(self, logger: str) -> list[dict[str, Any]]:
+        """Return the kept lines of a logger, oldest first, in JSON's terms."""
+        lines = [each for each in list(self._lines) if not isinstance(each, _Line) and each[0].name == logger]
+        return [_line(*each).rendered() for each in lines]
 
     def find(self, request: str) -> list[dict[str, Any]]:
         """Return the lines that came of *request*, in their order, in JSON's terms.

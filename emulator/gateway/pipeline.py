@@ -7,7 +7,8 @@ is for; the others have it.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 from emulator.auth.authenticator import Authenticator, scheme_of
@@ -24,6 +25,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.observing import Busy, Upcoming, Waiting
 from emulator.kernel.tracing import begin
 from emulator.storage.database import CommitFailed, Database
+from emulator.wire.multipart import MalformedForm, form_of, is_form
 from emulator.wire.request import Answer, Front, GuardedFront, OperationRequest, PreparingFront, WebFront
 from emulator.wire.rpc import RpcFront
 
@@ -104,11 +106,12 @@ def name_request(front: Front, call: OperationRequest) -> None:
 def limit_body(front: Front, call: OperationRequest) -> None:
     """Refuse a body over the front's limit and a form too long to be decoded; the head may not have named the front."""
     http = call.http
-    if len(http.body) > front.max_body:
+    size = http.body_size
+    if size > front.max_body:
         raise front.too_large(front.max_body)
-    if len(http.body) > FORM_PAIRS and isinstance(front, RpcFront) and http.has_long_form:
+    if size > FORM_PAIRS and isinstance(front, RpcFront) and http.has_long_form:
         error = front.too_large(FORM_BYTES)
-        if len(http.body) <= FORM_BYTES:
+        if size <= FORM_BYTES:
             error.message = f"The request has more than {FORM_PAIRS} parameters."
         raise error
 
@@ -124,7 +127,7 @@ def authenticate(
     def stage(front: Front, call: OperationRequest) -> None:
         try:
             if call.principal is not None:  # by its head; a large body has been checked in a thread
-                if len(call.http.body) <= LARGE_BODY:
+                if call.http.body_size <= LARGE_BODY:
                     authenticator.check_body(call.http, call.scheme)
                 return
             if front.allows_anonymous(call):
@@ -199,8 +202,10 @@ class Pipeline:
         region: Region,
         authorizer: Authorizer | None = None,
         traffic: Traffic | None = None,
+        resting: Callable[[], Container[str]] = frozenset,
     ) -> None:
-        self._on_end: Callable[[], None] | None = None
+        self._resting = resting
+        self._watchers: list[Callable[[], None]] = []
         self._in_work: dict[OperationRequest, Front | None] = {}
         self._traffic = traffic or Traffic()
         self._database = database
@@ -218,8 +223,15 @@ class Pipeline:
             limit_body,  # before anything is computed over the body
             authenticate(authenticator, account, clock),  # who calls, in whose account
             *([authorize(authorizer)] if authorizer is not None else []),  # with --enforce-ram: may they
+            # here stands what `interfere` is given
             dispatch,  # the operation itself
         )
+        self._undisturbed = self._stages
+
+    def interfere(self, stage: Stage | None) -> None:
+        """Put *stage* between authorization and the operation; with None there is nothing in between."""
+        extra = () if stage is None else (stage,)
+        self._stages = (*self._undisturbed[:-1], *extra, dispatch)
 
     # --- Application ---------------------------------------------------------------------------------------------
 
@@ -284,12 +296,14 @@ class Pipeline:
         if request.admitted is not None:
             front, call = request.admitted
             call.body_arrived(self._clock.now())
-            if len(request.body) > LARGE_BODY:
+            if request.body_size > LARGE_BODY:
                 return asyncio.ensure_future(self._serve_prepared(front, call, started, respond))
             return self._serve(front, call, started, respond)
         call = OperationRequest(request, self._clock.now())
         if not self._loaded.done() and request.path != HEALTH:
             return asyncio.ensure_future(self._serve_once_loaded(call, started, respond))
+        if request.body_size > LARGE_BODY:
+            return asyncio.ensure_future(self._serve_prepared(None, call, started, respond))
         return self._serve(None, call, started, respond)
 
     # --- inside --------------------------------------------------------------------------------------------------
@@ -316,8 +330,10 @@ class Pipeline:
             return None
         return asyncio.ensure_future(self._answer_later(answer, front, call, started, respond))
 
-    async def _serve_prepared(self, front: Front, call: OperationRequest, started: float, respond: Respond) -> None:
-        """Serve a call whose head has been authenticated: what is left to do with a large body takes a thread."""
+    async def _serve_prepared(
+        self, front: Front | None, call: OperationRequest, started: float, respond: Respond
+    ) -> None:
+        """Serve a call with a large body, which a thread makes ready; *front* is given when the head has named it."""
         self._in_work[call] = front
         try:
             await asyncio.to_thread(self._prepare, front, call)
@@ -326,13 +342,19 @@ class Pipeline:
             return
         finally:
             del self._in_work[call]
-            if self._on_end is not None:
-                self._on_end()
+            for notify in self._watchers:
+                notify()
         later = self._serve(front, call, started, respond)
         if later is not None:
             await later
 
-    def _prepare(self, front: Front, call: OperationRequest) -> None:
+    def _prepare(self, front: Front | None, call: OperationRequest) -> None:
+        _ = call.http.body  # joined here
+        if is_form(call.header("content-type")):
+            with suppress(MalformedForm):  # reported by the service
+                form_of(call.http)
+        if front is None:
+            return
         try:
             self._authenticator.check_body(call.http, call.scheme)
         except AuthFailure as failure:
@@ -343,9 +365,7 @@ class Pipeline:
     async def _serve_once_loaded(self, call: OperationRequest, started: float, respond: Respond) -> None:
         await asyncio.shield(self._loaded)
         call.now = self._clock.now()
-        later = self._serve(None, call, started, respond)
-        if later is not None:
-            await later
+        await self._serve_prepared(None, call, started, respond)
 
     async def _answer_later(
         self, answer: Awaitable[Response], front: Front | None, call: OperationRequest, started: float, respond: Respond
@@ -361,8 +381,8 @@ class Pipeline:
             response = self._failed(error, front, call)
         finally:
             del self._in_work[call]
-            if self._on_end is not None:
-                self._on_end()
+            for notify in self._watchers:
+                notify()
         self._finish(front, call, started, response, respond)
 
     # --- kernel.observing.Observed -------------------------------------------------------------------------------
@@ -370,14 +390,28 @@ class Pipeline:
     def busy(self, now: Millis) -> Iterator[Busy]:
         """Yield the requests in work; parked long polls and calls of the emulator's own API are not among them."""
         del now
+        resting = self._resting()
         for call, front in self._in_work.items():
+            if call.request_id in resting:
+                continue  # its function is a mock that takes its time by the emulator's clock
             if not call.parked and front is not None and front.name not in _OWN_FRONTS:
                 resource = f"{front.name} {call.operation}"
                 yield Busy(kind="request", resource=resource, since=call.now, detail=f"request {call.request_id}")
 
-    def on_end(self, notify: Callable[[], None] | None) -> None:
-        """Call *notify* whenever a request has been answered, until this is called with None."""
-        self._on_end = notify
+    def notify(self) -> None:
+        """Tell those who watch that something has ended, or has begun to wait."""
+        for notify in self._watchers:
+            notify()
+
+    def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
+        """Call *notify* whenever a request has been answered, until the function that is returned is called."""
+        self._watchers.append(notify)
+
+        def stop() -> None:
+            if notify in self._watchers:
+                self._watchers.remove(notify)
+
+        return stop
 
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Requests come when clients send them."""

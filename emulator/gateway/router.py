@@ -13,8 +13,12 @@ from emulator.wire.request import OperationRequest
 
 ADMIN_PREFIX = "/_localyun/"
 HEALTH = ADMIN_PREFIX + "health"
-DEPLOYMENTS = ADMIN_PREFIX + "deployments"
-"""Signed, unlike the other pages: whoever may deploy to an emulator may see what was deployed."""
+SINK_PREFIX = ADMIN_PREFIX + "sink/"
+"""What is sent below this needs no token: requests for the lab's sinks."""
+
+_OWN: Mapping[str, str] = {"deployments": "deployments", "console": "console", "sink": "sink", "": "console"}
+"""First segment below `ADMIN_PREFIX` -> front; all others are the admin API. Deployments are signed: whoever may deploy
+to an emulator may see what was deployed."""
 
 TRIGGER_PREFIXES = ("/2016-08-15/proxy/", "/2021-04-06/proxy/", "/2023-03-30/proxy/")
 """Below these everything belongs to a user's function, also a query that looks like a call of some service."""
@@ -58,7 +62,9 @@ def choose(call: OperationRequest, *, loopback: bool, owner: str = "") -> Route:
     named = facts(call.host)
     path = call.http.path
     if path.startswith(ADMIN_PREFIX) and loopback:
-        return Route("deployments" if path.startswith(DEPLOYMENTS) else "admin", named)
+        return Route(_OWN.get(path.split("/", 3)[2], "admin"), named)
+    if path == "/" and loopback and "text/html" in call.http.headers.get("accept") and _is_from_address_bar(call.http):
+        return Route("console", named)
     if owner or path.startswith(TRIGGER_PREFIXES):
         return Route(owner or "fc", named)
     front = (
@@ -71,6 +77,10 @@ def choose(call: OperationRequest, *, loopback: bool, owner: str = "") -> Route:
     if front == UNKNOWN_RPC and named.service in _RPC:
         front = named.service  # each refuses versions that are not its own in its own words
     return Route(front, named)
+
+
+def _is_from_address_bar(http: Request) -> bool:
+    return http.method == "GET" and http.query is None and "authorization" not in http.headers
 
 
 def _by_scheme(call: OperationRequest) -> str:

@@ -64,15 +64,17 @@ class Request:
     is None when there is no ``?``. ``scheme`` is ``http`` or ``https``.
 
     `Application.admit` sets ``trusted`` when it knows who sent the request, which gives its body more room, and keeps
-    in ``admitted`` what `Application.serve` shall go on with.
+    in ``admitted`` what `Application.serve` shall go on with. ``fields`` are those of an upload form, once read.
     """
 
     __slots__ = (
         "_body",
         "_form_pairs",
+        "_pieces",
         "_query_pairs",
         "admitted",
         "authority",
+        "fields",
         "headers",
         "method",
         "path",
@@ -98,6 +100,7 @@ class Request:
         self.target = target
         self.headers = headers
         self._body = body
+        self._pieces: list[bytes] = []
         self.scheme = scheme
         self.remote = remote
         self.authority = authority
@@ -106,18 +109,33 @@ class Request:
         self.query = query if mark else None
         self.trusted = False
         self.admitted: Any = None
+        self.fields: Any = None
         self._query_pairs: Pairs | None = None
         self._form_pairs: Pairs | None = None
 
     @property
     def body(self) -> bytes:
         """The body, decoded from its transfer coding; empty until it has arrived whole."""
+        if self._pieces:
+            self._body, self._pieces = b"".join(self._pieces), []
         return self._body
 
     @body.setter
     def body(self, content: bytes) -> None:
-        self._body = content
+        self.take_body([content])
+
+    def take_body(self, pieces: list[bytes]) -> None:
+        """Set the body; many pieces are joined when it is asked for, because that takes long for a large one."""
+        if len(pieces) == 1:
+            self._body = pieces[0]
+        else:
+            self._body, self._pieces = b"", pieces
         self._form_pairs = None  # the head may have been judged before the body came
+
+    @property
+    def body_size(self) -> int:
+        """The length of the body in bytes."""
+        return sum(map(len, self._pieces)) or len(self._body)
 
     @property
     def decoded_path(self) -> str:
@@ -135,8 +153,8 @@ class Request:
     def form_pairs(self) -> Pairs:
         """Decoded pairs of a form body, the first `FORM_PAIRS` of them; empty when the body is no form or too long."""
         if self._form_pairs is None:
-            if self.has_form and len(self._body) <= FORM_BYTES:
-                self._form_pairs = decode_pairs(self._body.decode("utf-8", "surrogateescape"), FORM_PAIRS)
+            if self.has_form and self.body_size <= FORM_BYTES:
+                self._form_pairs = decode_pairs(self.body.decode("utf-8", "surrogateescape"), FORM_PAIRS)
             else:
                 self._form_pairs = []
         return self._form_pairs
@@ -149,7 +167,7 @@ class Request:
     @property
     def has_long_form(self) -> bool:
         """Whether `form_pairs` leaves out a part of the form."""
-        return self.has_form and (len(self._body) > FORM_BYTES or self._body.count(b"&") >= FORM_PAIRS)
+        return self.has_form and (self.body_size > FORM_BYTES or self.body.count(b"&") >= FORM_PAIRS)
 
 
 def decode_pairs(text: str, most: int = -1) -> Pairs:
@@ -208,6 +226,16 @@ class Response:
         """Return the first value of *name* in any spelling, or *default*."""
         wanted = name.lower()
         return next((value for key, value in self.headers if key.lower() == wanted), default)
+
+
+class HangUp(Response):
+    """No answer: the connection is closed. ``unsent`` is an answer that the client does not get."""
+
+    __slots__ = ("unsent",)
+
+    def __init__(self, unsent: Response | None = None) -> None:
+        super().__init__(0)
+        self.unsent = unsent
 
 
 Respond = Callable[[Response], None]

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from emulator.http.answer import CONTINUE, Sender
 from emulator.http.connections import NEVER, Connections
-from emulator.http.message import Response
+from emulator.http.message import HangUp, Response
 from emulator.http.reader import BodyTooLarge, Incoming, Malformed, RequestReader
 from emulator.http.websocket import SwitchingProtocols
 
@@ -249,6 +249,9 @@ class HttpProtocol(asyncio.Protocol):
             transaction.keep_alive = False
         if isinstance(response, SwitchingProtocols):
             self._switch(response)
+        elif isinstance(response, HangUp):
+            self.drop(response)
+            self._answered(close=True)
         else:
             self._sender.send(transaction, response)
 
@@ -259,7 +262,9 @@ class HttpProtocol(asyncio.Protocol):
 
     def drop(self, response: Response) -> None:
         """Let go of an answer that will not be sent."""
-        self._sender.drop(response)
+        unsent = response.unsent if isinstance(response, HangUp) else response
+        if unsent is not None:
+            self._sender.drop(unsent)
 
     def _switch(self, response: SwitchingProtocols) -> None:
         """Hand the connection over, with what has come on it since; nothing here hears of it again."""
@@ -322,7 +327,7 @@ class HttpProtocol(asyncio.Protocol):
             self._incoming = incoming
         incoming = self._incoming
         try:
-            body = self._reader.body(self._limit)
+            body = self._reader.pieces(self._limit)
         except BodyTooLarge:
             self._refuse_size(incoming)
             return True
@@ -332,9 +337,13 @@ class HttpProtocol(asyncio.Protocol):
             self._await_input()
             return False
         self._incoming = None
-        incoming.request.body = body
+        incoming.request.take_body(body)
         self._serve(incoming)
-        return True
+        if self._reader.held:
+            return True
+        if self._transaction is None and self._phase < Phase.LINGERING and self._sender.writable:
+            self._await_input()
+        return False
 
     def _await_input(self) -> None:
         connections = self._connections

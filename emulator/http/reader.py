@@ -141,6 +141,14 @@ class RequestReader:
 
         Raises: BodyTooLarge when it grows beyond *limit* bytes; Malformed.
         """
+        pieces = self.pieces(limit)
+        return None if pieces is None else b"".join(pieces)
+
+    def pieces(self, limit: int) -> list[bytes] | None:
+        """Return the body as `body` does, in the pieces it came in.
+
+        Raises: as `body`.
+        """
         if not self._done:
             if self._length is None:
                 self._feed_chunked()
@@ -152,12 +160,12 @@ class RequestReader:
                 raise BodyTooLarge
         if not self._done:
             return None
-        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        pieces = self._body
         self._begin()
         if not self.held:
             self._buffer = b""
             self._start = self._scanned = 0
-        return body
+        return pieces
 
     def rest(self) -> bytes:
         """Return what was received after the last request, which is the reader's no more."""

@@ -61,6 +61,12 @@ class Timers:
             self._heap = [entry for entry in self._heap if self._is_live(entry)]
             heapify(self._heap)
 
+    def clear(self) -> None:
+        """Forget every timer: the state they were set for is about to be replaced."""
+        self._live.clear()
+        self._heap.clear()
+        self._rearm()
+
     def next_at(self) -> Millis | None:
         """Return the time of the earliest pending timer, or None."""
         while self._heap and not self._is_live(self._heap[0]):

@@ -6,8 +6,8 @@ costs nothing while nobody waits.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from heapq import nsmallest
 from typing import Any
 
@@ -35,36 +35,8 @@ _QUIET_TURNS = 3
 """Turns of the loop that must find nothing to do: what has just ended may be about to set something off."""
 
 
-Watch = Callable[[Callable[[], None] | None], None]
-"""Takes the function to call whenever something ends, None to call it no longer."""
-
-
-class ChangeSignal:
-    """Wakes those who wait for something to end."""
-
-    def __init__(self) -> None:
-        self._waiters: list[asyncio.Future[None]] = []
-
-    def notify(self) -> None:
-        """Say that something has ended or has been committed."""
-        if self._waiters:
-            waiters, self._waiters = self._waiters, []
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
-
-    @property
-    def is_awaited(self) -> bool:
-        """Whether someone waits."""
-        return any(not waiter.done() for waiter in self._waiters)
-
-    async def wait(self, timeout_s: float) -> None:
-        """Return at the next `notify`, or after *timeout_s*."""
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await waiter
+Watch = Callable[[Callable[[], None]], Callable[[], None]]
+"""Takes a function to call whenever something ends, and returns one that stops that."""
 
 
 def load_clock(database: Database, clock: AdjustableClock) -> None:
@@ -101,8 +73,7 @@ class TimeControl:
         self._database = database
         self._clock = clock
         self._timers = timers
-        self._changed = ChangeSignal()
-        self._watched = (database.on_commit, watch)
+        self._watched = (database.watch, watch)
         self._observed = observed
         self._moved = moved
         self._lock = asyncio.Lock()
@@ -162,14 +133,15 @@ class TimeControl:
                 await self._wait_for_change(left_s)
 
     async def _wait_for_change(self, timeout_s: float) -> None:
-        for watch in self._watched:
-            watch(self._changed.notify)
+        changed = asyncio.Event()
+        stops = [watch(changed.set) for watch in self._watched]
         try:
-            await self._changed.wait(timeout_s)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await changed.wait()
         finally:
-            if not self._changed.is_awaited:
-                for watch in self._watched:
-                    watch(None)
+            for stop in stops:
+                stop()
 
     # --- moving --------------------------------------------------------------------------------------------------
 
@@ -241,6 +213,21 @@ class TimeControl:
             self._after_change()
         await self._database.committed()
         return Moved(ran=ran, busy=tuple(busy))
+
+    # --- checkpoints ---------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Keep the clock from being moved while the context lasts."""
+        async with self._lock:
+            yield
+
+    def take_up(self) -> None:
+        """Go by the table, which has been replaced; that may set the clock back."""
+        self._clock.restore(0, None)
+        load_clock(self._database, self._clock)
+        self._timers.clock_moved()
+        self._moved()
 
     # --- keeping -------------------------------------------------------------------------------------------------
 

@@ -90,6 +90,8 @@ ERRORS: Mapping[str, ErrorRow] = {
         400, "The list of parts was not in ascending order. Parts list must specified in order by part number."
     ),
     "EntityTooSmall": ErrorRow(400, "Your proposed upload smaller than the minimum allowed size."),
+    # answered only where a fault asks for it
+    "TotalQpsLimitExceeded": ErrorRow(503, "Please reduce your request rate."),
 }
 
 UNSPECIFIC_EC = "0000-00000001"

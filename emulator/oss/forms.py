@@ -17,7 +17,7 @@ from emulator.oss.model import Place
 from emulator.oss.objects import Objects, written
 from emulator.oss.request import caller_of, put_of, sendable
 from emulator.oss.storage import ObjectStorage
-from emulator.wire.multipart import FormField, MalformedForm, is_form, read_form
+from emulator.wire.multipart import FormField, MalformedForm, form_of, is_form
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import Element
@@ -100,7 +100,7 @@ def _holds(condition: object, fields: Mapping[str, str], size: int) -> bool:
 
 def _form(request: Request) -> Form:
     try:
-        return Form(read_form(request.headers.get("content-type"), request.body))
+        return Form(form_of(request))
     except MalformedForm as error:
         raise OssError(
             "InvalidArgument",

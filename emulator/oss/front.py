@@ -14,11 +14,12 @@ from emulator.http.message import Request, Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Dialect, Subject
 from emulator.oss import limits
 from emulator.oss.errors import ERRORS, SHOWN, UNSPECIFIC_EC, OssError, oss_auth_error
 from emulator.oss.service import LazyStorage
 from emulator.wire.dates import http_date
-from emulator.wire.multipart import MalformedForm, read_form
+from emulator.wire.multipart import MalformedForm, form_of
 from emulator.wire.operation import Operation
 from emulator.wire.request import Answer, OperationRequest
 from emulator.wire.xml import Element, render
@@ -35,6 +36,7 @@ class OssFront:
 
     name = "oss"
     max_body = limits.REQUEST_BYTES
+    dialect = Dialect(OssError, "TotalQpsLimitExceeded")
 
     def __init__(self, ids: Ids, storage: LazyStorage) -> None:
         self._ids = ids
@@ -67,6 +69,14 @@ class OssFront:
         call.operation = demand.action.partition(":")[2]
         text = ERRORS["AccessDenied"].text
         return OssError("AccessDenied", f"{text} Action: {demand.action} Resource: {demand.resource}")
+
+    def subject(self, call: OperationRequest) -> Subject:
+        """Return the operation, by the action it needs, and the bucket or object."""
+        bucket, _, key = resource(call.http)[1:].partition("/")
+        action = next(iter(demands(call))).action.partition(":")[2]
+        call.operation = action
+        names = (f"{bucket}/{key}", bucket) if key else (bucket,)
+        return Subject("oss", action, names if bucket else (), ("client",))
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
         """Turn a reason into this service's code."""
@@ -242,7 +252,7 @@ def demands(call: OperationRequest) -> Iterator[Demand]:
 def _key_of_form(request: Request) -> str:
     """Return the object's name in an upload form, empty in a form that is refused anyway."""
     try:
-        fields = read_form(request.headers.get("content-type"), request.body)
+        fields = form_of(request)
     except MalformedForm:
         return ""
     return next((field.text for field in fields if field.name.lower() == "key"), "")

@@ -74,6 +74,17 @@ class LazyStorage:
         of_bucket, of_object = acls
         return (of_bucket if of_object in ("", "default") else of_object) in (_PUBLIC[1:] if writing else _PUBLIC)
 
+    def files(self) -> list[str]:
+        """Return the content the rows name, as paths below the emulator's folder."""
+        from emulator.oss.store import ObjectStore  # small, and rarely needed
+
+        return [f"objects/{name[:2]}/{name}" for name in ObjectStore(self._database).contents()]
+
+    async def suspend(self) -> None:
+        """Wait until the model, if it is being built, is complete: the rows are about to be replaced."""
+        if self._opened is not None:
+            await self._opened[0].suspend()
+
     async def reset(self) -> None:
         """Delete every bucket and object."""
         await (await self.storage()).reset()

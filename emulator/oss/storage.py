@@ -69,6 +69,11 @@ class ObjectStorage:
             await asyncio.wait([self._loading])
         await self.contents.close()
 
+    async def suspend(self) -> None:
+        """Wait until the model, if it is being built, is complete: the rows are about to be replaced."""
+        if self._loading is not None:
+            await asyncio.wait([self._loading])
+
     async def reset(self) -> None:
         """Delete every bucket and object."""
         self.rows.clear()

@@ -7,6 +7,7 @@ means committed.
 
 import asyncio
 import logging
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -63,15 +64,18 @@ class Database:
     """
 
     def __init__(self, path: Path | None, durability: Durability = "normal") -> None:
+        if path is not None:
+            _make_private(path)
         self._connection = sqlite3.connect(
             ":memory:" if path is None else path, isolation_level=None, cached_statements=512, check_same_thread=False
         )
-        self._path = path
+        self.path = path
+        """The file, None for a database in memory."""
         self._in_transaction = False
         self._lost = False
         self._refusing = False
         self._on_commit: Callable[[], None] | None = None
-        self._watcher: Callable[[], None] | None = None
+        self._watchers: list[Callable[[], None]] = []
         self._context = nobody()
         self.commits = 0
         """How many transactions have been committed."""
@@ -187,12 +191,18 @@ class Database:
         self._waiting.append(done)
         await future
 
-    def on_commit(self, notify: Callable[[], None] | None) -> None:
-        """Call *notify* after every transaction, until this is called with None; for one observer at a time."""
-        self._watcher = notify
+    def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
+        """Call *notify* after every transaction, until the function that is returned is called."""
+        self._watchers.append(notify)
+
+        def stop() -> None:
+            if notify in self._watchers:
+                self._watchers.remove(notify)
+
+        return stop
 
     def on_rollback(self, forget: Callable[[], None]) -> None:
-        """Register *forget*, called when a tick's transaction is lost: drop what was kept in memory about it."""
+        """Register *forget*, called when a tick's transaction is lost or all is replaced: drop what memory holds."""
         self._on_rollback.append(forget)
 
     def commit(self) -> None:
@@ -226,8 +236,37 @@ class Database:
                 _log.exception("an effect after the commit failed")
         if self._on_commit is not None:
             self._on_commit()
-        if self._watcher is not None:
-            self._watcher()
+        for notify in self._watchers:
+            notify()
+
+    # --- the whole state -----------------------------------------------------------------------------------------
+
+    def copy_to(self, target: sqlite3.Connection) -> None:
+        """Copy everything into *target*, what this tick has written included.
+
+        Raises: sqlite3.Error; CommitFailed.
+        """
+        self._commit_all()
+        self._connection.backup(target)
+
+    def replace_with(self, source: sqlite3.Connection) -> None:
+        """Put the content of *source*, of the same schema, in the place of everything; memory has to follow.
+
+        Raises: sqlite3.Error; CommitFailed.
+        """
+        self._commit_all()
+        source.backup(self._connection)
+        self.commits += 1
+        for forget in self._on_rollback:
+            forget()
+        if self._on_commit is not None:
+            self._on_commit()
+
+    def _commit_all(self) -> None:
+        failed = self._lost
+        self.commit()
+        if failed or self._connection.in_transaction:
+            raise CommitFailed("the state cannot be written")
 
     # --- the file ------------------------------------------------------------------------------------------------
 
@@ -247,9 +286,9 @@ class Database:
         """Return how large the file and its log are."""
         pages, free, size = (self._pragma(name) for name in ("page_count", "freelist_count", "page_size"))
         log = 0
-        if self._path is not None:
+        if self.path is not None:
             with suppress(OSError):
-                log = self._path.with_name(self._path.name + "-wal").stat().st_size
+                log = self.path.with_name(self.path.name + "-wal").stat().st_size
         return FileSizes(pages=pages, free_pages=free, page_bytes=size, log_bytes=log)
 
     @property
@@ -316,7 +355,7 @@ class Database:
 
     @property
     def _name(self) -> str:
-        return "the database in memory" if self._path is None else str(self._path)
+        return "the database in memory" if self.path is None else str(self.path)
 
     def _begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
@@ -326,3 +365,11 @@ class Database:
         except RuntimeError:
             return  # no loop: the caller commits by hand (start-up, tests)
         loop.call_soon(self.commit, context=self._context)
+
+
+def _make_private(path: Path) -> None:
+    """Make the file for its owner only, before SQLite would make it for everyone; its log and index follow its mode."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    for each in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
+        with suppress(FileNotFoundError):
+            each.chmod(0o600)

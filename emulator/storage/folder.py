@@ -9,7 +9,9 @@
       graphs/      pictures that `tutorial run` made
 """
 
+import logging
 import os
+import stat
 from pathlib import Path
 from types import TracebackType
 
@@ -17,6 +19,11 @@ try:
     import fcntl
 except ImportError:  # Windows: SQLite's own lock still refuses a second writer
     fcntl = None  # type: ignore[assignment]
+
+
+_log = logging.getLogger(__name__)
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class FolderInUse(Exception):
@@ -30,6 +37,8 @@ class FolderInUse(Exception):
 
 class StateFolder:
     """A locked state folder; use as a context manager or call `close`.
+
+    What is in it is for its owner only, also where the folder existed before and is open to others.
 
     Raises: FolderInUse; OSError when the folder cannot be made or written.
     """
@@ -48,6 +57,7 @@ class StateFolder:
         except BaseException:
             os.close(self._lock)
             raise
+        self._shut()
 
     def close(self) -> None:
         """Give the folder free."""
@@ -62,6 +72,21 @@ class StateFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _shut(self) -> None:
+        """Take away what others may do with files of earlier runs; say so when they may enter the folder itself."""
+        secret = [*self.path.glob("state.db*"), self.path / "keys.json"]
+        for path in (*secret, *(self.path / name for name in ("ca", "code", "logs", "objects"))):
+            if path.exists() and path.stat().st_mode & _OTHERS:
+                path.chmod(path.stat().st_mode & ~_OTHERS)
+        mode = stat.S_IMODE(self.path.stat().st_mode)
+        if mode & _OTHERS and os.name != "nt":
+            _log.warning(
+                "the state folder %s is open to other users of this machine (mode %o); its files are not, but "
+                "chmod 700 is safer",
+                self.path.absolute(),
+                mode,
+            )
 
     def _take_lock(self) -> None:
         if fcntl is not None:

@@ -2,25 +2,40 @@
 
 `Emulator` starts one emulator as a process and ends it; `Localyun` is the kit a test works with. The kit speaks HTTP
 with `requests`, so it needs the extra ``localyun[testing]``; clients of the official SDKs are made on first use.
+
+Names are imported when they are used: every run of pytest on a machine with localyun loads the plugin.
 """
 
-from emulator.testing.errors import ApiError, NotInstalled, TestingError
-from emulator.testing.kit import Localyun
-from emulator.testing.process import Emulator
-from emulator.testing.resources import (
-    Call,
-    Checkpoint,
-    Clock,
-    Execution,
-    Flow,
-    InvokeResult,
-    Message,
-    Mock,
-    Queue,
-    ReceivedRequest,
-    Sink,
-    Topic,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from emulator.testing.errors import ApiError, NotInstalled, TestingError
+    from emulator.testing.kit import Localyun
+    from emulator.testing.process import Emulator
+    from emulator.testing.resources import (
+        Call,
+        Checkpoint,
+        Clock,
+        Execution,
+        Faults,
+        Flow,
+        InvokeResult,
+        Message,
+        Mock,
+        Queue,
+        ReceivedRequest,
+        Sink,
+        Topic,
+    )
+
+_PLACES = {
+    "ApiError": "errors",
+    "NotInstalled": "errors",
+    "TestingError": "errors",
+    "Localyun": "kit",
+    "Emulator": "process",
+}
 
 __all__ = [
     "ApiError",
@@ -29,6 +44,7 @@ __all__ = [
     "Clock",
     "Emulator",
     "Execution",
+    "Faults",
     "Flow",
     "InvokeResult",
     "Localyun",
@@ -41,3 +57,9 @@ __all__ = [
     "TestingError",
     "Topic",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_PLACES.get(name, 'resources')}"), name)

@@ -2,21 +2,22 @@
 
 Every pytest worker has one emulator, started when the first test asks for it, so its clock is that worker's own. The
 state is put back to the session's baseline before each test. A failing test's report tells what the emulator did.
+
+Nothing but this file is imported before a test uses a fixture.
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from emulator.testing.errors import TestingError
-from emulator.testing.kit import Localyun
-from emulator.testing.process import Emulator
+if TYPE_CHECKING:
+    from emulator.testing.kit import Localyun
+    from emulator.testing.process import Emulator
 
 _BASELINE = "pytest-baseline"
-_KIT = pytest.StashKey[Localyun]()
+_KIT: "pytest.StashKey[Localyun]" = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,12 +31,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def localyun_emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
+def localyun_emulator(request: pytest.FixtureRequest) -> "Iterator[Emulator]":
     """The emulator of this worker, started when it is first needed."""
+    from emulator.testing.process import Emulator
+
     config = request.config
-    functions = _functions_folder(config)
-    declared = _path(config, "localyun_config")
-    emulator = Emulator(functions=functions, config=declared)
+    clock = config.getini("localyun_clock")
+    if clock not in {"real", "frozen"}:
+        raise pytest.UsageError(f"localyun_clock is real or frozen, not {clock!r}")
+    emulator = Emulator(functions=_functions_folder(config), config=_path(config, "localyun_config"))
     emulator.start()
     try:
         yield emulator
@@ -44,13 +48,8 @@ def localyun_emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
 
 
 @pytest.fixture(scope="session")
-def localyun_baseline() -> None:
-    """Override this in a conftest.py to deploy and create what all tests need; take ``localyun_session`` for it."""
-
-
-@pytest.fixture(scope="session")
-def localyun_session(localyun_emulator: Emulator, request: pytest.FixtureRequest) -> Localyun:
-    """The kit before the first test: what is made with it is there for all of them."""
+def localyun_session(localyun_emulator: "Emulator", request: pytest.FixtureRequest) -> "Localyun":
+    """The kit before the first test, with what ``localyun_deploy`` names."""
     localyun = localyun_emulator.localyun
     for path in request.config.getini("localyun_deploy"):
         localyun.deploy(path)
@@ -58,25 +57,39 @@ def localyun_session(localyun_emulator: Emulator, request: pytest.FixtureRequest
 
 
 @pytest.fixture(scope="session")
-def _localyun_saved(localyun_session: Localyun, localyun_baseline: object, request: pytest.FixtureRequest) -> Localyun:
+def localyun_baseline(localyun_session: "Localyun") -> "Localyun":
+    """The kit before the first test. Override it in a conftest.py to deploy and create what all tests need.
+
+    An override of the same name may ask for this one::
+
+        @pytest.fixture(scope="session")
+        def localyun_baseline(localyun_baseline):
+            localyun_baseline.deploy("s.yaml")
+    """
+    return localyun_session
+
+
+@pytest.fixture(scope="session")
+def _localyun_saved(
+    localyun_session: "Localyun", localyun_baseline: object, request: pytest.FixtureRequest
+) -> "Localyun":
     if request.config.getini("localyun_clock") == "frozen":
         localyun_session.clock.freeze()
-    localyun_session.settle("30s")
+    localyun_session.settle("60s")
     localyun_session.checkpoint(_BASELINE)
     return localyun_session
 
 
 @pytest.fixture
-def localyun(_localyun_saved: Localyun, request: pytest.FixtureRequest) -> Iterator[Localyun]:
+def localyun(_localyun_saved: "Localyun", request: pytest.FixtureRequest) -> "Iterator[Localyun]":
     """The kit for one test; the state is the session's baseline."""
     kit = _localyun_saved
-    kit.api.admin("POST", f"checkpoints/{_BASELINE}/restore")
-    kit.test_name = request.node.nodeid
+    kit.begin(request.node.nodeid, request.path.parent, _BASELINE)
     request.node.stash[_KIT] = kit
     try:
         yield kit
     finally:
-        kit.test_name = ""
+        kit.end()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -84,11 +97,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") 
     """Add to a failing test's report what the emulator did during the test."""
     report = yield
     kit = item.stash.get(_KIT, None)
-    if kit is not None and report.failed and report.when in {"call", "setup"}:
-        with suppress(Exception):  # the report of a test must not fail with the emulator
-            text = str(kit.api.admin("GET", "report", format="text").get("text", ""))
-            if text:
-                report.sections.append(("localyun", text))
+    if kit is not None and report.failed and report.when == "call":
+        from emulator.testing.report import story
+
+        report.sections.append(("localyun", story(kit)))
     return report
 
 
@@ -96,10 +108,13 @@ def _functions_folder(config: pytest.Config) -> Path | None:
     chosen = _path(config, "localyun_functions")
     if chosen is not None:
         if not chosen.is_dir():
-            raise TestingError(f"localyun_functions names no folder: {chosen}")
+            raise pytest.UsageError(f"localyun_functions names no folder: {chosen}")
         return chosen
-    beside = config.rootpath / "functions"
-    return beside if beside.is_dir() else None
+    root = config.rootpath
+    beside = [root / "functions", config.invocation_params.dir / "functions"]
+    if root.name.startswith("test"):  # a run without a configuration has its only argument for a root
+        beside.append(root.parent / "functions")
+    return next((folder for folder in beside if folder.is_dir()), None)
 
 
 def _path(config: pytest.Config, option: str) -> Path | None:

@@ -38,6 +38,7 @@ def _cut(body: bytes) -> tuple[bytes, dict[str, str]]:
     texts: dict[str, str] = {}
     secret = os.urandom(12).hex()  # no body holds these short texts by chance, or on purpose
     kept: list[bytes] = []
+    view = memoryview(body)
     size = at = start = 0
     while (opening := body.find(b'"', at)) >= 0:
         closing = _end_of_text(body, opening + 1)
@@ -45,7 +46,7 @@ def _cut(body: bytes) -> tuple[bytes, dict[str, str]]:
             break
         if closing - opening > _LONG and not _has_special(body, opening + 1, closing):
             mark = f"text {secret} {len(texts)}"
-            texts[mark] = body[opening + 1 : closing].decode("utf-8")
+            texts[mark] = str(view[opening + 1 : closing], "utf-8")
             kept.append(body[start:opening] + b'"' + mark.encode("ascii") + b'"')
             size += len(kept[-1])
             start = closing + 1

@@ -2,11 +2,13 @@
 
 import re
 
+from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
 
 _DISPOSITION = r"(?i)\Aform-data\s*;(.*)\Z"
 _HEAD_BYTES = 8 * 1024
 MOST_FIELDS = 200
+_STEP = 8 * 1024 * 1024
 
 
 class MalformedForm(ValueError):
@@ -45,18 +47,43 @@ def read_form(content_type: str, body: bytes) -> list[FormField]:
         mark = b"--" + (match[1] or match[2]).encode("ascii")
     except UnicodeEncodeError:
         raise MalformedForm("the boundary is not ASCII") from None
-    at = 0 if body.startswith(mark) else body.find(b"\r\n" + mark) + 2
+    at = 0 if body.startswith(mark) else _find(body, b"\r\n" + mark, 0) + 2
     if at == 1:
         raise MalformedForm("the boundary is not in the body")
     fields: list[FormField] = []
     while not body.startswith(b"--", at + len(mark)):
         start = body.find(b"\r\n", at + len(mark)) + 2
-        end = body.find(b"\r\n" + mark, max(start - 2, 0))
+        end = _find(body, b"\r\n" + mark, max(start - 2, 0))
         if start < 2 or end < 0 or len(fields) >= MOST_FIELDS:
             raise MalformedForm("a field does not end, or there are too many")
         fields.append(_field(body, start, end))
         at = end + 2
     return fields
+
+
+def form_of(request: Request) -> list[FormField]:
+    """Return the fields of a request's form, read once.
+
+    Raises: MalformedForm.
+    """
+    if request.fields is None:
+        try:
+            request.fields = read_form(request.headers.get("content-type"), request.body)
+        except MalformedForm as error:
+            request.fields = error
+    if isinstance(request.fields, MalformedForm):
+        raise request.fields
+    fields: list[FormField] = request.fields
+    return fields
+
+
+def _find(body: bytes, mark: bytes, start: int) -> int:
+    """Return `bytes.find`, in steps between which other threads get their turn."""
+    for at in range(start, len(body), _STEP):
+        found = body.find(mark, at, at + _STEP + len(mark))
+        if found >= 0:
+            return found
+    return -1
 
 
 def _field(body: bytes, start: int, end: int) -> FormField:

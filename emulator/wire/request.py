@@ -7,6 +7,7 @@ from emulator.http.message import Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import AccountId, Demand, Principal, Region, Tenant
+from emulator.kernel.interfering import Dialect, Subject
 
 SYSTEM_PARAMETERS = frozenset(
     {
@@ -26,14 +27,14 @@ class OperationRequest:
     authentication, ``path`` (decoded path parameters) and ``operation`` (a name for log, metrics and faults) by the
     front, as are the checked ``arguments`` of an admin operation. ``document`` is what `PreparingFront.prepare` has
     decoded of a large body. ``about`` is for the log: what the call was about, such as the message it has sent.
-    ``parked`` is set while a long poll waits: it is no work in progress. ``finding`` is the front's own: what it has
-    found out about the call and need not find out again.
+    ``parked`` is set while a long poll waits: it is no work in progress. ``finding`` and ``found`` are the front's own:
+    what it has found out about the call, and the declared operation, which need not be found out again.
     """
 
     __slots__ = (
         "_action", "_all_parameters", "_parameters", "_query", "_version", "about", "arguments", "document", "finding",
-        "host", "host_account", "http", "now", "operation", "parked", "path", "principal", "region", "request_id",
-        "scheme",
+        "found", "host", "host_account", "http", "now", "operation", "parked", "path", "principal", "region",
+        "request_id", "scheme",
     )  # fmt: skip
 
     def __init__(self, http: Request, now: Millis) -> None:
@@ -51,6 +52,7 @@ class OperationRequest:
         self.document: Any = None
         self.about: Mapping[str, object] | None = None
         self.finding: Any = None
+        self.found: Any = None
         self.principal: Principal | None = None
         self._query: dict[str, str] | None = None
         self._all_parameters: dict[str, str] | None = None
@@ -171,6 +173,21 @@ class GuardedFront(Front, Protocol):
 
     def denied(self, demand: Demand, call: OperationRequest) -> ServiceError:
         """Return this service's error for a caller without the right."""
+        ...
+
+
+@runtime_checkable
+class NamingFront(Front, Protocol):
+    """A front that names a call before it performs it; asked only while calls are interfered with."""
+
+    dialect: Dialect
+    """The service's errors."""
+
+    def subject(self, call: OperationRequest) -> Subject:
+        """Return operation and resource of the call.
+
+        Raises: ServiceError, as `handle` would.
+        """
         ...
 
 

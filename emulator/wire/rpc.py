@@ -13,7 +13,8 @@ from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
-from emulator.wire.operation import Actions
+from emulator.kernel.interfering import Dialect, Subject
+from emulator.wire.operation import Actions, Operation
 from emulator.wire.pop_errors import PopError, pop_auth_error
 from emulator.wire.request import Answer, OperationRequest
 from emulator.wire.xml import escape
@@ -31,6 +32,7 @@ class RpcFront:
     """
 
     max_body = 1024 * 1024
+    dialect = Dialect(PopError, "Throttling")
 
     def __init__(
         self, name: str, version: str, operations: Actions, service: Any, ids: Ids, *, upper_case_ids: bool = False
@@ -64,6 +66,11 @@ class RpcFront:
         """Return the error for a caller without the right."""
         del call
         return no_permission(demand)
+
+    def named(self, operation: str, call: OperationRequest) -> Subject:
+        """Return a call of *operation* as faults know it: what its parameters name goes by each of the names."""
+        names = [value for name, value in call.parameters.items() if name.endswith("Name")]
+        return Subject(self.name, operation, tuple(names), ("client",))
 
     def chosen_request_id(self, call: OperationRequest) -> str | None:
         """Return the request id the caller asked for, where the service allows that."""
@@ -99,24 +106,19 @@ class RpcFront:
         self._check_text(call)
         return self.rights(operation.name, call)
 
+    def subject(self, call: OperationRequest) -> Subject:
+        """Return operation and resource of the call.
+
+        Raises: ServiceError, as `handle` would.
+        """
+        return self.named(self._find(call).name, call)
+
     def handle(self, call: OperationRequest) -> Answer:
         """Find the operation, run it, write its reply.
 
         Raises: ServiceError: MissingAction, InvalidVersion, what `unknown_action` or `not_text` returns.
         """
-        action = call.action
-        if not action:
-            raise PopError("MissingAction")
-        version = call.version
-        if version and self.version and version != self.version:
-            raise PopError("InvalidVersion")
-        operation = self.operations.find(action)
-        if operation is None:
-            call.operation = action
-            raise self.unknown_action(action)
-        call.operation = operation.name
-        self._check_text(call)
-        reply = operation.perform(self._service, call)
+        reply = self._find(call).perform(self._service, call)
         if isinstance(reply, dict):
             return self._render(reply, call)
         return self._finish(reply, call)
@@ -134,6 +136,30 @@ class RpcFront:
         return _write(error.http_status, body, "Error", call)
 
     # --- inside --------------------------------------------------------------------------------------------------
+
+    def check_version(self, version: str) -> None:
+        """Refuse calls of a version that the service does not have.
+
+        Raises: ServiceError.
+        """
+        if version and self.version and version != self.version:
+            raise PopError("InvalidVersion")
+
+    def _find(self, call: OperationRequest) -> Operation:
+        if call.found is None:
+            action = call.action
+            if not action:
+                raise PopError("MissingAction")
+            self.check_version(call.version)
+            operation = self.operations.find(action)
+            if operation is None:
+                call.operation = action
+                raise self.unknown_action(action)
+            call.operation = operation.name
+            self._check_text(call)
+            call.found = operation
+        found: Operation = call.found
+        return found
 
     def _check_text(self, call: OperationRequest) -> None:
         for name, value in call.all_parameters.items():

@@ -7,6 +7,8 @@ import base64
 import contextlib
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from urllib.parse import quote
@@ -18,9 +20,13 @@ from emulator.auth import rpc as rpc_scheme
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
 from emulator.wire.dates import http_date
-from tests.abuse.conftest import read_all, read_answer
+from tests.abuse.conftest import read_answer
 
 MIB = 1024 * 1024
+LONGEST_MS = 200
+ATTEMPTS = 4
+"""What holds up the loop does so every time; a busy machine does not."""
+
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -157,13 +163,20 @@ def test_a_large_request_holds_up_nobody(victim, attack):
     data = make(victim)
     victim.is_well()
 
-    with Lag(victim) as lag:
-        status, _, body = send(victim, data)
+    lags = []
+    for _ in range(ATTEMPTS):
+        with Lag(victim) as quiet:
+            time.sleep(0.5)
+        with Lag(victim) as lag:
+            status, _, body = send(victim, data)
+        assert status in expected, body[:300]
+        assert status == 200 or b"Code" in body
+        lags.append(lag.worst_ms - quiet.worst_ms)  # a busy machine is slow without large requests too
+        if lags[-1] < LONGEST_MS:
+            break
+        data = make(victim)
 
-    assert status in expected, body[:300]
-    if status != 200:
-        assert b"Code" in body
-    assert lag.worst_ms < 200
+    assert lags[-1] < LONGEST_MS, lags
 
 
 def test_a_signed_form_with_a_large_value_is_served(victim):
@@ -192,42 +205,47 @@ def test_a_signed_form_with_a_large_value_is_served(victim):
     assert b"TooLarge" not in answer
 
 
+UPLOADS = """
+import contextlib, socket, sys, threading
+from pathlib import Path
+port, size = int(sys.argv[1]), int(sys.argv[2])
+answers = []
+def upload(number):
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as wire:
+        with contextlib.suppress(OSError):
+            wire.sendall(b"POST /bucket%d/ HTTP/1.1\\r\\nHost: localhost\\r\\n" % number)
+            wire.sendall(b"Content-Length: %d\\r\\n" % size)
+            wire.sendall(b"Content-Type: multipart/form-data; boundary=b\\r\\n\\r\\n")
+            for _ in range(size >> 20):
+                wire.sendall(bytes(1 << 20))
+        with contextlib.suppress(OSError):
+            answers.append(wire.recv(12))
+threads = [threading.Thread(target=upload, args=(number,)) for number in range(12)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(*sorted(answer.decode()[9:] or "reset" for answer in answers))
+"""
+
+
 def test_bodies_of_unknown_senders_share_a_bounded_memory(victim):
     """Twelve of 120 MB at once, in a form whose signature stands in it; most are refused."""
-    size = 120 * MIB
-    piece = b"x" * MIB
-    before = victim.memory_kib
-    most = [before]
-    done = threading.Event()
-    answers = []
+    victim.is_well()
+    before = most = victim.memory_kib
+    lags = []
+    while len(lags) < ATTEMPTS and (not lags or lags[-1] >= LONGEST_MS):
+        uploads = subprocess.Popen(
+            [sys.executable, "-c", UPLOADS, str(victim.port), str(120 * MIB)], stdout=subprocess.PIPE, text=True
+        )
+        with Lag(victim) as lag:
+            while uploads.poll() is None:
+                most = max(most, victim.memory_kib)
+                time.sleep(0.02)
+        lags.append(lag.worst_ms)
+        statuses = uploads.communicate()[0].split()
+        assert set(statuses) <= {"400", "403", "413", "reset"}
 
-    def watch():
-        while not done.wait(0.02):
-            most[0] = max(most[0], victim.memory_kib)
-
-    def upload(number):
-        target = f"/bucket{number}/"
-        with victim.connect(timeout=120) as wire:
-            with contextlib.suppress(OSError):
-                wire.sendall(head("POST", target, size, Content_Type="multipart/form-data; boundary=b"))
-                for _ in range(size // MIB):
-                    wire.sendall(piece)
-            answers.append(read_all(wire)[:12])
-
-    threads = [threading.Thread(target=upload, args=(number,)) for number in range(12)]
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    with Lag(victim) as lag:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    done.set()
-    watcher.join()
-
-    assert (most[0] - before) // 1024 < 400
-    assert lag.worst_ms < 200
-    assert all(answer in {b"", b"HTTP/1.1 400", b"HTTP/1.1 403", b"HTTP/1.1 413"} for answer in answers), answers
+    assert (most - before) // 1024 < 400
+    assert lags[-1] < LONGEST_MS, lags
 
 
 def test_a_caller_who_is_not_known_is_told_before_the_body(victim):

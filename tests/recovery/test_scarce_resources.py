@@ -124,6 +124,23 @@ def test_a_state_folder_that_cannot_be_written_is_named(new_emulator):
     assert emulator.fc2().get_service("kept").data["serviceName"] == "kept"
 
 
+@pytest.mark.parametrize("handles", [8, 10, 13, 16])
+def test_a_start_without_enough_file_handles_says_so(tmp_path, functions, handles):
+    """Wherever they end: at the state file, at a port, while modules load or while functions are read."""
+    command = [sys.executable, "-m", "emulator", "start", "--port", "0", "--https-port", "0"]
+    ended = subprocess.run(
+        [*command, "--state", str(tmp_path / "state"), "--functions", str(functions)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (handles, handles)),
+    )
+
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1].startswith("localyun: too few file handles to start")
+
+
 def test_a_state_folder_that_becomes_read_only_does_not_stop_a_running_emulator(new_emulator):
     """The database is open already; what needs new files fails with the service's error, and works again after."""
     emulator = new_emulator()

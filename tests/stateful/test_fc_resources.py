@@ -46,6 +46,9 @@ class CodeReader:
             cold=False,
         )
 
+    def end_all(self) -> None:
+        pass
+
     def retire_family(self, family: str) -> None:
         pass
 

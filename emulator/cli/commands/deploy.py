@@ -102,7 +102,7 @@ def _build(commands: Sequence[ActionCommand], path: Path) -> None:
     Raises: CommandFailed when one fails.
     """
     for action in commands:
-        note(f"to run: {action}")
+        note(_("to run: {command}", command=action))
     for action in commands:
         folder = path.parent / action.folder
         try:
@@ -111,8 +111,8 @@ def _build(commands: Sequence[ActionCommand], path: Path) -> None:
         except OSError as error:
             raise CommandFailed(f"{path.name}:{action.mark.line}: {folder}: {error.strerror}") from error
         if done.returncode:
-            code = done.returncode
-            raise CommandFailed(f"{path.name}:{action.mark.line}: {action.command} ended with exit code {code}")
+            text = _("{command} ended with exit code {code}", command=action.command, code=done.returncode)
+            raise CommandFailed(f"{path.name}:{action.mark.line}: {text}")
 
 
 def _apply(api: DeployClient, steps: Plan, record: Record, path: Path) -> tuple[Entry, ...]:

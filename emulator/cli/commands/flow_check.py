@@ -3,7 +3,7 @@
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from emulator.cli.failures import CommandFailed
 from emulator.cli.messages import _
@@ -19,6 +19,9 @@ ACCOUNT = "{accountID}"
 
 STANDARD_INPUT = "-"
 
+_ANY_RESOURCE = "acs:fc:::services/any/functions/any"
+"""Stands for the value of a tag while a definition of a template is checked."""
+
 
 def run(arguments: Namespace, settings: Settings) -> int:
     """Say ``ok``, the number of steps and what looks unintended; or what is wrong and where, with exit code 1."""
@@ -27,7 +30,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
     from emulator.services.workflow.languages.programs import read_program
 
     del settings
-    text = read_definition(arguments.file)
+    text, tags = _without_tags(read_definition(arguments.file), _ANY_RESOURCE)
+    notes = [_("line {line}: {tag} gets its value from localyun deploy", line=line, tag=tag) for tag, line in tags]
     try:
         # Digits in the place of the account's id, as many as it takes to leave every column where it is.
         flow = read_program(text.replace(ACCOUNT, "0" * len(ACCOUNT)))
@@ -36,12 +40,57 @@ def run(arguments: Namespace, settings: Settings) -> int:
         return 1
     steps = count_steps(flow.steps)
     if wants_json(arguments):
-        say_json({"ok": True, "steps": steps, "warnings": list(flow.warnings)})
+        say_json({"ok": True, "steps": steps, "warnings": list(flow.warnings), "notes": notes})
         return 0
     say(_("ok, 1 step") if steps == 1 else _("ok, {number} steps", number=steps))
     for warning in flow.warnings:
         say(_("warning: {text}", text=warning))
+    for note in notes:
+        say(_("note: {text}", text=note))
     return 0
+
+
+def _without_tags(text: str, stand_in: str) -> tuple[str, list[tuple[str, int]]]:
+    """Return *text* with *stand_in*, quoted, for each value with a tag of its own, and those tags with their lines.
+
+    What stands outside of such values keeps its line, and its column as well unless it follows one on its line. A text
+    that is no YAML is returned as it is.
+    """
+    import yaml  # slow to import
+
+    tags: list[tuple[str, int]] = []
+    spans: list[tuple[Any, Any]] = []
+    opened: list[bool] = []
+    try:
+        for event in _events(text):
+            kind = type(event).__name__
+            if kind.endswith("EndEvent") and opened and kind[:1] in "SM" and kind != "StreamEndEvent":
+                if opened.pop() and True not in opened:
+                    spans[-1] = (spans[-1][0], event.end_mark)
+                continue
+            is_tagged = (getattr(event, "tag", None) or "")[:1] == "!" and event.tag != "!"
+            if is_tagged:
+                tags.append((event.tag, event.start_mark.line + 1))
+                if True not in opened:
+                    spans.append((event.start_mark, event.end_mark))
+            if kind in {"SequenceStartEvent", "MappingStartEvent"}:
+                opened.append(is_tagged)
+    except (yaml.YAMLError, UnicodeEncodeError):
+        return text, []
+    lines = text.split("\n")
+    for start, end in reversed(spans):
+        last = lines[end.line] if end.line < len(lines) else ""
+        rest = last[end.column :]
+        inner = [""] * (end.line - start.line - 1) + [" " * end.column + rest] if end.line > start.line else []
+        first = lines[start.line][: start.column] + f'"{stand_in}"'
+        lines[start.line : end.line + 1] = [first, *inner] if inner else [first + rest]
+    return "\n".join(lines), tags
+
+
+def _events(text: str) -> Any:
+    import yaml  # it is loaded already
+
+    return yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def read_definition(name: str) -> str:

@@ -106,4 +106,4 @@ def reset(arguments: Namespace, settings: Settings) -> int:
             raise CommandFailed(_("nothing has been deleted"))
     done = client.admin("POST", "reset", scope)
     name = " ".join(scope.values())
-    return tell(arguments, _("reset {name}", name=name) if scope else _("everything has been reset"), done)
+    return tell(arguments, _("reset {name}", name=name) if scope else _("reset"), done)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import os
 import signal
 import sqlite3
 from argparse import Namespace
@@ -39,6 +40,10 @@ _QUIET_S = 10.0
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 """Errors of a write, which do not name the file; other errors without a file are about addresses."""
+
+
+_NO_HANDLES = (errno.EMFILE, errno.ENFILE)
+_HANDLES_OF_A_START = 16
 
 
 def run(arguments: Namespace, settings: Settings) -> int:
@@ -103,6 +108,12 @@ def explain(error: BaseException, settings: Settings) -> str | None:
     """Return what is wrong and what to do about it; None for an error that is a bug of ours."""
     state = settings.config.state
     match error:
+        case OSError() | sqlite3.OperationalError() if _lacks_handles(error):
+            text = _(
+                "too few file handles to start ({reason}). Allow more of them (ulimit -n 1024), or end programs that "
+                "hold many."
+            )
+            return text.format(reason=os_reason(error) if isinstance(error, OSError) else error)
         case PortInUse():
             return _port_taken(error.port)
         case FolderInUse():
@@ -132,6 +143,22 @@ def explain(error: BaseException, settings: Settings) -> str | None:
         case OSError():
             return state_unusable(error, settings)
     return None
+
+
+def _lacks_handles(error: OSError | sqlite3.OperationalError) -> bool:
+    """Whether an error came for want of file handles; SQLite says only that it cannot open its file."""
+    if isinstance(error, OSError):
+        return error.errno in _NO_HANDLES
+    opened: list[int] = []
+    try:
+        while len(opened) < _HANDLES_OF_A_START:
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        return True
+    finally:
+        for handle in opened:
+            os.close(handle)
+    return False
 
 
 def _port_taken(port: int) -> str:

@@ -17,14 +17,14 @@ from emulator.cli.commands import graph as recorded
 from emulator.cli.commands.graph import STANDARD_OUTPUT, open_picture
 from emulator.cli.endpoint import VARIABLE as ENDPOINT_VARIABLE
 from emulator.cli.endpoint import is_taken
-from emulator.cli.failures import CommandFailed, NoEmulator, WrongUsage
+from emulator.cli.failures import CommandFailed, NoEmulator, OtherEmulator, WrongUsage
 from emulator.cli.messages import _
 from emulator.cli.output import note, say, say_json, say_table, wants_json
 from emulator.cli.render.tree_view import Follower, Style
 from emulator.cli.startup import command
 from emulator.cli.tutorials import TUTORIALS, Tutorial, locate, named
 from emulator.cli.upload import ensure_function
-from emulator.config import Settings
+from emulator.config import AUTO_PORT, Settings
 from emulator.keyfile import FILE_NAME as KEY_FILE
 
 SDK_PACKAGES = {
@@ -159,26 +159,26 @@ def _check_sdk(packages: tuple[str, ...]) -> None:
 
 def _emulator(settings: Settings, tell: Callable[[str], None]) -> Client:
     """Return a client for the emulator that answers, or for one started now."""
-    client = connect(settings)
     try:
+        client = connect(settings)
         client.health()
-    except NoEmulator:
+    except (NoEmulator, OtherEmulator):
         if os.environ.get(ENDPOINT_VARIABLE):
             raise
     else:
         tell(_("using the emulator at {address}", address=client.endpoint.http))
         return client
-    client = background.launch(_with_samples(settings))
+    client = background.launch(_on_free_ports(settings))
     tell(_("started an emulator at {address}", address=client.endpoint.http))
     return client
 
 
-def _with_samples(settings: Settings) -> Settings:
-    """Return *settings* with the examples' functions, and free ports where other programs have taken the usual ones."""
-    changes: dict[str, object] = {"functions": locate().functions}
+def _on_free_ports(settings: Settings) -> Settings:
+    """Return *settings* with free ports where other programs have taken the usual ones."""
+    changes: dict[str, object] = {}
     for name in ("port", "https_port"):
         if settings.origins[name] == "default" and is_taken(getattr(settings.config, name)):
-            changes[name] = 0
+            changes[name] = AUTO_PORT
     origins = {**settings.origins, **{name: "--" + name.replace("_", "-") for name in changes}}
     return Settings(config=replace(settings.config, **changes), origins=origins)  # type: ignore[arg-type]  # by name
 

@@ -7,6 +7,7 @@ from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand, Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Subject
 from emulator.services.fc import limits, rights
 from emulator.services.fc.asynchronous import operations as asynchronous
 from emulator.services.fc.capacity import operations as capacity
@@ -17,6 +18,7 @@ from emulator.services.fc.dialects import unavailable
 from emulator.services.fc.errors import EntityTooLarge, FcError, auth_error
 from emulator.services.fc.invoke import operations as invoke
 from emulator.services.fc.invoke.http_routing import HttpTarget
+from emulator.services.fc.naming import DIALECT, invocation_of, subject
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.fc.triggers import operations as triggers
 from emulator.wire.dates import http_date
@@ -38,6 +40,7 @@ class FcFront:
 
     name = "fc"
     max_body = limits.REQUEST_BYTES
+    dialect = DIALECT
 
     def __init__(self, service: FunctionCompute, ids: Ids) -> None:
         self._service = service
@@ -99,6 +102,19 @@ class FcFront:
             f"the caller is not authorized to perform '{demand.action}' on resource '{demand.resource}'",
         )
 
+    def subject(self, call: OperationRequest) -> Subject:
+        """Return operation and resource of the call; a request for an HTTP trigger is a call of its function.
+
+        Raises: FcError.
+        """
+        if self._is_for_trigger(call):
+            call.operation = "HTTP trigger"
+            trigger = self._target(call).trigger
+            return invocation_of(trigger.service, trigger.function, trigger.qualifier, "trigger")
+        operation = self._route(call)
+        call.operation = operation.name
+        return subject(operation.name, call)
+
     def open_to_web(self, call: OperationRequest) -> bool:
         """Whether web pages of any origin may send the request; what CORS answers say is up to the function."""
         return self.allows_anonymous(call)
@@ -144,6 +160,9 @@ class FcFront:
 
         Raises: PathNotSupported.
         """
+        if call.found is not None:
+            found: Operation = call.found
+            return found
         request = call.http
         _, version, rest = (*request.path.split("/", 2), "", "")[:3]
         routes = ROUTES.get(version)
@@ -152,6 +171,7 @@ class FcFront:
             raise FcError("PathNotSupported", method=request.method, path=request.decoded_path)
         operation, path = match
         call.path = path if request.path.isascii() and "%" not in request.path else _readable(path)
+        call.found = operation
         return operation
 
     # --- HTTP triggers -------------------------------------------------------------------------------------------

@@ -1,10 +1,14 @@
 """What Function Compute needs from outside; `emulator.app` joins them."""
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import NamedTuple, Protocol
 
+from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Tenant
+from emulator.kernel.interfering import Interference, NoInterference, Origin
+from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import FunctionName, MessageTarget
 from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.model import (
@@ -59,6 +63,10 @@ class Instances(Protocol):
         """Let the instances of an older state end after the calls they are in."""
         ...
 
+    def end_all(self) -> None:
+        """End every instance now, those that work too."""
+        ...
+
     async def provision(self, image: FunctionImage, count: int, credentials: Credentials | None = None) -> int:
         """Keep *count* instances of *image* started and initialized, none at 0; return how many there are now.
 
@@ -81,6 +89,53 @@ class Instances(Protocol):
 
     def instances(self, family: str) -> list[InstanceInfo]:
         """Return the living instances of a function's version, oldest first."""
+        ...
+
+
+class Called(NamedTuple):
+    """A call of a function as mocks and records see it; ``qualifier`` is empty when the caller named none."""
+
+    service: str
+    function: str
+    qualifier: str
+    origin: Origin
+    request_id: str
+    event: bytes
+    since: Millis
+
+
+class Ended(NamedTuple):
+    """A call that was made, with its cause and the time of its end."""
+
+    call: Called
+    result: InvocationResult
+    cause: str
+    at: Millis
+
+
+class FunctionDoubles(Protocol):
+    """Answers calls in place of functions, and keeps a record of all calls."""
+
+    mocked: Mapping[str, object]
+    """The mocks there are, empty as a rule."""
+
+    ended: list[Ended]
+    """Calls that wait for `record`, so that a warm call costs an append and no more."""
+
+    def mocks(self, service: str, function: str, qualifier: str) -> bool:
+        """Whether there is a mock for calls of a function, which need not exist then."""
+        ...
+
+    async def answer(self, call: Called) -> InvocationResult | None:
+        """Return what a mock answers, None when the function itself is to answer."""
+        ...
+
+    def record(self) -> None:
+        """Keep a record of the calls in ``ended``."""
+        ...
+
+    def refused(self, call: Called, error: FcError) -> None:
+        """Keep a record of a call that the platform could not make."""
         ...
 
 
@@ -175,6 +230,7 @@ class Enqueue(Protocol):
         key: str,
         request_id: str | None = None,
         http: HttpCall | None = None,
+        origin: Origin = "trigger",
     ) -> str:
         """Queue a call in the transaction of this moment and return its request id; a known *key* queues nothing.
 
@@ -223,7 +279,7 @@ class Ports:
     Without *credentials* functions get no keys; without *objects* code cannot come from a bucket; without
     *queue_destinations* and *topic_destinations* results of asynchronous calls go to functions only. Without
     *host_names* HTTP triggers are reached by their paths only, without *topics* topic triggers get no messages.
-    Without *guard* roles may do everything.
+    Without *guard* roles may do everything, without *doubles* there are no mocks and records of calls.
     """
 
     credentials: CredentialIssuer | None = None
@@ -233,3 +289,5 @@ class Ports:
     host_names: HostNames | None = None
     topics: TopicSubscriptions | None = None
     guard: RoleGuard | None = None
+    interference: Interference = field(default_factory=NoInterference)
+    doubles: FunctionDoubles | None = None

@@ -11,6 +11,7 @@ from pathlib import Path
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Origin
 from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import AsyncOutcome, Order
@@ -38,6 +39,7 @@ from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Inv
 from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.invoke.terminal import Start
 from emulator.services.fc.model import Function, family
+from emulator.services.fc.naming import DIALECT, invocation_of
 from emulator.services.fc.ports import Instances, Ports
 from emulator.services.fc.rights import RoleChecks
 from emulator.services.fc.runtime.model import HttpCall, ShellCommand
@@ -126,7 +128,10 @@ class FunctionCompute:
         admission = Admission(capacity_store, resolver, self.provisioner.kept_ready)
         self.capacity = Settings(capacity_store, ids, resolver, admission, changed=self.provisioner.changed)
         self.instance_list = InstanceList(store, resolver, instances)
-        self.invoker = invoker = Invoker(resolver, instances, ids, keys, admission)
+        self._interference = ports.interference
+        self.invoker = invoker = Invoker(
+            resolver, instances, ids, keys, admission, clock, ports.interference, ports.doubles
+        )
 
         trigger_store = TriggerStore(database)
         self.role_checks = RoleChecks(ports.guard, resolver, trigger_store)
@@ -143,6 +148,7 @@ class FunctionCompute:
             queue=ports.queue_destinations,
             topic=ports.topic_destinations,
             check_destination=self.role_checks.check_destination,
+            interference=ports.interference,
             retry_delay_ms=async_retry_delay_ms,
         )
         self.tasks = Tasks(async_store, resolver, self.async_queue.stop)
@@ -154,7 +160,7 @@ class FunctionCompute:
             timers=timers,
             resolver=resolver,
             invoker=invoker,
-            enqueue=self.enqueue,
+            enqueue=self._enqueue_for_trigger,
             endpoint=endpoint,
             host_names=ports.host_names,
             topics=ports.topics,
@@ -170,6 +176,7 @@ class FunctionCompute:
         self._loader = Loader(store, ids, effects, self.tenant)
         self._snapshot = Snapshot()
         self._watcher: Watcher | None = None
+        self._shown_names: set[str] = set()
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -222,6 +229,29 @@ class FunctionCompute:
         self._effects.sweep()
         self.provisioner.start()
 
+    def files(self) -> list[str]:
+        """Return the packages the tables name, as paths below the emulator's folder."""
+        return [f"code/{digest}.zip" for digest in self.store.digests()]
+
+    async def suspend(self) -> None:
+        """End what runs: the tables are about to be replaced, and `resume` goes on from them."""
+        self._shown_names = set(self.sources.host_names())
+        await self.sources.close()
+        await self.async_queue.close()
+        await self.provisioner.close()
+        self.instances.end_all()
+
+    async def resume(self) -> None:
+        """Go on with what the tables hold now, after `suspend` and after every timer has been dropped."""
+        await self.codes.unpack_missing(self.store.digests())
+        self._keys.forget()
+        self.sources.forget_names(self._shown_names - set(self.sources.host_names()))
+        self._take(self._snapshot)
+        self._effects.sweep_soon()
+        self.provisioner.start()
+        self.async_queue.start()
+        self.sources.start()
+
     def reset_function(self, service: str, function: str) -> int:
         """End the asynchronous calls and the warm instances of a function of the folder's tenant; return the calls.
 
@@ -255,6 +285,7 @@ class FunctionCompute:
         request_id: str | None = None,
         retry_count: int = 0,
         tracing: Mapping[str, str] | None = None,
+        origin: Origin = "client",
     ) -> Invoked:
         """Run a function and return how it ended; a failed function is a result with ``error_type``.
 
@@ -271,8 +302,10 @@ class FunctionCompute:
             now=self._clock.now(),
             retry_count=retry_count,
             tracing=tracing or {},
+            origin=origin,
         )
-        return await self.invoker.invoke(tenant, call)
+        async with self._interference.around(call.subject, DIALECT):
+            return await self.invoker.invoke(tenant, call)
 
     def shell(self, instance_id: str, order: ShellCommand) -> Start:
         """Return what starts a command beside an instance."""
@@ -290,6 +323,7 @@ class FunctionCompute:
         task_id: str = "",
         request_id: str | None = None,
         http: HttpCall | None = None,
+        origin: Origin = "async",
     ) -> str:
         """Queue an asynchronous call in the transaction of this moment and return its request id.
 
@@ -310,8 +344,28 @@ class FunctionCompute:
             task_id=task_id,
             key=key,
             http=http,
+            origin=origin,
         )
         return self.async_queue.accept(tenant, order).request_id
+
+    def _enqueue_for_trigger(
+        self,
+        tenant: Tenant,
+        service: str | None,
+        function: str,
+        qualifier: str | None,
+        event: bytes,
+        *,
+        key: str,
+        request_id: str | None = None,
+        http: HttpCall | None = None,
+        origin: Origin = "trigger",
+    ) -> str:
+        """Queue a call as `enqueue` does, unless a fault keeps the trigger from it."""
+        self._interference.check(invocation_of(service or "", function, qualifier, origin), DIALECT)
+        return self.enqueue(
+            tenant, service, function, qualifier, event, key=key, request_id=request_id, http=http, origin=origin
+        )
 
     async def invoke_async(
         self,
@@ -324,15 +378,18 @@ class FunctionCompute:
         key: str,
         task_id: str = "",
         request_id: str | None = None,
+        origin: Origin = "async",
     ) -> str:
         """Queue an asynchronous call as `enqueue` does, and return its request id once the call is safe.
 
         Raises: FcError; CommitFailed.
         """
-        queued = self.enqueue(
-            tenant, service, function, qualifier, event, key=key, task_id=task_id, request_id=request_id
-        )
-        await self._database.committed()
+        async with self._interference.around(invocation_of(service or "", function, qualifier, origin), DIALECT):
+            queued = self.enqueue(
+                tenant, service, function, qualifier, event,
+                key=key, task_id=task_id, request_id=request_id, origin=origin,
+            )  # fmt: skip
+            await self._database.committed()
         return queued
 
     async def completion(self, tenant: Tenant, request_id: str) -> AsyncOutcome:

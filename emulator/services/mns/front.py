@@ -7,11 +7,13 @@ from emulator.http.message import Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand, Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Subject
 from emulator.services.mns import errors
 from emulator.services.mns.codec import VERSION, check_digest, read_query, render_error
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.management import account, event_rules
 from emulator.services.mns.management import operations as management_operations
+from emulator.services.mns.naming import DIALECT, subject
 from emulator.services.mns.queues import operations as queue_operations
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics import operations as topic_operations
@@ -101,6 +103,7 @@ class MnsFront:
 
     name = "mns"
     max_body = 512 * 1024
+    dialect = DIALECT
 
     def __init__(self, service: MessageService, ids: Ids) -> None:
         self._service = service
@@ -133,9 +136,7 @@ class MnsFront:
 
         Raises: MnsError.
         """
-        name = _find(call).name
-        if name == "ReceiveMessage" and call.query.get("peekonly", "").lower() == "true":
-            name = "PeekMessage"
+        name = _operation_of(_find(call), call)
         path = call.path
         return [demand(call.tenant, name, path.get("queue") or path.get("topic", ""), path.get("subscription", ""))]
 
@@ -143,6 +144,15 @@ class MnsFront:
         """Return the error for a caller without the right."""
         call.operation = demand.action.partition(":")[2]
         return errors.access_denied(demand)
+
+    def subject(self, call: OperationRequest) -> Subject:
+        """Return operation and queue, topic or subscription of the call.
+
+        Raises: MnsError.
+        """
+        name = call.operation = _operation_of(_find(call), call)
+        path = call.path
+        return subject(name, path.get("queue", ""), path.get("topic", ""), path.get("subscription", ""))
 
     def handle(self, call: OperationRequest) -> Answer:
         """Run the operation the request names; a long poll is answered with a future.
@@ -168,11 +178,21 @@ def _find(call: OperationRequest) -> Operation:
 
     Raises: InvalidRequestURL, MissingVersionHeader, InvalidVersionHeader.
     """
-    each = find_operation(call)
-    version = call.http.headers.get("x-mns-version")
-    if version != VERSION:
-        raise MnsError("InvalidVersionHeader" if version else "MissingVersionHeader")
-    return each
+    if call.found is None:
+        each = find_operation(call)
+        version = call.http.headers.get("x-mns-version")
+        if version != VERSION:
+            raise MnsError("InvalidVersionHeader" if version else "MissingVersionHeader")
+        call.found = each
+    found: Operation = call.found
+    return found
+
+
+def _operation_of(found: Operation, call: OperationRequest) -> str:
+    """Return the operation's name; looking at messages is a receive with a query item."""
+    if found.name == "ReceiveMessage" and call.query.get("peekonly", "").lower() == "true":
+        return "PeekMessage"
+    return found.name
 
 
 # --- management API ----------------------------------------------------------------------------------------------
@@ -187,6 +207,13 @@ class ManagementFront(RpcFront):
 
     def __init__(self, service: MessageService, ids: Ids) -> None:
         super().__init__("mns-open", MANAGEMENT_VERSION, ACTIONS, service, ids, upper_case_ids=True)
+
+    def named(self, operation: str, call: OperationRequest) -> Subject:
+        """Return the operation with the queue, topic or subscription that the parameters name."""
+        given = call.parameters
+        return subject(
+            operation, given.get("QueueName", ""), given.get("TopicName", ""), given.get("SubscriptionName", "")
+        )
 
     def rights(self, operation: str, call: OperationRequest) -> list[Demand]:
         """Return the right that the XML API needs for the same operation."""

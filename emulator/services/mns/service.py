@@ -8,6 +8,7 @@ from pathlib import Path
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.timers import Timers
 from emulator.services.mns.errors import MessageNotExist, MnsError, QueueNotExist
 from emulator.services.mns.limits import RELAXED, Profile
@@ -37,6 +38,8 @@ CERTIFICATE_PAGE = "mns/signing-cert.pem"
 """The page below ``/_localyun/`` that serves the signing certificate, without the admin token."""
 
 _log = logging.getLogger(__name__)
+
+_UNDISTURBED = NoInterference()
 
 
 class MessageService:
@@ -68,6 +71,7 @@ class MessageService:
         certificate_url: Callable[[], str] | None = None,
         retry_scale: float = 1.0,
         profile: Profile = RELAXED,
+        interference: Interference = _UNDISTURBED,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -100,7 +104,7 @@ class MessageService:
             trusted=trusted,
         )
         self._outbox = Outbox(self.topic_store)
-        carrier = Carrier(self.find, self.messages, self._outbox, self._pusher, functions, clock)
+        carrier = Carrier(self.find, self.messages, self._outbox, self._pusher, functions, clock, interference)
         self._courier = Courier(
             database, self.topic_store, self._topic_registry, carrier, timers, clock, ids, scale=retry_scale
         )
@@ -151,6 +155,20 @@ class MessageService:
         self._topic_registry.forget()
         self._store.clear()
         self.topic_store.clear_topics()
+
+    async def suspend(self) -> None:
+        """Break off what is under way: the tables are about to be replaced, and `start` goes on from them."""
+        self.end_polls()
+        await self._courier.close()
+
+    def resume(self) -> None:
+        """Go on with what the tables hold now, after `suspend` and after every timer has been dropped."""
+        self._ready.retention.close()
+        self._ready.renumber()
+        self._dead_letters.close()
+        self._purge.close()
+        self._courier.forget_all()
+        self.start()
 
     def _clock_set_back(self, before: Millis) -> None:
         """Keep visible what has been visible, or it would be hidden until the old time has come again."""

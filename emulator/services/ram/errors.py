@@ -38,6 +38,10 @@ ERRORS: Mapping[str, ErrorRow] = {
     "DeleteConflict.Policy.Version.Default": ErrorRow(409, "The default policy version CAN NOT been deleted directly."),
     "NoPermission.SystemPolicy": ErrorRow(403, "The system policy {name} cannot be changed."),  # assumed
     "LimitExceeded": ErrorRow(409, "The count of {kind} beyond the current limits."),
+    # accounts of this installation: ours, answered by the admin API
+    "InvalidAccountId": ErrorRow(400, "An account's id has 1 to {most} digits."),
+    "AccountAlreadyExists": ErrorRow(409, "The account {account} is this installation's own."),
+    "TooManyAccounts": ErrorRow(409, "There are {most} accounts, as many as can be."),
 }
 
 

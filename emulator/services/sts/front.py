@@ -27,11 +27,14 @@ _SESSION_NAME = re.compile(r"[A-Za-z0-9.@_-]+", re.ASCII)
 class RoleDirectory(Protocol):
     """Knows the roles of each account."""
 
-    def max_session_s(self, account: AccountId, role: str) -> int | None:
-        """Return how long a session of *role* may last, in seconds; None when there is no such role."""
+    def max_session_s(self, account: AccountId, role: str, *, foreign: bool) -> int | None:
+        """Return how long a session of *role* may last, in seconds; None when there is no such role.
+
+        *foreign* is a role of another account than the caller's.
+        """
         ...
 
-    def may_assume(self, account: AccountId, role: str, caller: Principal, facts: Facts) -> bool:
+    def may_assume(self, account: AccountId, role: str, caller: Principal, facts: Facts, *, foreign: bool) -> bool:
         """Whether *role* trusts the caller; *facts* is what conditions can be about."""
         ...
 
@@ -40,21 +43,24 @@ class TokenService(NamedTuple):
     """What the operations work on.
 
     Without *roles* every role name of the caller's own account exists, trusts every caller and allows the longest
-    session.
+    session. Another account's role always has to exist and to trust the caller.
     """
 
     keys: TemporaryKeys
     roles: RoleDirectory | None
 
-    def max_session_s(self, account: AccountId, role: str) -> int | None:
-        """Return how long a session of *role* may last, in seconds; None when there is no such role."""
-        return DURATION_S.high if self.roles is None else self.roles.max_session_s(account, role)
+    def max_session_s(self, account: AccountId, owner: AccountId, role: str) -> int | None:
+        """Return how long a session of *owner*'s role may last, in seconds; None when there is none for *account*."""
+        if self.roles is None:
+            return DURATION_S.high if owner == account else None
+        return self.roles.max_session_s(owner, role, foreign=owner != account)
 
-    def trusts(self, call: OperationRequest, role: str) -> bool:
-        """Whether *role* trusts the caller."""
+    def trusts(self, call: OperationRequest, owner: AccountId, role: str) -> bool:
+        """Whether *owner*'s role trusts the caller."""
         if self.roles is None or call.principal is None:
             return True
-        return self.roles.may_assume(call.tenant.account, role, call.principal, facts_of(call))
+        foreign = owner != call.tenant.account
+        return self.roles.may_assume(owner, role, call.principal, facts_of(call), foreign=foreign)
 
 
 class StsFront(RpcFront):
@@ -92,18 +98,18 @@ def assume_role(service: TokenService, call: OperationRequest) -> Reply:
     _check_policy(policy)
     duration_s = _duration(parameters)
     account = call.tenant.account
-    longest_s = service.max_session_s(account, role) if owner == account else None
+    longest_s = service.max_session_s(account, owner, role)
     if longest_s is None:
         raise StsError("EntityNotExist.Role", arn=role_arn)
-    if not service.trusts(call, role):
+    if not service.trusts(call, owner, role):
         raise no_permission(Demand(ASSUME_ROLE, role_arn))
     if duration_s > longest_s:
         raise StsError("InvalidParameter.DurationSeconds", low=DURATION_S.low, high=longest_s)
-    credentials = service.keys.issue(account, role, session_name, duration_s, call.now, policy=policy)
+    credentials = service.keys.issue(owner, role, session_name, duration_s, call.now, policy=policy)
     return {
         "AssumedRoleUser": {
             "Arn": f"{role_arn}/{session_name}",
-            "AssumedRoleId": f"{stable_id('role', account, role)}:{session_name}",
+            "AssumedRoleId": f"{stable_id('role', owner, role)}:{session_name}",
         },
         "Credentials": {
             "AccessKeyId": credentials.access_key_id,
@@ -114,7 +120,7 @@ def assume_role(service: TokenService, call: OperationRequest) -> Reply:
     }
 
 
-def _named_role(role_arn: str, session_name: str) -> tuple[str, str]:
+def _named_role(role_arn: str, session_name: str) -> tuple[AccountId, str]:
     """Return account and name of the role."""
     if not role_arn:
         raise StsError("MissingRoleArn")
@@ -125,7 +131,7 @@ def _named_role(role_arn: str, session_name: str) -> tuple[str, str]:
         raise StsError("InvalidParameter.RoleArn")
     if _SESSION_NAME.fullmatch(session_name) is None or not SESSION_NAME_LENGTH.contains(len(session_name)):
         raise StsError("InvalidParameter.RoleSessionName")
-    return role[1], role[2]
+    return AccountId(role[1]), role[2]
 
 
 def _check_policy(text: str) -> None:

@@ -65,6 +65,12 @@ class TemporaryKeys:
         if self._count:
             self._plan_sweep(clock.now())
 
+    def resume(self) -> None:
+        """Sweep by what the table holds now, after every timer has been dropped."""
+        self._sweep_at = None
+        if self._count:
+            self._plan_sweep(self._clock.now())
+
     def find(self, key_id: str) -> AccessKey | None:
         """Return the key of that id, expired or not; None when there never was one or it has long expired."""
         key = self._keys.get(key_id)

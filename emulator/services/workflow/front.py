@@ -5,14 +5,16 @@ from collections.abc import Iterable
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Subject
 from emulator.services.workflow import limits, rights
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.executions import operations as executions
 from emulator.services.workflow.flows import operations as flows
+from emulator.services.workflow.naming import DIALECT, subject
 from emulator.services.workflow.schedules import operations as schedules
 from emulator.services.workflow.service import Workflow
 from emulator.wire.operation import Actions, operations_of
-from emulator.wire.request import Answer, OperationRequest
+from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import RpcFront
 
 VERSION = "2019-03-15"
@@ -23,6 +25,7 @@ class WorkflowFront(RpcFront):
     """Serverless Workflow on the wire."""
 
     max_body = limits.REQUEST_BYTES
+    dialect = DIALECT
 
     def __init__(self, service: Workflow, ids: Ids) -> None:
         operations = Actions(operations_of(flows, executions, schedules))
@@ -57,12 +60,14 @@ class WorkflowFront(RpcFront):
         chosen = call.parameters.get("RequestId", "")
         return chosen if 0 < len(chosen) <= _LONGEST_REQUEST_ID and chosen.isprintable() else None
 
-    def handle(self, call: OperationRequest) -> Answer:
-        """Run the operation the request names.
+    def check_version(self, version: str) -> None:
+        """Refuse calls of another version, once it is known that the call names an operation.
 
-        Raises: WorkflowError; PopError for what the gateway in front refuses.
+        Raises: WorkflowError.
         """
-        version = call.version
         if version and version != VERSION:
             raise WorkflowError("APIVersionNotSupported", version=version)
-        return super().handle(call)
+
+    def named(self, operation: str, call: OperationRequest) -> Subject:
+        """Return *operation* with the flow, execution or schedule that the parameters name."""
+        return subject(operation, call.parameters)

@@ -3,6 +3,7 @@
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.timers import Timers
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.store import EngineStore
@@ -32,6 +33,9 @@ _RESET_PORTION = 100
 __all__ = ["SCHEMA", "Workflow"]
 
 
+_UNDISTURBED = NoInterference()
+
+
 class Workflow:
     """Serverless Workflow.
 
@@ -54,6 +58,7 @@ class Workflow:
         guard: TaskGuard | None = None,
         bounds: Bounds = DOCUMENTED,
         kept_days: int = 0,
+        interference: Interference = _UNDISTURBED,
     ) -> None:
         self._database = database
         self._ids = ids
@@ -64,7 +69,7 @@ class Workflow:
         self._mint = Mint()
         self._waiters = EndWaiters(timers)
         self._retention = Retention(self._store, timers, clock, kept_days)
-        self._effects = Effects(self._store, self._waiters, functions, messages, guard)
+        self._effects = Effects(self._store, self._waiters, functions, messages, guard, interference)
         programs = Programs(self._flow_store.definition)
         self._engine = Driver(
             database=database,
@@ -93,6 +98,20 @@ class Workflow:
         self._retention.sweep()
         self._retention.start()
         await self._database.committed()
+
+    async def suspend(self) -> None:
+        """Break off the calls under way: the tables are about to be replaced, and `start` goes on from them."""
+        self.end_polls()
+        self._retention.close()
+        self._engine.forget()
+        await self._firing.suspend()
+
+    async def resume(self) -> None:
+        """Go on with what the tables hold now, after `suspend` and after every timer has been dropped."""
+        self.executions.forget()
+        self._engine.forget()
+        self._firing.forget()
+        await self.start()
 
     def end_polls(self) -> None:
         """Answer callers that wait for an end with the present state, now rather than at the end of their wait."""
@@ -131,6 +150,13 @@ class Workflow:
     def waiting_for_reports(self, limit: int) -> list[tuple[str, str, str]]:
         """Return the steps of up to *limit* open executions that wait for a task token: flow, execution, step."""
         return self._engine.waiting_for_reports(limit)
+
+    def tokens(self, tenant: Tenant, flow_name: str, execution: str) -> list[tuple[str, str]]:
+        """Return the steps of an execution that wait for a report, each with its task token.
+
+        Raises: FlowNotExists, ExecutionNotExists.
+        """
+        return self._engine.tokens(self.executions.get(tenant, flow_name, execution).id)
 
     @property
     def is_idle(self) -> bool:

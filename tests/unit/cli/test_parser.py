@@ -25,21 +25,10 @@ def test_every_command_is_there():
     names = {name for name, _ in commands(build())}
 
     assert names == {
-        *(
-            "start",
-            "stop",
-            "status",
-            "list",
-            "env",
-            "completion",
-            "config",
-            "logs",
-            "invoke",
-            "reset",
-            "version",
-            "exec",
-        ),
-        *("deploy", "deployments"),
+        *("start", "stop", "status", "list", "reset", "env", "config", "completion", "version"),
+        *("logs", "invoke", "exec", "deploy", "deployments"),
+        *(f"account {action}" for action in ("add", "list", "remove")),
+        *(f"checkpoint {action}" for action in ("save", "list", "restore", "delete", "export", "import")),
         *(
             f"flow {action}"
             for action in ("start", "history", "graph", "check", "list", "describe", "create", "delete", "stop")

@@ -218,3 +218,56 @@ def test_mistake_in_a_declaration_is_wrong_usage(program, words):
     assert done.returncode == 2
     assert done.stderr.startswith("localyun: localyun.yaml:3: queues.orders.VisibilityTimeout: ")
     assert program.run("status").returncode == 3
+
+
+def test_deliveries_in_full_show_what_was_sent_and_answered(program, queue):
+    """Body, tag, URL, and the headers of the push; a receiver that does not answer has no answer."""
+    program.run("topic", "create", "news")
+    program.run("topic", "subscribe", "news", "gone", "http://127.0.0.1:9/here", "--tag", "urgent")
+    program.run("topic", "publish", "news", "the body", "--tag", "urgent")
+
+    (delivery,) = data(program.run("topic", "deliveries", "news", "gone", "--json"))
+    shown = program.run("topic", "deliveries", "news", "gone", "--full").stdout
+
+    assert (delivery["MessageBody"], delivery["MessageTag"]) == ("the body", "urgent")
+    assert delivery["Endpoint"] == "http://127.0.0.1:9/here"
+    assert delivery["Request"]["Headers"]["x-mns-version"] == "2015-06-06"
+    assert "Answer" not in delivery
+    assert "the body" in shown
+    assert "Authorization" in shown
+
+
+def test_reset_can_be_limited_to_one_resource_which_stays(program, queue):
+    """A queue loses its messages, a topic its deliveries, a flow its executions."""
+    definition = program.folder / "flow.yml"
+    definition.write_text("version: v1\ntype: flow\nsteps:\n  - {type: wait, name: w, duration: 100}\n")
+    program.run("queue", "send", "orders", "x")
+    program.run("topic", "create", "news")
+    program.run("topic", "subscribe", "news", "gone", "http://127.0.0.1:9/")
+    program.run("topic", "publish", "news", "x")
+    program.run("flow", "create", "waiting", str(definition))
+    program.run("flow", "start", "waiting")
+
+    done = [
+        data(program.run("reset", *words, "--json"))
+        for words in (("--queue", "orders"), ("--topic", "news"), ("--flow", "waiting"))
+    ]
+
+    assert done == [{"queue": "orders", "deleted": 1}, {"topic": "news"}, {"flow": "waiting", "deleted": 1}]
+    assert data(program.run("queue", "list", "--json"))[0]["ActiveMessages"] == 0
+    assert data(program.run("topic", "deliveries", "news", "gone", "--json")) == []
+    assert data(program.run("flow", "list", "waiting", "--json")) == []
+    assert "QueueNotExist" in program.run("reset", "--queue", "none").stderr
+    assert program.run("reset", "--queue", "orders", "--flow", "waiting").returncode == 2
+
+
+def test_reset_of_a_service_leaves_the_others(program, queue):
+    """Queues go, flows stay."""
+    definition = program.folder / "flow.yml"
+    definition.write_text("version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n")
+    program.run("flow", "create", "kept", str(definition))
+
+    program.run("reset", "--service", "mns")
+
+    assert data(program.run("queue", "list", "--json")) == []
+    assert [flow["Name"] for flow in data(program.run("flow", "list", "--json"))] == ["kept"]

@@ -152,6 +152,32 @@ def test_definition_is_checked_without_a_server(program):
     assert not (program.folder / ".localyun").exists()
 
 
+def test_tags_of_templates_are_notes(program):
+    """deploy replaces them; what stands behind them keeps its line."""
+    (program.folder / "f.yml").write_text(
+        "version: v1\ntype: flow\nsteps:\n"
+        "  - {type: task, name: a, resourceArn: !Ref shop/order}\n"
+        "  - type: task\n    name: b\n    resourceArn: !Sub\n      - acs:fc:::services/${s}/functions/f\n"
+        "      - {s: !GetAtt shop.ServiceName}\n"
+        "  - {type: pass, name: c}\n",
+        encoding="utf-8",
+    )
+
+    checked = program.run("flow", "check", "f.yml")
+    (program.folder / "f.yml").write_text(
+        (program.folder / "f.yml").read_text().replace("name: c", "name: c, nothing: 1"), encoding="utf-8"
+    )
+    refused = program.run("flow", "check", "f.yml")
+
+    assert checked.stdout.splitlines() == [
+        "ok, 3 steps",
+        "note: line 4: !Ref gets its value from localyun deploy",
+        "note: line 7: !Sub gets its value from localyun deploy",
+        "note: line 9: !GetAtt gets its value from localyun deploy",
+    ]
+    assert refused.stdout.startswith("f.yml:10:27: steps[2].nothing: unknown field")
+
+
 def test_definition_that_would_be_refused_is_told_with_its_place(program):
     """In the form editors jump to; standard input has a name too; {accountID} moves nothing."""
     arn = "acs:fc:cn-hangzhou:{accountID}:services/s/functions/f"

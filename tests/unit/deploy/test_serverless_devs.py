@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from emulator.deploy.errors import FileProblems
 from emulator.deploy.model import Target, has_token
+from emulator.deploy.planner import actions
 from emulator.deploy.shapes import Findings, whole
 from tests.unit.deploy.anything import refusals_of, replaced, values_of
 
@@ -35,7 +36,7 @@ resources:
       environmentVariables: {STAGE: "${env('STAGE', 'test')}", HERE: '${this.props.functionName}', RAW: '${HOME}'}
       triggers:
         - {triggerName: http, triggerType: http, triggerConfig: {authType: anonymous, methods: [GET]}}
-      provisionConfig: {defaultTarget: 2, qualifier: actual}
+      provisionConfig: {defaultTarget: 2, qualifier: live}
   jobs:
     component: mns
     props:
@@ -73,13 +74,13 @@ services:
 
 def test_edition_three_is_resolved_in_the_order_of_its_references(resources):
     """Variables, outputs of other resources and defaults of the environment are filled in; other texts stay."""
-    found = resources(EDITION_3, {"STAGE": "actual"})
+    found = resources(EDITION_3, {"STAGE": "live"})
 
     function = found["fc3.function", "orders-api"]
-    assert function.properties["environmentVariables"] == {"STAGE": "actual", "HERE": "orders-api", "RAW": "${HOME}"}
+    assert function.properties["environmentVariables"] == {"STAGE": "live", "HERE": "orders-api", "RAW": "${HOME}"}
     assert "acs:fc:cn-hangzhou:123456:functions/orders-api" in found["fnf.flow", "orders-flow"].properties["Definition"]
     assert found["fnf.schedule", "orders-flow/nightly"].properties["Payload"] == ""
-    assert found["fc3.provision", "orders-api/actual"].properties["target"] == 2
+    assert found["fc3.provision", "orders-api/live"].properties["target"] == 2
     assert found["mns.subscription", "news/s"].properties["Endpoint"] == "acs:mns:cn-hangzhou:123456:queues/jobs"
     kinds = [kind for kind, _ in found]
     assert kinds.index("fc3.function") < kinds.index("fnf.flow")
@@ -172,3 +173,128 @@ def test_project_with_something_else_somewhere_is_read_or_refused_with_lines(tmp
     refused = refusals_of(changed, WORLD, tmp_path_factory.getbasetemp())
 
     assert all(problem.line >= 1 for problem in refused)
+
+
+# --- other files, templates, actions ---------------------------------------------------------------------------------
+
+
+def test_a_file_extends_another(resources, tmp_path):
+    """Maps are merged, lists and texts replaced; the other file may extend a third."""
+    (tmp_path / "base.yaml").write_text("extend: root.yaml\nvars: {prefix: base}\n")
+    (tmp_path / "root.yaml").write_text(EDITION_3)
+
+    found = resources("extend: base.yaml\nresources:\n  api:\n    props: {memorySize: 1024, triggers: []}\n")
+
+    function = found["fc3.function", "base-api"]
+    assert (function.properties["memorySize"], function.properties["handler"]) == (1024, "index.handler")
+    assert ("fc3.trigger", "base-api/http") not in found
+
+
+def test_file_that_extends_one_that_is_not_there_is_a_problem(blueprint):
+    """It is told where it is named."""
+    with pytest.raises(FileProblems) as caught:
+        blueprint("edition: 3.0.0\nname: a\nextend: gone.yaml\nresources: {}\n")
+
+    assert (caught.value.problems[0].line, caught.value.problems[0].text) == (
+        3, "extend: there is no gone.yaml beside the file",
+    )  # fmt: skip
+
+
+TEMPLATES = """\
+edition: 3.0.0
+name: shop
+.common: &common {runtime: python3.10, handler: index.handler, code: ./code}
+template:
+  small: {<<: *common, memorySize: 128, timeout: 5}
+resources:
+  one: {component: fc3, extend: {name: small, ignore: [timeout]}, props: {functionName: one}}
+  two: {component: fc3, extend: {name: small}, props: {functionName: two, memorySize: 256}}
+  three: {component: fc3, props: {<<: *common, functionName: "${resources.two.props.functionName}-3"}}
+"""
+
+
+def test_resources_extend_templates_and_use_aliases(resources):
+    """A template's properties stand behind the resource's own, without the ignored ones."""
+    found = resources(TEMPLATES)
+
+    settings = {name: (each.properties["memorySize"], each.properties["timeout"]) for (_, name), each in found.items()}
+    assert settings == {"one": (128, 3), "two": (256, 5), "two-3": (512, 3)}
+
+
+def test_template_that_does_not_exist_is_a_problem(blueprint):
+    """With the name that is near."""
+    with pytest.raises(FileProblems, match="there is no template smal; did you mean small"):
+        blueprint(TEMPLATES.replace("{name: small}", "{name: smal}"))
+
+
+def test_variables_read_files(resources, tmp_path):
+    """As text, and as path."""
+    (tmp_path / "about.txt").write_text("from a file")
+    text = TEMPLATES.replace(
+        "memorySize: 256", "description: \"${file('./about.txt')}\", environmentVariables: "
+        "{HERE: \"${path('./code')}\"}",
+    )  # fmt: skip
+
+    properties = resources(text)["fc3.function", "two"].properties
+
+    assert properties["description"] == "from a file"
+    assert properties["environmentVariables"]["HERE"] == str(tmp_path / "code")
+
+
+def test_json_becomes_values(resources, tmp_path):
+    """A whole map comes out of a file."""
+    (tmp_path / "variables.json").write_text('{"A": "1", "B": "2"}')
+    text = TEMPLATES.replace("memorySize: 256", "environmentVariables: \"${json(file('./variables.json'))}\"")
+
+    assert resources(text)["fc3.function", "two"].properties["environmentVariables"] == {"A": "1", "B": "2"}
+
+
+ACTIONS = """\
+edition: 3.0.0
+name: shop
+vars: {target: dist}
+actions:
+  pre-deploy: [{run: npm install}]
+  post-deploy: [{run: echo done}]
+resources:
+  api:
+    component: fc3
+    actions:
+      pre-${regex('deploy|local')}:
+        - {run: 'make ${vars.target}', path: ./code}
+        - {component: fc3 build}
+      pre-invoke: [{run: never}]
+    props: {functionName: api, runtime: python3.10, handler: index.handler, code: ./code}
+"""
+
+
+def test_commands_before_a_deployment_are_found(tmp_path):
+    """Those of the project first; variables are replaced, other occasions left out."""
+    commands = actions(whole(ACTIONS, Findings()), WORLD, tmp_path, {})
+
+    assert [str(each) for each in commands] == ["npm install", "make dist (in ./code)"]
+    assert [each.mark.line for each in commands] == [5, 12]
+
+
+def test_commands_that_are_not_run_are_noted(blueprint):
+    """With the option that runs them; what cannot be run at all is noted too."""
+    _, notes = blueprint(ACTIONS)
+
+    assert {(note.line, note.text) for note in notes} == {
+        (5, "not run: npm install; localyun deploy --run-actions runs it"),
+        (12, "not run: make dist (in ./code); localyun deploy --run-actions runs it"),
+        (6, "actions.post-deploy: only commands before a deployment can be run here"),
+        (11, "resources.api.actions.pre-${regex('deploy|local')}: only commands before a deployment can be run here"),
+        (14, "resources.api.actions.pre-invoke: only commands before a deployment can be run here"),
+    }
+
+
+def test_missing_code_names_the_commands_that_build_it(blueprint):
+    """The problem says how to go on."""
+    with pytest.raises(FileProblems) as caught:
+        blueprint(ACTIONS.replace("code: ./code}", "code: ./code/dist}"))
+
+    assert caught.value.problems[0].text.endswith(
+        "there is no ./code/dist beside the file; the file builds it with: npm install; make dist "
+        "(localyun deploy --run-actions runs that)"
+    )

@@ -63,6 +63,9 @@ class EchoInstances:
             cold=False,
         )
 
+    def end_all(self) -> None:
+        pass
+
     def retire_family(self, family: str) -> None:
         self.retired.append(family)
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import sqlite3
+import stat
 
 import pytest
 
@@ -218,3 +219,20 @@ def test_a_failing_write_undoes_what_its_operation_wrote_before(path):
 
     assert isinstance(told[0], CommitFailed)
     assert rows_on_disk(path) == []
+
+
+def test_the_files_are_for_their_owner_only(tmp_path):
+    """From the first byte, with their log and index; files of earlier releases are shut when they are opened."""
+    old = tmp_path / "old.db"
+    old.touch()
+    old.chmod(0o644)
+    for path in (tmp_path / "state.db", old):
+        database = Database(path)
+        database.write("CREATE TABLE t (n)")
+        database.commit()
+
+        modes = {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.glob(f"{path.name}*")}
+
+        database.close()
+        assert len(modes) == 1
+        assert modes == {0o600}

@@ -33,3 +33,27 @@ def test_private_files_are_readable_by_the_owner_only(tmp_path):
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert file.read_bytes() == b"two"
     assert [entry.name for entry in tmp_path.iterdir()] == ["keys.json"]
+
+
+def test_a_folder_that_was_there_before_keeps_its_content_from_others(tmp_path, caplog):
+    """Whatever its own mode; one line says that it is open."""
+    folder = tmp_path / "state"
+    (folder / "code").mkdir(parents=True)
+    for path in (folder, folder / "code"):
+        path.chmod(0o755)
+    for name in ("state.db", "state.db-wal", "state.db-shm", "keys.json"):
+        (folder / name).touch()
+        (folder / name).chmod(0o644)
+
+    with StateFolder(folder):
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+
+    assert {modes[name] for name in ("code", "logs", "ca")} == {0o700}
+    assert {modes[name] for name in ("state.db", "state.db-wal", "state.db-shm", "keys.json", "lock")} == {0o600}
+    assert caplog.text.count("is open to other users") == 1
+    assert "mode 755" in caplog.text
+
+
+def test_a_folder_of_ones_own_causes_no_warning(tmp_path, caplog):
+    with StateFolder(tmp_path / "state"):
+        assert caplog.text == ""

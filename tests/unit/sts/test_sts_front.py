@@ -28,10 +28,10 @@ POLICY = '{"Version":"1","Statement":[{"Effect":"Allow","Action":"*","Resource":
 class OneRole:
     """A role directory with a single role of half an hour."""
 
-    def max_session_s(self, account, role):
+    def max_session_s(self, account, role, *, foreign):
         return 1800 if (account, role) == (ACCOUNT, "known") else None
 
-    def may_assume(self, account, role, caller, facts):
+    def may_assume(self, account, role, caller, facts, *, foreign):
         return caller.arn != f"acs:ram::{ACCOUNT}:user/stranger"
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
+from emulator.kernel.interfering import Origin
 from emulator.services.fc import limits
 from emulator.services.fc.model import LATEST
 from emulator.services.fc.runtime.model import HttpCall
@@ -107,6 +108,7 @@ class AsyncCall:
     task mode. ``call_key`` is the caller's own name for it. ``running_from`` is the start of the first attempt.
     ``http_status``, ``error`` and ``result`` tell how the last attempt ended; ``destination`` how the delivery did.
     ``trace`` is the request it comes from; ``http`` the HTTP request that it serves, whose body is the event.
+    ``origin`` is who queued it: ``async`` for a client and for the destination of another call.
     """
 
     seq: int
@@ -130,6 +132,7 @@ class AsyncCall:
     destination: str = ""
     trace: str = ""
     http: HttpCall | None = None
+    origin: Origin = "async"
 
     @property
     def retries(self) -> int:
@@ -201,6 +204,7 @@ class Order:
     key: str = ""
     tracing: Mapping[str, str] = field(default_factory=dict)
     http: HttpCall | None = None
+    origin: Origin = "async"
 
 
 class Accepted(NamedTuple):

@@ -14,6 +14,7 @@ from functools import partial
 from emulator.kernel.clock import HOUR, SECOND, Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import begin, trace
@@ -39,12 +40,14 @@ from emulator.services.fc.asynchronous.store import AsyncStore
 from emulator.services.fc.errors import EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
 from emulator.services.fc.model import FunctionName, Scope, display_name
+from emulator.services.fc.naming import DIALECT, invocation_of
 from emulator.services.fc.ports import DestinationQueue, DestinationTopic
 from emulator.storage.database import CommitFailed, Database
 
 _log = logging.getLogger(__name__)
 
 _PURGE = ("fc", "ended asynchronous calls")
+_UNDISTURBED = NoInterference()
 
 
 class AsyncQueue:
@@ -67,6 +70,7 @@ class AsyncQueue:
         queue: DestinationQueue | None = None,
         topic: DestinationTopic | None = None,
         check_destination: CheckTarget | None = None,
+        interference: Interference = _UNDISTURBED,
         retry_delay_ms: int = limits.ASYNC_RETRY_DELAY_MS,
     ) -> None:
         self._store = store
@@ -76,6 +80,7 @@ class AsyncQueue:
         self._timers = timers
         self._invoker = invoker
         self._concurrency = concurrency
+        self._interference = interference
         self._destinations = Destinations(queue, topic, self._hand_over, check_destination)
         self._retry_delay_ms = retry_delay_ms
         self._tasks = TaskGroup("fc-async")
@@ -167,6 +172,7 @@ class AsyncQueue:
                 due_at=order.now,
                 trace=trace() or order.request_id,
                 http=order.http,
+                origin=order.origin,
             )
         )
         _log.info(
@@ -375,9 +381,13 @@ class AsyncQueue:
             retry_count=call.retries,
             tracing=call.tracing,
             http=call.http,
+            origin=call.origin,
+            attempt=True,
         )
+        attempted = invocation_of(lane.service, lane.function, lane.qualifier, "async")
         try:
-            result = (await self._invoker.invoke(lane.tenant, order)).result
+            async with self._interference.around(attempted, DIALECT):
+                result = (await self._invoker.invoke(lane.tenant, order)).result
         except FcError as error:
             return refused(error)
         except Exception:

@@ -28,10 +28,10 @@ _PLACE = "account, region, service, function, qualifier"
 _CALL = (
     f"seq, {_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, "
     "function_failures, platform_failures, running_from, ended_at, http_status, error, result, instance_id, "
-    "destination, trace, http"
+    "destination, trace, http, origin"
 )
-_NEW = f"{_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, trace, http"
-_ADD = f"INSERT INTO fc_async_calls ({_NEW}) VALUES ({', '.join('?' * 15)})"  # noqa: S608 - constants
+_NEW = f"{_PLACE}, request_id, task_id, call_key, event, tracing, accepted_at, status, due_at, trace, http, origin"
+_ADD = f"INSERT INTO fc_async_calls ({_NEW}) VALUES ({', '.join('?' * 16)})"  # noqa: S608 - constants
 _HTTP_FIELDS = ("method", "path", "request_uri", "base_path", "client_ip", "host", "headers")
 _CONFIG = f"{_PLACE}, config, created_at, modified_at"
 _OF_FUNCTION = "account = ? AND region = ? AND service = ? AND function = ?"
@@ -102,7 +102,7 @@ class AsyncStore:
             (
                 *_place(call.lane), call.request_id, call.task_id, call.call_key, call.event,
                 json.dumps(dict(call.tracing)), call.accepted_at, call.status.value, call.due_at, call.trace,
-                _http_text(call.http),
+                _http_text(call.http), call.origin,
             ),
         )  # fmt: skip
         return replace(call, seq=cursor.lastrowid or 0)
@@ -297,12 +297,12 @@ def _call(row: Any) -> AsyncCall:
     (
         seq, account, region, service, function, qualifier, request_id, task_id, call_key, event, tracing, accepted_at,
         status, due_at, function_failures, platform_failures, running_from, ended_at, http_status, error, result,
-        instance_id, destination, trace, http,
+        instance_id, destination, trace, http, origin,
     ) = row  # fmt: skip
     return AsyncCall(
         seq=seq, lane=_lane((account, region, service, function, qualifier)), request_id=request_id, task_id=task_id,
         call_key=call_key, event=event, tracing=json.loads(tracing), accepted_at=accepted_at, status=Status(status),
         due_at=due_at, function_failures=function_failures, platform_failures=platform_failures,
         running_from=running_from, ended_at=ended_at, http_status=http_status, error=error, result=result,
-        instance_id=instance_id, destination=destination, trace=trace, http=_http(http),
+        instance_id=instance_id, destination=destination, trace=trace, http=_http(http), origin=origin,
     )  # fmt: skip

@@ -3,7 +3,7 @@
 import ipaddress
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -105,6 +105,10 @@ class Domains:
         """Have the names of an earlier run answered again."""
         for domain in self._store.all():
             self._allow(domain)
+
+    def host_names(self) -> Iterator[str]:
+        """Yield the name of every domain."""
+        return (domain.name for domain in self._store.all())
 
     def create(self, tenant: Tenant, body: Mapping[str, Any], api: str, now: Millis) -> Domain:
         """Create a domain from a request body of API version *api*.

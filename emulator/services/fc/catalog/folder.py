@@ -21,7 +21,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
@@ -128,9 +128,13 @@ def entries(path: str | Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def folders(path: str | Path) -> Iterator[os.DirEntry[str]]:
+Follow = Callable[["os.DirEntry[str]"], bool]
+"""Whether an entry is followed when it is a link."""
+
+
+def folders(path: str | Path, follow: Follow) -> Iterator[os.DirEntry[str]]:
     """Return the folders in a folder by name."""
-    return (entry for entry in entries(path) if entry.name != "__pycache__" and _is_folder(entry))
+    return (entry for entry in entries(path) if entry.name != "__pycache__" and _is_folder(entry) and follow(entry))
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -150,11 +154,11 @@ def is_function(path: str) -> bool:
     return any(name in _CODE_NAMES or os.path.splitext(name)[1] in _CODE_SUFFIXES for name in names)  # noqa: PTH122 - see above
 
 
-def fingerprint(path: str, skipped: frozenset[str]) -> tuple[str, int]:
+def fingerprint(path: str, skipped: frozenset[str], follow: Follow) -> tuple[str, int]:
     """Return a text that changes with every edit below *path*, shaped like a code checksum, and the size of the files.
 
     Names, sizes and times stand for the content. Folders in *skipped* (caches, installed modules, the versions beside
-    a 3.0 function's code) are not followed.
+    a 3.0 function's code) are not followed, nor are links that *follow* is against.
     """
     seen: list[str] = []
     size = 0
@@ -163,6 +167,8 @@ def fingerprint(path: str, skipped: frozenset[str]) -> tuple[str, int]:
     while pending:
         folder, prefix, depth = pending.pop()
         for entry in entries(folder):
+            if entry.name not in skipped and not follow(entry):
+                continue
             try:
                 status = entry.stat()
             except OSError:
@@ -238,6 +244,7 @@ class FolderReader:
 
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
+        self._real_root = ""
         self._yaml = YamlFiles()
         self._services: list[FileService] = []
         self._functions: list[FileFunction] = []
@@ -250,7 +257,8 @@ class FolderReader:
         Raises: OSError when nothing can be read at present, for want of file descriptors or memory.
         """
         self._services, self._functions, self._unusable, self._warnings = [], [], {}, []
-        for entry in folders(self._root):
+        self._real_root = os.path.realpath(self._root)
+        for entry in folders(self._root, self._follows):
             name = entry.name
             if name == "versions":
                 continue
@@ -269,7 +277,9 @@ class FolderReader:
     # --- services ------------------------------------------------------------------------------------------------
 
     def _read_service(self, name: str, path: str) -> None:
-        functions = [entry for entry in folders(path) if entry.name != "versions" and is_function(entry.path)]
+        functions = [
+            entry for entry in folders(path, self._follows) if entry.name != "versions" and is_function(entry.path)
+        ]
         versions = self._version_folders(path)
         settings = self._yaml.read(path, "service")
         if settings is None and not functions and not versions:
@@ -294,7 +304,7 @@ class FolderReader:
             if self._usable(name, entry.name, entry.path):
                 heads[entry.name] = self._read_function(name, entry.name, entry.path, problem)
         for number, version_path in versions:
-            for entry in folders(version_path):
+            for entry in folders(version_path, self._follows):
                 if is_function(entry.path) and self._usable(name, entry.name, entry.path):
                     self._read_version(name, entry.name, number, entry.path, heads.get(entry.name), problem)
 
@@ -318,7 +328,7 @@ class FolderReader:
     ) -> FileFunction:
         settings = self._yaml.read(path, "function")
         skipped = SKIPPED if service else SKIPPED | {"versions"}
-        checksum, size = fingerprint(path, skipped)
+        checksum, size = fingerprint(path, skipped, self._follows)
         config = _default_config(service, path)
         triggers: tuple[Struct, ...] = ()
         aliases: tuple[FileAlias, ...] = ()
@@ -344,6 +354,16 @@ class FolderReader:
 
     # --- pieces --------------------------------------------------------------------------------------------------
 
+    def _follows(self, entry: os.DirEntry[str]) -> bool:
+        """Whether an entry is no link that leads out of the functions folder; such a link is refused with a warning."""
+        if not entry.is_symlink():
+            return True
+        target = os.path.realpath(entry.path)
+        if f"{target}{os.sep}".startswith(self._real_root + os.sep):
+            return True
+        self._warnings.append(f"{entry.path} is left out: it is a link to {target}, outside of the functions folder")
+        return False
+
     def _usable(self, service: str, function: str, path: str) -> bool:
         longest = limits.FUNCTION_NAME_LENGTH if function else limits.SERVICE_NAME_LENGTH
         try:
@@ -363,7 +383,7 @@ class FolderReader:
 
     def _version_folders(self, path: str) -> list[tuple[int, str]]:
         found = []
-        for entry in folders(str(Path(path, "versions"))):
+        for entry in folders(str(Path(path, "versions")), self._follows):
             name = entry.name
             if name.isascii() and name.isdigit() and 0 < len(name) <= limits.VERSION_ID_DIGITS and int(name) > 0:
                 found.append((int(name), entry.path))

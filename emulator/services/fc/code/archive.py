@@ -1,8 +1,8 @@
 """Unpacking a code package without trusting it, and packing a folder into one.
 
 Refused: absolute names, ``..``, drive letters, device nodes, encrypted entries, links that lead out of the package,
-files placed below a link, too many entries, too many bytes. Links inside the package, empty directories and mode bits
-are kept, as the official packers write them.
+files placed below a link, too many entries, too many bytes, folders nested too deep. Links inside the
+package, empty directories and mode bits are kept, as the official packers write them.
 """
 
 import errno
@@ -21,6 +21,8 @@ _ENCRYPTED = 0x1
 _CALLERS_FAULT = frozenset({errno.ENAMETOOLONG, errno.EILSEQ, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EPERM})
 """Names no file system takes and entries at odds with each other; a full disk is not the caller's doing."""
 _COPY_BYTES = 256 * 1024
+_DEEPEST = 200
+"""How deep entries may nest. Assumed: the longest path of Linux has room for 2,048; npm's trees stay below 100."""
 
 
 class UnsafeArchive(InvalidArgument):
@@ -103,6 +105,8 @@ def _safe_path(entry: ZipInfo) -> PurePosixPath:
     )
     if bad:
         raise UnsafeArchive(reason=f"entry name '{_shown(entry)}' is not a plain relative path")
+    if len(parts) > _DEEPEST:
+        raise UnsafeArchive(reason=f"entry name '{_shown(entry)}' is more than {_DEEPEST} folders deep")
     return PurePosixPath(*parts)
 
 

@@ -7,7 +7,7 @@ package is unpacked into a fresh directory and renamed, so a directory under a d
 import asyncio
 import os
 from binascii import a2b_base64
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -48,8 +48,8 @@ def decode_zip(text: str) -> bytes:
     """
     if "\n" in text or "\r" in text:
         text = "".join(text.split())
-    end = len(text) - len(text.rstrip("=")) if len(text) % 4 == 0 else -1
-    if end < 0 or "=" in text[: len(text) - end]:
+    padding = len(text[-4:]) - len(text[-4:].rstrip("="))
+    if len(text) % 4 or text.find("=", 0, len(text) - padding) >= 0:
         raise InvalidArgument("code.zipFile is not valid base64")
     try:
         pieces = [
@@ -112,6 +112,15 @@ class CodeStore:
 
         return await self.in_thread(job)
 
+    async def unpack_missing(self, digests: Collection[str]) -> None:
+        """Unpack the packages that have come back without their directories.
+
+        Raises: OSError.
+        """
+        missing = [digest for digest in digests if not (self._folder / digest).is_dir()]
+        if missing:
+            await self.in_thread(lambda: self._unpack_stored(missing))
+
     async def remove_unused(self, used: Collection[str]) -> bool:
         """Remove every package but those in *used*; False (and nothing done) while a package is being added."""
         if self._being_added:
@@ -145,6 +154,16 @@ class CodeStore:
             draft.rename(final)
         self._write_package(digest, package)
         return Code(digest=digest, checksum=computed, size=len(package))
+
+    def _unpack_stored(self, digests: Iterable[str]) -> None:
+        from emulator.services.fc.code.archive import unpack  # as in `_store`
+
+        for digest in digests:
+            package = self.package(digest)
+            if package is not None:
+                draft = self._draft()
+                unpack(package, draft)
+                draft.rename(self._folder / digest)
 
     def _write_package(self, digest: str, package: bytes) -> None:
         final = self._folder / f"{digest}.zip"

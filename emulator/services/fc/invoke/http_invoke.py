@@ -70,6 +70,7 @@ class HttpInvoker:
             http=http_call(request, target, host),
             stream=True,
             request=request,
+            origin="trigger",
         )
         chosen = self._invoker.check(target.tenant, call)
         as_event = generation == "3.0" and not is_custom(chosen.image.runtime)
@@ -78,7 +79,7 @@ class HttpInvoker:
         if generation == "3.0" and request.headers.get("x-fc-invocation-type").lower() == "async":
             return self._queued(call, target)
         try:
-            invoked = await self._invoker.run(target.tenant, call, chosen)
+            invoked = await self._invoker.mocked(call) or await self._invoker.run(target.tenant, call, chosen)
         except EntityTooLarge as error:  # the request's own size has been checked: this is about the function's answer
             return _too_large(error.message)
         if invoked.result.error_type:

@@ -9,16 +9,19 @@ from functools import partial
 from typing import NamedTuple
 
 from emulator.http.message import Request
-from emulator.kernel.clock import MINUTE, Millis
+from emulator.kernel.clock import MINUTE, Clock, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Interference, Origin, Subject
+from emulator.kernel.tracing import trace
 from emulator.services.fc import limits
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.catalog.resolving import Resolver, Target
 from emulator.services.fc.errors import EntityTooLarge, FcError
 from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, display_name
-from emulator.services.fc.ports import CredentialIssuer, Instances
+from emulator.services.fc.naming import invocation_of
+from emulator.services.fc.ports import Called, CredentialIssuer, Ended, FunctionDoubles, Instances
 from emulator.services.fc.runtime.model import (
     Credentials,
     HttpCall,
@@ -33,6 +36,10 @@ from emulator.services.fc.runtime.model import (
 
 _log = logging.getLogger(__name__)
 
+_RECORDED_TOGETHER = 200
+_SMALL = 64 * 1024
+"""Calls with more bytes are recorded at once, which cuts them."""
+
 KEYS_SHARED_MS = 15 * MINUTE
 """Calls of one role get the same temporary keys for this long; they live many times longer."""
 
@@ -42,7 +49,8 @@ class FunctionCall:
     """A call to make.
 
     ``service`` is empty for a 3.0 function; ``tracing``, ``http`` and ``stream`` as in `Invocation`. ``request`` is the
-    one it comes with, for aliases that route by content.
+    one it comes with, for aliases that route by content. ``origin`` is who calls; ``attempt`` marks one of the queue
+    of asynchronous calls.
     """
 
     service: str
@@ -56,6 +64,14 @@ class FunctionCall:
     http: HttpCall | None = None
     stream: bool = False
     request: Request | None = None
+    origin: Origin = "client"
+    attempt: bool = False
+
+    @property
+    def subject(self) -> Subject:
+        """The call as faults know it."""
+        origins: tuple[Origin, ...] = (self.origin, "async") if self.attempt else (self.origin,)
+        return invocation_of(self.service, self.function, self.qualifier, *origins)
 
 
 class Invoked(NamedTuple):
@@ -99,7 +115,13 @@ class Invoker:
         ids: Ids,
         keys: FunctionKeys,
         admission: Admission,
+        clock: Clock,
+        interference: Interference,
+        doubles: FunctionDoubles | None = None,
     ) -> None:
+        self._clock = clock
+        self._interference = interference
+        self._doubles = doubles
         self._resolver = resolver
         self._instances = instances
         self._admission = admission
@@ -136,6 +158,12 @@ class Invoker:
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, InvocationDisabled.
         """
+        if (
+            self._doubles is not None
+            and self._doubles.mocked
+            and self._doubles.mocks(service, function, qualifier or "")
+        ):
+            return
         self._resolver.target(tenant, service, function, qualifier, 1.0)
         self._admission.check_enabled(tenant, service, function)
 
@@ -145,7 +173,25 @@ class Invoker:
         Raises: as `check`; InvocationDisabled, InvocationAborted, ResourceExhausted, ResourceThrottled, CAExited,
         CAFileNotFound, EntityTooLarge for an oversized result.
         """
-        return await self.run(tenant, call, self.check(tenant, call))
+        mocked = await self.mocked(call)
+        return mocked if mocked is not None else await self.run(tenant, call, self.check(tenant, call))
+
+    async def mocked(self, call: FunctionCall) -> Invoked | None:
+        """Return what a mock answers to *call*, None when the function itself is to answer."""
+        doubles = self._doubles
+        if (
+            doubles is None
+            or not doubles.mocked
+            or not doubles.mocks(call.service, call.function, call.qualifier or "")
+        ):
+            return None
+        result = await doubles.answer(_called(call))
+        if result is None:
+            return None
+        label = display_name(call.service, call.function)
+        ended = "failed" if result.error_type else "succeeded"
+        self._note_end(call.request_id, label, ended, "mock", result.duration_ms)
+        return Invoked(result=result, version=LATEST, checksum="")
 
     async def run(self, tenant: Tenant, call: FunctionCall, target: Target) -> Invoked:
         """Make *call* on what `check` has found for it.
@@ -170,7 +216,10 @@ class Invoker:
             stream = result.stream
         except RuntimeFailure as failure:
             self._note_end(call.request_id, target.image.label, "refused", "", 0.0)
-            raise refusal(failure) from failure
+            refused = refusal(failure)
+            if self._doubles is not None:
+                self._doubles.refused(_called(call), refused)
+            raise refused from failure
         except CancelledError:
             aborted = admission.aborted(call.function, ticket)
             if aborted is None:
@@ -190,6 +239,11 @@ class Invoker:
             started,
             result.duration_ms,
         )
+        if self._doubles is not None:
+            ended = self._doubles.ended
+            ended.append(Ended(_called(call), result, trace(), self._clock.now()))
+            if len(ended) > _RECORDED_TOGETHER or len(call.event) + len(result.body) + len(result.log) > _SMALL:
+                self._doubles.record()
         return Invoked(result=result, version=target.version, checksum=checksum)
 
     def invocation(self, tenant: Tenant, call: FunctionCall, target: Target) -> Invocation:
@@ -203,6 +257,7 @@ class Invoker:
             tracing=call.tracing,
             http=call.http,
             stream=call.stream,
+            fault=self._interference.function_fault(call.subject) if self._interference.active else "",
         )
 
     def _note_end(self, request_id: str, label: str, result: str, started: str, spent_ms: float) -> None:
@@ -216,6 +271,10 @@ class Invoker:
                 "start": started or "-", "ms": spent_ms,
             },
         )  # fmt: skip
+
+
+def _called(call: FunctionCall) -> Called:
+    return Called(call.service, call.function, call.qualifier or "", call.origin, call.request_id, call.event, call.now)
 
 
 def refusal(failure: RuntimeFailure) -> FcError:

@@ -83,6 +83,7 @@ def _queue(fc: FunctionCompute, call: OperationRequest, invocation: FunctionCall
         task_mode=truth(enable) if enable else None,
         task_id=call.header("x-fc-stateful-async-invocation-id") or call.header("x-fc-async-task-id"),
         tracing=invocation.tracing,
+        origin="async",
     )
     accepted = fc.async_queue.accept(call.tenant, order)
     named = []

@@ -107,6 +107,8 @@ class AgentProcess(InstanceProcess):
             "keys": keys and (keys.access_key_id, keys.access_key_secret, keys.security_token),
             "tracing": dict(call.tracing),
         }
+        if call.fault:
+            header["break"] = call.fault
         if call.http is not None:
             header["http"] = _http_frame(call.http)
         self.channel.send(header, call.event)

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, Self
 
 from emulator.http.client import StreamedResponse
 from emulator.kernel.frozen import frozen
+from emulator.kernel.interfering import FunctionFault
 
 OnEnd = Callable[[BaseException | None], object]
 
@@ -194,7 +195,7 @@ class Invocation:
 
     ``qualifier`` is what the caller named (``LATEST``, a version or an alias). ``tracing`` holds the request headers
     whose names start with ``x-fc-tracing-`` (lower case). With ``http`` the handler is called for an HTTP request; with
-    ``stream`` its answer may be passed on as it comes.
+    ``stream`` its answer may be passed on as it comes. ``fault`` is how the function shall break, empty for not at all.
     """
 
     request_id: str
@@ -205,6 +206,7 @@ class Invocation:
     tracing: Mapping[str, str] = field(default_factory=dict)
     http: HttpCall | None = None
     stream: bool = False
+    fault: FunctionFault | Literal[""] = ""
 
 
 @frozen

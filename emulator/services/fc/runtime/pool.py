@@ -256,6 +256,16 @@ class InstancePool:
             if instance.image.family == family:
                 self._retire(instance)
 
+    def end_all(self) -> None:
+        """End every instance now: those that work are killed, their calls fail."""
+        self._provisions.clear()
+        for instance in list(self._instances.values()):
+            if instance.calls == 0:
+                self._retire(instance)
+            else:
+                self._forget_ready(instance)
+                self._tasks.spawn(instance.kill(), f"kill {instance.instance_id}")
+
     async def provision(self, image: FunctionImage, count: int, credentials: Credentials | None = None) -> int:
         """Keep *count* instances of *image* started and initialized; return how many there are now.
 

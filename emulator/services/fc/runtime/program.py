@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping,
 from pathlib import Path
 from typing import Any
 
+from emulator.kernel.interfering import FunctionFault
+from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
 from emulator.services.fc.runtime.launcher import Program
 from emulator.services.fc.runtime.model import (
@@ -163,8 +165,25 @@ class ProgramProcess(InstanceProcess):
             return future
         self._calls.add(future)
         future.add_done_callback(self._calls.discard)
-        self._send(kind, call, future)
+        if call.fault and kind == "invoke":
+            self._break(call.fault, future)
+        else:
+            self._send(kind, call, future)
         return future
+
+    def _break(self, fault: FunctionFault, future: Pending) -> None:
+        """Let a call fail in the way that a test has asked for: the program does not get it."""
+        match fault:
+            case "timeout":
+                return  # its end comes with the deadline
+            case "exception":
+                body = logs.error_body("a fault was asked for: exception")
+                self._resolve(future, self._answer(body, 0.0, ok=False))
+            case "oom":
+                self._memory_kb = max(self._memory_kb, (self._image.memory_mb + 1) * 1024)
+                self.kill()
+            case "crash":
+                self.kill()
 
     def watch(self) -> None:
         """Have the process looked at; see `InstanceProcess`."""

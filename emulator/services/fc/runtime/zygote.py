@@ -7,7 +7,6 @@ a socket pair and of a log pipe, so nothing is shared with the zygote afterwards
 import asyncio
 import logging
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -22,6 +21,7 @@ from emulator.services.fc.runtime.launcher import Program
 from emulator.services.fc.runtime.logs import PipeLog
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.process import InstanceProcess, Listener, LogSource, ProcessControl
+from emulator.services.fc.runtime.scratch import mounts_of, root_folder, why_shared
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)
@@ -280,7 +280,7 @@ class Zygote:
         self._silence: asyncio.TimerHandle | None = None
         self._awaited: set[int] = set()
         self._heard_at = 0.0
-        self._root = _root_folder(settings)
+        self._root = root_folder(settings)
         self._loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[bool] = self._loop.create_future()
         self._on_end = on_end
@@ -406,7 +406,7 @@ class Zygote:
         if kind == frames.READY:
             self.isolated = bool(value)
             if not self.isolated and self._root:
-                _log.warning("instances share /tmp and see all processes of this machine: %s", _reason(self._root))
+                _log.warning("instances share /tmp and see all processes of this machine: %s", why_shared(self._root))
             if not self.ready.done():
                 self.ready.set_result(True)
         elif kind == frames.STARTED:
@@ -443,65 +443,6 @@ class Zygote:
         for control in self._instances.values():
             control.on_zygote_lost()
         self._on_end(self)
-
-
-COVERED = ("/tmp", "/var/tmp")  # noqa: S108 - instances have their own
-"""Folders of the machine that an instance with namespaces does not see."""
-
-
-def mounts_of(image: FunctionImage, settings: RuntimeSettings, instance_id: str, frame: Header) -> Header:
-    """Return the fields of an instance's first *frame* for ``sandbox.mount_folders``.
-
-    What lies in a covered folder and belongs to the function or is named by the emulator is mounted there again.
-    """
-    assert settings.scratch is not None
-    scratch = str(settings.scratch / instance_id)
-    code = os.path.realpath(image.code_dir)
-    mounts: list[tuple[str, str, bool]] = [(scratch, place, True) for place in COVERED if Path(place).is_dir()]
-    if Path(code).is_dir():  # otherwise the agent reports it
-        mounts.append((code, "/code", True))
-        mounts += ((code, place, True) for place in _covered_names(str(image.code_dir)))
-    own = image.environment.items()
-    texts = [text for pair in frame["environment"].items() if pair not in own for text in pair]
-    named = [name for text in texts for name in _COVERED_NAME.findall(text)]
-    for name in dict.fromkeys([*map(str, image.layers), *map(_installed_at, frame.get("command", ())), *named]):
-        if not Path(name).is_relative_to(image.code_dir):
-            mounts += ((os.path.realpath(name), place, False) for place in _covered_names(name) if Path(name).exists())
-    hidden = str(settings.scratch)
-    layers = [os.path.realpath(layer) for layer in image.layers]
-    return {"mounts": mounts, "opt": layers, "hidden": "" if _covered_names(hidden) else hidden}
-
-
-_COVERED_NAME = re.compile(rf"(?:(?<=[\"'])(?:{'|'.join(COVERED)})/[^\"']+)|(?:{'|'.join(COVERED)})/[^\s:;,\"'=]+")
-"""A path in a covered folder, with spaces only between quotation marks."""
-
-
-def _covered_names(name: str) -> list[str]:
-    """Return those of the names of a file, with links and without, that lie below a covered folder."""
-    names = dict.fromkeys((name, os.path.realpath(name)))
-    return [each for each in names if each.startswith(tuple(f"{place}/" for place in COVERED))]
-
-
-def _installed_at(word: str) -> str:
-    """Return the folder a program is installed in, for one in a ``bin``; else the word itself."""
-    folder = Path(word).parent
-    return str(folder.parent) if folder.name == "bin" and folder.is_absolute() else word
-
-
-def _root_folder(settings: RuntimeSettings) -> str:
-    """Return an empty folder for ``sandbox.enter``, empty when there are to be no namespaces."""
-    if settings.isolation == "none" or settings.scratch is None:
-        return ""
-    folder = settings.scratch / "root"
-    folder.mkdir(exist_ok=True)
-    return str(folder)
-
-
-def _reason(root: str) -> str:
-    try:
-        return Path(root + ".reason").read_text(encoding="utf-8")
-    except OSError:
-        return "the reason is not known"
 
 
 class _SettledPipe:

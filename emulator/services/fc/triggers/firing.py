@@ -45,6 +45,7 @@ class Firing:
             event=event if event is not None else self._event(tenant, trigger, payload),
             request_id=request_id,
             now=self._clock.now(),
+            origin="trigger",
         )
         result = (await self._invoker.invoke(tenant, call)).result
         return Fired(

@@ -1,7 +1,7 @@
 """All that calls functions besides InvokeFunction: triggers of every kind and custom domains, joined."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
@@ -51,6 +51,7 @@ class EventSources:
         self._endpoint = endpoint
         self._enqueue = enqueue
         self._may_fire = may_fire
+        self._host_names = host_names
         self._store = store
         domain_store = DomainStore(database)
         self.triggers = Triggers(self._store, database, resolver, ids)
@@ -77,6 +78,18 @@ class EventSources:
     async def close(self) -> None:
         """Disarm the timers."""
         await self.timer_triggers.close()
+
+    def host_names(self) -> Iterator[str]:
+        """Yield the host names that lead to functions by a trigger or a custom domain."""
+        yield from self.domains.host_names()
+        for tenant, trigger in self._store.of_kind("http"):
+            yield from names_of(tenant, trigger)
+
+    def forget_names(self, names: Iterable[str]) -> None:
+        """Answer *names* no longer: what they led to is not there any more."""
+        if self._host_names is not None:
+            for name in names:
+                self._host_names.forget(name)
 
     def clear(self) -> None:
         """Forget every trigger and domain."""

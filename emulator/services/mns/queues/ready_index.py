@@ -160,6 +160,10 @@ class ReadyIndex:
         self.retention = Retention(registry, database, store, timers, clock, self._removed)
         self._last_seq = store.last_seq()
 
+    def renumber(self) -> None:
+        """Number new messages after those in the table, which has been replaced."""
+        self._last_seq = self._store.last_seq()
+
     def next_seq(self) -> int:
         """Return the number for a new message: the order of sending.
 

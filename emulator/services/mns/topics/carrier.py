@@ -9,8 +9,10 @@ from collections.abc import Callable
 
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
+from emulator.kernel.interfering import Interference
 from emulator.services.mns.errors import MnsError
 from emulator.services.mns.limits import OUTBOX
+from emulator.services.mns.naming import DIALECT, push, subject
 from emulator.services.mns.ports import FunctionInvoker, FunctionRefused
 from emulator.services.mns.queues.live_queues import LiveQueue
 from emulator.services.mns.queues.messages import Messages
@@ -116,7 +118,9 @@ class Carrier:
         pusher: Pusher,
         functions: FunctionInvoker | None,
         clock: Clock,
+        interference: Interference,
     ) -> None:
+        self._interference = interference
         self._find_queue = find_queue
         self._messages = messages
         self._outbox = outbox
@@ -128,6 +132,8 @@ class Carrier:
         """Put a message into a queue or the outbox in the transaction of this tick; None: it has to be awaited."""
         match read_endpoint(subscription.settings.endpoint):
             case QueueEndpoint(queue):
+                if self._interference.active:
+                    return None
                 return self._send(subscription, publication, queue, publication.system_properties)
             case OutboxEndpoint() as target:
                 return self._outbox.record(target, subscription, publication, self._clock.now())
@@ -140,10 +146,21 @@ class Carrier:
         if outcome is not None:
             return outcome
         endpoint = read_endpoint(subscription.settings.endpoint)
-        if isinstance(endpoint, HttpEndpoint):
-            return await self._pusher.push(endpoint.url, subscription, publication)
-        assert isinstance(endpoint, FunctionEndpoint)
-        return await self._invoke(endpoint.arn, subscription, publication)
+        if isinstance(endpoint, FunctionEndpoint):
+            return await self._invoke(endpoint.arn, subscription, publication)
+        topic, name = subscription.topic_name, subscription.name
+        if isinstance(endpoint, QueueEndpoint):
+            meant = subject("SendMessage", queue=endpoint.queue, origin="push")
+        else:
+            assert isinstance(endpoint, HttpEndpoint)
+            meant = push(topic, name, endpoint.url)
+        try:
+            async with self._interference.around(meant, DIALECT):
+                if isinstance(endpoint, HttpEndpoint):
+                    return await self._pusher.push(endpoint.url, subscription, publication)
+                return self._send(subscription, publication, endpoint.queue, publication.system_properties)
+        except MnsError as error:
+            return Outcome(delivered=False, detail=str(error))
 
     def get_ready_for(self, subscription: Subscription) -> None:
         """Prepare for a subscriber's first message."""

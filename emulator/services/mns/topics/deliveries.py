@@ -117,9 +117,13 @@ class Courier:
             for task in lane.under_way.values():
                 task.cancel()
         self.stop()
+        self.forget_all()
+        self._closed = False
+
+    def forget_all(self) -> None:
+        """Drop what is remembered of earlier deliveries."""
         self._history.clear()
         self._pushes.clear()
-        self._closed = False
 
     def stop(self) -> None:
         """Start no more attempts."""

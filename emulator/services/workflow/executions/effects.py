@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 from emulator.kernel.identity import Tenant
+from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.tracing import begin
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.language import CallService, Result, Submitted
@@ -17,9 +18,13 @@ from emulator.services.workflow.executions.retention import Retention
 from emulator.services.workflow.executions.store import ExecutionStore
 from emulator.services.workflow.executions.waiters import EndWaiters
 from emulator.services.workflow.model import EndedExecution, ExecutionId, Status
+from emulator.services.workflow.naming import DIALECT, subject
 from emulator.services.workflow.ports import FunctionInvoker, MessageSender, TaskGuard
 
 _log = logging.getLogger(__name__)
+
+
+_UNDISTURBED = NoInterference()
 
 
 class Effects:
@@ -35,7 +40,9 @@ class Effects:
         functions: FunctionInvoker | None,
         messages: MessageSender | None,
         guard: TaskGuard | None = None,
+        interference: Interference = _UNDISTURBED,
     ) -> None:
+        self._interference = interference
         self._store = store
         self._waiters = waiters
         self._caller = TaskCaller(functions, messages, self)
@@ -119,6 +126,8 @@ class Effects:
 
         With *own_name* the name was made here: a UUID, which may begin with a digit.
         """
+        named = {"FlowName": flow, "ExecutionName": execution}
+        self._interference.check(subject("StartExecution", named, "flow"), DIALECT)
         try:
             record = self._executions.start(
                 tenant, flow, execution, text, callback_token=callback_token, check=not own_name

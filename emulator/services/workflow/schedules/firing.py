@@ -69,6 +69,11 @@ class Firing:
         self._timers.cancel(_KEY)
         await self._tasks.close()
 
+    async def suspend(self) -> None:
+        """Break off a review: the tables are about to be replaced."""
+        self._timers.cancel(_KEY)
+        await self._tasks.close()
+
     def forget(self) -> None:
         """Drop what is in memory; the store has been emptied."""
         self._timers.cancel(_KEY)

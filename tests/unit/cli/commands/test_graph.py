@@ -73,7 +73,7 @@ def a_session(client, monkeypatch, execution, record):
         return history if action == "GetExecutionHistory" else described
 
     monkeypatch.setitem(client.SDKS, "one", lambda *_: Namespace(call=call))
-    given = Namespace(sdk="one", region="cn-hangzhou", endpoint="", record=record)
+    given = Namespace(sdk="one", region="cn-hangzhou", endpoint="", record=record, keep=False, events="table")
     return client.Session(given, "1", "id", "secret")
 
 

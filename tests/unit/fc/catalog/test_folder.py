@@ -306,6 +306,36 @@ def test_links_and_odd_files_do_not_stop_the_reading(tmp_path: Path):
     assert ("", "f", 0) in shape(snapshot)[1]
 
 
+def test_links_out_of_the_folder_are_refused(tmp_path: Path):
+    """Functions, services, versions and folders in a function's code; each with a line that names its end."""
+    outside = tmp_path / "outside"
+    tree(outside, f__index_py="", code__index_py="")
+    root = tmp_path / "functions"
+    tree(root, own__index_py="")
+    (root / "borrowed").symlink_to(outside / "f")
+    (root / "service").symlink_to(outside)
+    (root / "own" / "lib").symlink_to(outside / "code")
+    (root / "own" / "file.py").symlink_to(outside / "code" / "index.py")
+    (root / "again").symlink_to("own")
+
+    snapshot = FolderReader(root).read()
+
+    assert {function.name for function in snapshot.functions} == {"own", "again"}
+    for name in ("borrowed", "service", "own/lib", "own/file.py"):
+        assert any(f"functions/{name} is left out: it is a link to {outside}" in text for text in snapshot.warnings)
+
+
+def test_the_folder_itself_may_be_a_link(tmp_path: Path):
+    tree(tmp_path / "real", own__index_py="", own__lib__a_py="")
+    (tmp_path / "functions").symlink_to("real")
+    (tmp_path / "real" / "own" / "same").symlink_to("lib")
+
+    snapshot = FolderReader(tmp_path / "functions").read()
+
+    assert [function.name for function in snapshot.functions] == ["own"]
+    assert snapshot.warnings == ()
+
+
 def test_yaml_is_imported_only_when_a_file_needs_it(tmp_path: Path):
     """A folder of plain code pays nothing for YAML."""
     import subprocess

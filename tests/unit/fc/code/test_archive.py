@@ -34,6 +34,8 @@ LINK = stat.S_IFLNK | 0o777
     "entries",
     [
         pytest.param([("/etc/passwd", b"x", FILE)], id="absolute name"),
+        pytest.param([("d/" * 2_000 + "deep.py", b"x", FILE)], id="deep file"),
+        pytest.param([("d/" * 2_000, b"", stat.S_IFDIR | 0o755)], id="deep folder"),
         pytest.param([("../out.py", b"x", FILE)], id="parent"),
         pytest.param([("a/../../out.py", b"x", FILE)], id="parent inside"),
         pytest.param([("a\\..\\..\\out.py", b"x", FILE)], id="backslashes"),

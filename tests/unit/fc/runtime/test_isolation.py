@@ -22,7 +22,7 @@ def namespaces():
     """Return whether this machine lets this user have them; asked in a process that has one thread."""
     folder = tempfile.mkdtemp()
     code = f"import sys; sys.path.insert(0, {str(Path(sandbox.__file__).parent)!r}); import sandbox; " + (
-        f"print(sandbox.probe({folder!r}))"
+        f"print(sandbox.Probe({folder!r}).reason())"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     return answer == "\n"
@@ -285,3 +285,20 @@ def test_daemons_without_an_environment_do_not_outlive_the_emulator(functions, i
 
     assert functions.run(scenario, isolation=isolation) == b"left"
     assert sleepers(seconds) == []
+
+
+def test_log_says_that_and_why_instances_share_tmp(functions, caplog, monkeypatch):
+    """Where the kernel has no namespaces for this user; instances have folders of their own all the same."""
+    image = functions.image(TMP)
+    # A root folder that is a file: nothing can be mounted there.
+    monkeypatch.setattr("emulator.services.fc.runtime.zygote.root_folder", _file_as_root)
+
+    result = functions.calls(image, b"a")[0]
+
+    assert json.loads(result.body)[0] != "/tmp"
+    assert "instances share /tmp and see all processes of this machine: [Errno" in caplog.text
+
+
+def _file_as_root(settings):
+    (settings.scratch / "root").touch()
+    return str(settings.scratch / "root")

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.cli.render.graph import svg
-from emulator.cli.render.graph.layout import draw
-from emulator.cli.render.graph.model import build, steps_of
+from emulator.cli.render.graph.layout import SMALL, draw
+from emulator.cli.render.graph.model import build, steps_of, with_badges
+from emulator.cli.render.graph.states import StepState, badges
+from emulator.cli.render.text_width import text_width
 from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 NEAR = 0.6
@@ -328,3 +330,35 @@ def test_any_flow_is_drawn_without_overlaps(drawn):
 
     assert_sound(graph, drawing)
     ElementTree.fromstring(svg.render(drawing, "f"))
+
+
+RETRIED = [
+    {
+        "type": "task",
+        "name": "Book",
+        "resourceArn": "acs:fc:::services/s/functions/f",
+        "retry": [{"errors": ["Busy"], "intervalSeconds": 1, "maxAttempts": 3, "multiplier": 2}],
+    }
+]
+
+
+@pytest.mark.parametrize(
+    ("state", "badge"),
+    [
+        (StepState(state="caught or retried", entered=1, retries=2), "2 of 3 retries"),
+        (StepState(state="succeeded", entered=1), "retry 3"),
+        (StepState(state="caught or retried", entered=2, retries=4), "retry 3"),
+    ],
+    ids=["retried", "not retried", "entered twice"],
+)
+def test_badge_counts_the_retries_that_were_used(state, badge):
+    """Of a step that was entered several times the note has the number; the badge ends left of the arrow."""
+    graph = a_graph(RETRIED)
+    found = {"Book": state}
+
+    drawing = draw(with_badges(graph, badges(found, steps_of(graph))), {"Book": state.note})
+
+    box = next(each for each in drawing.boxes if each.node.name == "Book")
+    assert box.node.retry == badge
+    assert text_width(badge, SMALL - 1, bold=True) + 4 < box.rect.width / 2
+    assert ("4 retries" in state.note) is (state.entered == 2)

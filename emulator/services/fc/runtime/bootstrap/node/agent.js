@@ -101,6 +101,9 @@ class Agent {
       await this.handlers.get(this.boot.handler).catch(() => {}); // the first call reports what is wrong with it
       return { body: Buffer.alloc(0) };
     }
+    if (call.break) {
+      return breakDown(call.break, this.boot.memory);
+    }
     const invoking = call.do === 'invoke';
     const handler = await this.handlers.get(this.boot[invoking ? 'handler' : call.do]);
     const context = contextOf(this.boot, call, this.logs.logger(call.rid));
@@ -165,6 +168,24 @@ class Agent {
       });
     }
   }
+}
+
+/** Let a call fail in the way that a test has asked for: by itself, so that the server sees what it always sees. */
+function breakDown(how, limitMb) {
+  if (how === 'timeout') {
+    return new Promise(() => setInterval(() => {}, 3600000));
+  }
+  if (how === 'crash') {
+    exit(1);
+  }
+  if (how === 'oom') {
+    const held = [];
+    for (let size = 0; size < limitMb + 64; size += 1) {
+      held.push(Buffer.alloc(1024 * 1024, 1));
+    }
+    return new Promise((resolve) => setTimeout(() => resolve({ body: Buffer.from(`${held.length}`) }), 2000));
+  }
+  throw new Error('a fault was asked for: exception');
 }
 
 /** Call a handler and wait for its promise or for its callback, whichever comes first. */

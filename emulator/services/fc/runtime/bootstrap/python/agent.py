@@ -33,6 +33,7 @@ _KEY_VARIABLES = (
 # User code may patch these (gevent does); the agent keeps the originals.
 _clock = time.perf_counter
 _exit = os._exit
+_sleep = time.sleep
 _getpid = os.getpid
 _write = os.write
 
@@ -98,7 +99,9 @@ class Agent:
             process.wait_for_debugger()
         began = _clock()
         http: dict[str, Any] | None = None
-        if "http" in call:
+        if "break" in call:
+            succeeded, body = self._break(call["break"])
+        elif "http" in call:
             succeeded, body, http = self._perform_http(call, payload)
         else:
             succeeded, body = self._perform(call, payload)
@@ -148,6 +151,19 @@ class Agent:
             return True, to_body(value) if kind == "invoke" else b""
         except Exception as error:  # what the user returned decides what conversion raises
             return self._failed(error, skip=0)
+
+    def _break(self, how: str) -> tuple[bool, bytes]:
+        """Let the call fail in the way that a test has asked for: by itself, so that the server sees the real thing."""
+        if how == "timeout":
+            while True:
+                _sleep(3600)
+        if how == "crash":
+            logs.flush_streams()
+            _exit(1)
+        if how == "oom":
+            process.exhaust_memory(self._boot["memory"])
+            return True, b"null"
+        return self._failed(RuntimeError("a fault was asked for: exception"), skip=0)
 
     def _load(self) -> None:
         """Import the handler's code ahead of the first call, which reports what is wrong with it."""

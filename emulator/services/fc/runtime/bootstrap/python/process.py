@@ -161,6 +161,17 @@ class MemoryMeter:
             return 0
 
 
+_BLOCK = 1024 * 1024
+_SPARE_BLOCKS = 64
+
+
+def exhaust_memory(limit_mb: int) -> None:
+    """Use more memory than *limit_mb* megabytes, and hold it until whoever watches over it has had time to see it."""
+    held = [b"\1" * _BLOCK for _ in range(limit_mb + _SPARE_BLOCKS)]
+    time.sleep(2)
+    del held
+
+
 _debugger_waited: list[bool] = []
 
 

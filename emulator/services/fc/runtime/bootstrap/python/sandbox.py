@@ -32,23 +32,31 @@ _libc: Any = None
 _clone = _pivot_root = _capset = 0
 
 
-def probe(folder: str) -> str:
-    """Return why instances cannot have namespaces, empty when they can; tried in a process of its own.
+class Probe:
+    """Finds out, in a process of its own that works meanwhile, whether instances can have namespaces.
 
     *folder* is an empty one, below which the machine is mounted.
     """
-    try:
-        _load()
-    except (OSError, AttributeError, ImportError, KeyError) as error:
-        return f"this system has no namespaces ({error})"
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        _try_out(folder, writing)
-    os.close(writing)
-    answer = os.read(reading, 4096)  # its end, which takes longer, is not waited for
-    os.close(reading)
-    return "" if answer == b"+" else answer.decode("utf-8", "replace") or "the process that tried it ended"
+
+    def __init__(self, folder: str) -> None:
+        self._answer = -1
+        try:
+            _load()
+        except (OSError, AttributeError, ImportError, KeyError) as error:
+            self._reason = f"this system has no namespaces ({error})"
+            return
+        self._answer, writing = os.pipe()
+        if os.fork() == 0:
+            _try_out(folder, writing)
+        os.close(writing)
+
+    def reason(self) -> str:
+        """Return why instances cannot have namespaces, empty when they can; waits for the answer, once."""
+        if self._answer < 0:
+            return self._reason
+        answer = os.read(self._answer, 4096)  # the end of the process, which takes longer, is not waited for
+        os.close(self._answer)
+        return "" if answer == b"+" else answer.decode("utf-8", "replace") or "the process that tried it ended"
 
 
 def enter(folder: str) -> None:

@@ -297,11 +297,11 @@ def warm_up() -> None:
     os.environ.update(dict(os.environ))
 
 
-def _isolate(folder: str) -> bool:
+def _isolate(folder: str, probe: sandbox.Probe | None) -> bool:
     """Give instances namespaces where the kernel lets them have some; a file beside *folder* says why it does not."""
-    reason = sandbox.probe(folder) if folder else "switched off"
-    if reason:
-        if folder:
+    reason = probe.reason() if probe is not None else ""
+    if reason or probe is None:
+        if reason:
             with open(folder + ".reason", "w", encoding="utf-8") as file:  # noqa: PTH123 - no pathlib, for memory
                 file.write(reason)
         sandbox.adopt_orphans()
@@ -316,12 +316,13 @@ def start(arguments: list[str]) -> Agent:
     *arguments* are the number of the control socket's descriptor, the folder for `sandbox.enter` (empty for none) and
     perhaps the hook's file.
     """
+    probe = sandbox.Probe(arguments[1]) if arguments[1] else None
     for name in PRELOADED:
         importlib.import_module(name)
     hook = process.load_hook(arguments[2:])
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # both are text streams over descriptors here
-    zygote = Zygote(socket.socket(fileno=int(arguments[0])), hook, isolated=_isolate(arguments[1]))
+    zygote = Zygote(socket.socket(fileno=int(arguments[0])), hook, isolated=_isolate(arguments[1], probe))
     gc.disable()
     gc.collect()
     gc.freeze()

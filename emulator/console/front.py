@@ -1,0 +1,231 @@
+"""The console as the gateway sees it: who is let in, and where the pages come from.
+
+Pages are made by a Flask application in a thread of its own, imported on the first request for one. It reads and does
+everything by calls on the loop (`Bridge`). Live updates are a stream of events made on the loop itself: ``change``
+whenever something has been committed, at most five times a second.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from inspect import isawaitable
+from typing import Any
+from urllib.parse import urlsplit
+
+from emulator.console.sessions import LINK_S, Sessions
+from emulator.gateway.errors import GatewayError
+from emulator.http.message import Request, Response
+from emulator.kernel.errors import AuthFailure, ServiceError
+from emulator.kernel.ids import Ids
+from emulator.wire.operation import operation
+from emulator.wire.request import Answer, OperationRequest
+
+_log = logging.getLogger(__name__)
+
+PREFIX = "/_localyun/console"
+
+_PAGE_S = 30.0
+_EVERY_S = 0.2
+"""Changes are told this seldom at the most."""
+
+_HEARTBEAT_S = 15.0
+
+_HEADERS = (
+    ("Cache-Control", "no-store"),
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    ),
+    ("Referrer-Policy", "same-origin"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+)
+
+
+WsgiApplication = Callable[..., Any]
+
+
+class Bridge:
+    """Calls from the console's thread to the loop's."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """Run *function* on the loop and return its result, awaited when that is needed.
+
+        Raises: what the function raises; TimeoutError.
+        """
+
+        async def run() -> Any:
+            result = function(*arguments, **named)
+            return await result if isawaitable(result) else result
+
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(_PAGE_S)
+
+
+class ConsoleFront:
+    """Serves ``/_localyun/console/``.
+
+    *load* makes the WSGI application, in the console's thread, when the first page is asked for; *watch* takes a
+    function to call after each change of the state, and returns one that stops that.
+    """
+
+    name = "console"
+    max_body = 8 * 1024 * 1024
+
+    def __init__(
+        self,
+        ids: Ids,
+        sessions: Sessions,
+        load: Callable[[Bridge], WsgiApplication],
+        watch: Callable[[Callable[[], None]], Callable[[], None]],
+    ) -> None:
+        self._ids = ids
+        self.sessions = sessions
+        self._load = load
+        self._watch = watch
+        self._application: WsgiApplication | None = None
+        self._thread: ThreadPoolExecutor | None = None
+
+    def close(self) -> None:
+        """End the thread."""
+        if self._thread is not None:
+            self._thread.shutdown(wait=False, cancel_futures=True)
+
+    # --- Front ---------------------------------------------------------------------------------------------------
+
+    def new_request_id(self, call: OperationRequest) -> str:
+        """Return a UUID."""
+        del call
+        return self._ids.uuid()
+
+    def allows_anonymous(self, call: OperationRequest) -> bool:
+        """Pages are not signed: a cookie opens them."""
+        del call
+        return True
+
+    def open_to_web(self, call: OperationRequest) -> bool:
+        """Whether the request comes from one of the console's own pages, or from the address bar."""
+        headers = call.http.headers
+        if call.http.method not in {"GET", "HEAD", "POST"}:
+            return False
+        own = headers.get("host")
+        if headers.get("sec-fetch-site", "none").lower() not in {"none", "same-origin"}:
+            return False
+        return all(_authority(headers.get(name)) == own for name in ("origin", "referer") if name in headers)
+
+    def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
+        """Return the refusal of a signature; not used, because nothing here is signed."""
+        del failure, call
+        return GatewayError("Forbidden")
+
+    def too_large(self, limit: int) -> ServiceError:
+        """Return the refusal of an oversized body."""
+        return GatewayError("BodyTooLarge", limit=limit)
+
+    def render_error(self, error: ServiceError, call: OperationRequest) -> Response:
+        """Write an error as a plain page."""
+        del call
+        return _page(error.http_status, error.code, error.message)
+
+    def handle(self, call: OperationRequest) -> Answer:
+        """Serve a page, a static file or the stream of changes."""
+        request = call.http
+        path = request.decoded_path.removeprefix(PREFIX)
+        call.operation = f"{request.method} {path.partition('/static/')[0] or '/'}"[:80]
+        if not request.path.startswith(PREFIX + "/"):
+            return _redirect(PREFIX + "/")
+        if path == "/login" and request.method == "GET":
+            return self._login(call)
+        if path.startswith("/static/"):
+            return self._from_application(request, "")
+        session = self.sessions.is_open(request.headers.get("cookie"))
+        if session is None:
+            return _page(401, "localyun console", "Open the console with the command: localyun console")
+        if request.method == "POST":
+            token = request.headers.get("x-csrf") or dict(request.form_pairs).get("csrf", "")
+            if not self.sessions.is_form_token(session, token):
+                return _page(403, "Refused", "This form is not one of this session; load the page again.")
+        if path == "/changes" and request.method == "GET":
+            headers = [("Content-Type", "text/event-stream"), *_HEADERS]
+            call.parked = True
+            return Response(200, self._changes(), headers)
+        return self._from_application(request, session)
+
+    # --- inside --------------------------------------------------------------------------------------------------
+
+    def _login(self, call: OperationRequest) -> Response:
+        cookie = self.sessions.enter(call.query.get("key", ""))
+        if cookie is None:
+            text = f"This link was used already or is older than {LINK_S} s. Get another: localyun console"
+            return _page(403, "localyun console", text)
+        target = call.query.get("to", "/")
+        response = _redirect(PREFIX + (target if target.startswith("/") and "//" not in target else "/"))
+        secure = "; Secure" if call.http.scheme == "https" else ""
+        value = f"{self.sessions.cookie_name}={cookie}; Path={PREFIX}; HttpOnly; SameSite=Strict{secure}"
+        response.headers.append(("Set-Cookie", value))
+        return response
+
+    async def _from_application(self, request: Request, session: str) -> Response:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="console")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._run, Bridge(loop), request, session)
+
+    def _run(self, bridge: Bridge, request: Request, session: str) -> Response:
+        """Make a page; in the console's thread."""
+        if self._application is None:
+            self._application = self._load(bridge)
+        from emulator.console.wsgi import run  # with Flask, on the first request
+
+        return run(self._application, request, session, PREFIX, _HEADERS)
+
+    async def _changes(self) -> AsyncIterator[bytes]:
+        changed = asyncio.Event()
+        stop = self._watch(changed.set)
+        try:
+            yield b"retry: 1000\n\n"
+            while True:
+                try:
+                    async with asyncio.timeout(_HEARTBEAT_S):
+                        await changed.wait()
+                except TimeoutError:
+                    yield b": still there\n\n"
+                    continue
+                changed.clear()
+                yield b"event: change\ndata: 1\n\n"
+                await asyncio.sleep(_EVERY_S)
+        finally:
+            stop()
+
+
+@operation("console-link", "POST /console-link")
+def console_link(front: ConsoleFront, call: OperationRequest) -> dict[str, Any]:
+    """A link that opens the console in a browser, once and within a minute."""
+    del call
+    return {"path": f"{PREFIX}/login?key={front.sessions.new_link()}", "seconds": LINK_S}
+
+
+def _authority(url: str) -> str:
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
+        return ""
+
+
+def _redirect(target: str) -> Response:
+    return Response(303, b"", [("Location", target), *_HEADERS])
+
+
+def _page(status: int, title: str, text: str) -> Response:
+    body = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{_escape(title)}</title><p>{_escape(text)}</p>'
+    return Response(status, body.encode("utf-8", "replace"), [("Content-Type", "text/html; charset=utf-8"), *_HEADERS])
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

@@ -1,0 +1,233 @@
+"""Saving and restoring the whole state while the emulator runs.
+
+To save is to copy the tables of one moment and to keep the files they name. To restore is a restart without a restart:
+what runs is ended, tables and clock are replaced, and every service goes on from its tables as after a start. Processes
+that make function instances stay.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Protocol
+
+from emulator import __version__
+from emulator.kernel.clock import AdjustableClock
+from emulator.kernel.identity import Tenant
+from emulator.kernel.timers import LoopTimers
+from emulator.lab.checkpoints.model import About, check_name
+from emulator.lab.checkpoints.store import CheckpointStore, ContentGone
+from emulator.lab.clock import TimeControl
+from emulator.lab.errors import LabError
+from emulator.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+_COPIED_AT_ONCE = 64 * 1024 * 1024
+"""Tables up to this size are copied on the loop, which takes milliseconds; larger ones beside it, from the file."""
+
+_ATTEMPTS = 5
+
+
+class World(Protocol):
+    """The services, whose state is kept."""
+
+    def files(self) -> list[str]:
+        """Return the files the tables name: paths below the work folder."""
+        ...
+
+    async def suspend(self) -> None:
+        """End what runs: all tables are about to be replaced."""
+        ...
+
+    async def resume(self) -> None:
+        """Go on with what the tables hold now; every timer has been dropped."""
+        ...
+
+
+class Checkpoints:
+    """The checkpoints of one emulator. *resumed* are called last in a restore: what else has to set its timers anew."""
+
+    def __init__(
+        self,
+        store: CheckpointStore,
+        database: Database,
+        clock: AdjustableClock,
+        timers: LoopTimers,
+        time: TimeControl,
+        world: World,
+        tenant: Tenant,
+        resumed: Iterable[Callable[[], None]] = (),
+    ) -> None:
+        self._store = store
+        self._database = database
+        self._clock = clock
+        self._timers = timers
+        self._time = time
+        self._world = world
+        self._tenant = tenant
+        self._resumed = list(resumed)
+        self._lock = asyncio.Lock()
+
+    async def save(self, name: str) -> About:
+        """Keep the state as it is now, in place of what the name stood for.
+
+        Raises: LabError (InvalidParameter); OSError, sqlite3.Error when it cannot be written.
+        """
+        check_name(name)
+        async with self._lock:
+            draft = await asyncio.to_thread(self._store.draft)
+            try:
+                about = await self._save(draft, name)
+                await asyncio.to_thread(self._store.accept, draft, name)
+            except BaseException:
+                await asyncio.to_thread(self._store.discard, draft)
+                raise
+        return about
+
+    async def _save(self, draft: Path, name: str) -> About:
+        """Write a draft. A file that is removed meanwhile belongs to a later state: that one is taken then."""
+        for attempt in range(_ATTEMPTS):
+            about = About(
+                name=name,
+                created_at=self._clock.system(),
+                now=self._clock.now(),
+                version=__version__,
+                account=self._tenant.account,
+                region=self._tenant.region,
+                size=0,
+                schema={},
+            )
+            write_tables = self._copy()
+            files = self._world.files()
+            try:
+                about = await asyncio.to_thread(self._write, draft, about, write_tables, files)
+            except ContentGone:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+            else:
+                return about
+        raise AssertionError  # the loop returns or raises
+
+    def _write(
+        self, draft: Path, about: About, write_tables: Callable[[sqlite3.Connection], object], files: list[str]
+    ) -> About:
+        about = self._store.fill(draft, about, write_tables)
+        self._store.link(draft, files)
+        return about
+
+    def _copy(self) -> Callable[[sqlite3.Connection], object]:
+        """Return the function that writes the tables as they are now."""
+        self._database.commit()
+        path = self._database.path
+        sizes = self._database.sizes()
+        if path is not None and sizes.pages * sizes.page_bytes > _COPIED_AT_ONCE:
+            source = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            source.execute("BEGIN")
+            source.execute("SELECT count(*) FROM sqlite_master").fetchone()  # holds this moment's state
+        else:
+            source = sqlite3.connect(":memory:", check_same_thread=False)
+            self._database.copy_to(source)
+
+        def write(target: sqlite3.Connection) -> None:
+            try:
+                source.backup(target)
+            finally:
+                source.close()
+
+        return write
+
+    async def restore(self, name: str) -> About:
+        """Put the state of a checkpoint in the place of the present one.
+
+        Raises: LabError (InvalidParameter, NotFound, InvalidCheckpoint).
+        """
+        check_name(name)
+        async with self._lock, self._time.held():
+            about = await asyncio.to_thread(self._store.about, name)
+            tables = await asyncio.to_thread(self._open, name)
+            try:
+                await self._world.suspend()
+                before = set(self._world.files())
+                self._replace(tables)
+            finally:
+                tables.close()
+                self._timers.clear()
+                self._time.take_up()
+                await self._world.resume()
+                for resumed in self._resumed:
+                    resumed()
+            gone = before.difference(self._world.files())
+            if gone:
+                await asyncio.to_thread(self._store.release, gone)
+        return about
+
+    def _open(self, name: str) -> sqlite3.Connection:
+        try:
+            self._store.put_back(name)
+            return self._store.tables(name)
+        except sqlite3.Error as error:
+            raise LabError("InvalidCheckpoint", reason=f"its tables cannot be read ({error})") from error
+
+    def _replace(self, tables: sqlite3.Connection) -> None:
+        try:
+            self._database.replace_with(tables)
+        except sqlite3.DatabaseError as error:
+            raise LabError("InvalidCheckpoint", reason=f"its tables cannot be read ({error})") from error
+
+    def all(self) -> list[About]:
+        """Return every checkpoint, by name."""
+        return self._store.all()
+
+    async def remove(self, name: str) -> None:
+        """Forget a checkpoint.
+
+        Raises: LabError (InvalidParameter, NotFound).
+        """
+        check_name(name)
+        async with self._lock:
+            await asyncio.to_thread(self._store.remove, name)
+
+    # --- archives ------------------------------------------------------------------------------------------------
+
+    async def pack(self, name: str, offset: int) -> bytes:
+        """Return a piece of a checkpoint's archive from *offset* on, empty at its end; offset 0 makes it anew.
+
+        Raises: LabError (InvalidParameter, NotFound).
+        """
+        check_name(name)
+        async with self._lock:
+            return await asyncio.to_thread(self._read_piece, name, offset)
+
+    def _read_piece(self, name: str, offset: int) -> bytes:
+        from emulator.lab.checkpoints import archive  # tarfile is slow to import and seldom needed
+
+        return archive.read_piece(self._store.path(name), offset)
+
+    async def unpack(self, name: str, offset: int, piece: bytes, *, last: bool) -> About | None:
+        """Take a piece of an archive; after the *last* one there is a checkpoint *name*.
+
+        An archive of another account becomes one of this installation's.
+
+        Raises: LabError (InvalidParameter, InvalidCheckpoint).
+        """
+        check_name(name)
+        async with self._lock:
+            return await asyncio.to_thread(self._take_in, name, offset, piece, last=last)
+
+    def _take_in(self, name: str, offset: int, piece: bytes, *, last: bool) -> About | None:
+        from emulator.lab.checkpoints import archive  # as in `_read_piece`
+
+        upload = self._store.upload(name)
+        archive.add_piece(upload, offset, piece)
+        if not last:
+            return None
+        draft = self._store.draft()
+        try:
+            about = archive.extract(upload, draft, name, self._tenant.account)
+            self._store.accept(draft, name)
+        finally:
+            upload.unlink(missing_ok=True)
+            self._store.discard(draft)
+        return about

@@ -1,0 +1,286 @@
+"""Faults: rules that say which calls go wrong and how. The book is pure: the same calls meet the same faults.
+
+A rule counts the calls it matches. It leaves the first *after* of them alone, then strikes with *probability*, drawn
+from *seed* and the number of the call, at most *times* times. Of several rules the oldest that strikes counts.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Literal, get_args
+
+from emulator.kernel.frozen import frozen
+from emulator.kernel.interfering import FunctionFault, Origin, Subject
+from emulator.lab.errors import LabError
+from emulator.wire.dates import parse_duration
+
+SERVICES = ("fc", "fnf", "mns", "oss", "ram", "sts")
+ORIGINS = get_args(Origin)
+FUNCTION_FAULTS = get_args(FunctionFault)
+MOST_RULES = 1000
+
+Drop = Literal["", "before", "after"]
+
+
+@frozen
+class Match:
+    """Which calls: each member may be empty. ``operation`` and ``resource`` are patterns with ``*`` and ``?``."""
+
+    service: str = ""
+    operation: str = ""
+    resource: str = ""
+    origin: str = ""
+
+    def fits(self, subject: Subject) -> bool:
+        """Whether *subject* is meant."""
+        return (
+            (not self.service or self.service == subject.service)
+            and (not self.origin or self.origin in subject.origins)
+            and (not self.operation or fnmatchcase(subject.operation.lower(), self.operation.lower()))
+            and (not self.resource or any(fnmatchcase(name, self.resource) for name in subject.names))
+        )
+
+
+@frozen
+class Effect:
+    """What happens to a call.
+
+    ``error`` is a code of the service's, with ``status`` in place of the table's where that is not 0; ``delay_ms`` is
+    waited before anything else; ``drop`` closes the connection before the work, or after it was done; ``throttle`` is
+    the service's own error for too many calls; ``function`` breaks the function that is called.
+    """
+
+    error: str = ""
+    status: int = 0
+    delay_ms: int = 0
+    drop: Drop = ""
+    throttle: bool = False
+    function: str = ""
+
+
+@frozen
+class Rule:
+    """A fault: which calls, what happens, and to how many of them (``times`` None: to all)."""
+
+    match: Match
+    effect: Effect
+    after: int = 0
+    times: int | None = None
+    probability: float = 1.0
+    seed: int = 0
+
+    def strikes(self, number: int, struck: int) -> bool:
+        """Whether the rule strikes the call *number* (from 0) of those it matches, having struck *struck* before."""
+        if number < self.after or (self.times is not None and struck >= self.times):
+            return False
+        return self.probability >= 1.0 or draw(self.seed, number) < self.probability
+
+
+def draw(seed: int, number: int) -> float:
+    """Return the draw *number* of a series from 0 to 1, always the same for a *seed*."""
+    digest = hashlib.sha256(f"{seed}/{number}".encode()).digest()
+    return int.from_bytes(digest[:7], "big") / 2.0**56
+
+
+class Entry:
+    """A rule in the book, with how many calls it has matched and struck."""
+
+    __slots__ = ("id", "matched", "rule", "struck")
+
+    def __init__(self, id: str, rule: Rule) -> None:
+        self.id = id
+        self.rule = rule
+        self.matched = 0
+        self.struck = 0
+
+    def take(self, subject: Subject) -> Effect | None:
+        """Count a call; return what happens to it."""
+        if not self.rule.match.fits(subject):
+            return None
+        number = self.matched
+        self.matched += 1
+        if not self.rule.strikes(number, self.struck):
+            return None
+        self.struck += 1
+        return self.rule.effect
+
+
+class FaultBook:
+    """The rules there are, oldest first. Rules that break functions are asked when a function runs, others before."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+        self._added = 0
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, rule: Rule) -> str:
+        """Add a rule and return its id.
+
+        Raises: LabError (LimitExceeded).
+        """
+        if len(self._entries) >= MOST_RULES:
+            raise LabError("LimitExceeded", most=MOST_RULES, what="faults")
+        self._added += 1
+        name = f"fault-{self._added}"
+        self._entries[name] = Entry(name, rule)
+        return name
+
+    def remove(self, name: str) -> None:
+        """Remove a rule.
+
+        Raises: LabError (NotFound).
+        """
+        if self._entries.pop(name, None) is None:
+            raise LabError("NotFound", what="fault", name=name)
+
+    def clear(self) -> int:
+        """Remove all rules and return how many there were."""
+        number = len(self._entries)
+        self._entries.clear()
+        return number
+
+    def take(self, subject: Subject, *, running: bool = False) -> Effect | None:
+        """Return what happens to a call, before it is made or, with *running*, to the function that it runs."""
+        for entry in self._entries.values():
+            if bool(entry.rule.effect.function) is running and (effect := entry.take(subject)) is not None:
+                return effect
+        return None
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def read_rule(document: Mapping[str, Any]) -> Rule:
+    """Read a fault as the admin API and localyun.yaml have it.
+
+    Raises: LabError (InvalidParameter).
+    """
+    _only(document, ("match", "do", "after", "times", "probability", "seed"), "a fault")
+    probability = document.get("probability")
+    if probability is None:
+        probability = 1.0
+    if isinstance(probability, bool) or not isinstance(probability, int | float) or not 0 <= probability <= 1:
+        raise _invalid("probability must be a number from 0 to 1")
+    return Rule(
+        match=_read_match(_object(document, "match")),
+        effect=_read_effect(_object(document, "do")),
+        after=_whole(document, "after") or 0,
+        times=_whole(document, "times"),
+        probability=float(probability),
+        seed=_whole(document, "seed") or 0,
+    )
+
+
+def shown_rule(entry: Entry) -> dict[str, Any]:
+    """Return a rule as `read_rule` takes it, with its id and how many calls it has ``matched`` and ``struck``."""
+    rule, effect = entry.rule, entry.rule.effect
+    match = {
+        "service": rule.match.service, "operation": rule.match.operation, "resource": rule.match.resource,
+        "from": rule.match.origin,
+    }  # fmt: skip
+    do = {
+        "error": effect.error, "status": effect.status, "delay": f"{effect.delay_ms}ms" if effect.delay_ms else "",
+        "drop": effect.drop, "throttle": effect.throttle, "function": effect.function,
+    }  # fmt: skip
+    return {
+        "id": entry.id,
+        "match": {name: value for name, value in match.items() if value},
+        "do": {name: value for name, value in do.items() if value},
+        "after": rule.after,
+        "times": rule.times,
+        "probability": rule.probability,
+        "seed": rule.seed,
+        "matched": entry.matched,
+        "struck": entry.struck,
+    }
+
+
+def _read_match(match: Mapping[str, Any]) -> Match:
+    _only(match, ("service", "operation", "resource", "from"), "match")
+    for name, value in match.items():
+        if value is not None and not isinstance(value, str):
+            raise _invalid(f"{name} in match must be a text")
+    service, origin = match.get("service") or "", match.get("from") or ""
+    if service and service not in SERVICES:
+        raise _invalid(f"there is no service {service!r}; there are {', '.join(SERVICES)}")
+    if origin and origin not in ORIGINS:
+        raise _invalid(f"from must be one of {', '.join(ORIGINS)}")
+    return Match(
+        service=service, operation=match.get("operation") or "", resource=match.get("resource") or "", origin=origin
+    )
+
+
+def _read_effect(do: Mapping[str, Any]) -> Effect:
+    _only(do, ("error", "status", "delay", "drop", "throttle", "function"), "do")
+    error, status, throttle = do.get("error") or "", do.get("status") or 0, do.get("throttle") or False
+    if not isinstance(error, str) or len(error) > 200 or not error.isascii() or not error.isprintable():
+        raise _invalid("error must be the code of an error")
+    if type(status) is not int or (status and not 400 <= status <= 599):
+        raise _invalid("status must be a number from 400 to 599")
+    if type(throttle) is not bool:
+        raise _invalid("throttle must be true or false")
+    function = do.get("function") or ""
+    if function and function not in FUNCTION_FAULTS:
+        raise _invalid(f"function must be one of {', '.join(FUNCTION_FAULTS)}")
+    drops: Mapping[Any, Drop] = {None: "", False: "", True: "before", "": "", "before": "before", "after": "after"}
+    drop = do.get("drop")
+    if not isinstance(drop, str | bool | None) or drop not in drops:
+        raise _invalid("drop must be true, before or after")
+    effect = Effect(
+        error=error, status=status, delay_ms=read_delay(do), drop=drops[drop], throttle=throttle, function=function
+    )
+    ways = [bool(effect.error), bool(effect.drop), effect.throttle, bool(effect.function)]
+    if sum(ways) > 1 or (not any(ways) and not effect.delay_ms):
+        raise _invalid("do needs exactly one of error, drop, throttle and function, or a delay, which may go with them")
+    if effect.function and effect.delay_ms:
+        raise _invalid("a delay does not go with function: the function itself takes its time")
+    if effect.status and not effect.error:
+        raise _invalid("status goes with error only")
+    return effect
+
+
+def read_delay(members: Mapping[str, Any]) -> int:
+    """Return the milliseconds that the member ``delay`` says, 0 without one.
+
+    Raises: LabError (InvalidParameter).
+    """
+    text = members.get("delay")
+    if text in {None, ""}:
+        return 0
+    try:
+        return parse_duration(text)
+    except (ValueError, TypeError):
+        raise _invalid("delay must be a duration such as 500ms, 30s or 1h30m") from None
+
+
+def _object(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = document.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _invalid(f"{name} must be an object")
+    return value
+
+
+def _whole(document: Mapping[str, Any], name: str) -> int | None:
+    value = document.get(name)
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise _invalid(f"{name} must be a whole number, not less than 0")
+    return value
+
+
+def _only(members: Mapping[str, Any], names: tuple[str, ...], place: str) -> None:
+    unknown = [name for name in members if name not in names]
+    if unknown:
+        raise _invalid(f"{place} has no member {unknown[0]!r}; it has {', '.join(names)}")
+
+
+def _invalid(reason: str) -> LabError:
+    return LabError("InvalidParameter", reason=reason)

@@ -1,0 +1,254 @@
+"""Mocks: answers in place of functions, which need not exist; every call from anywhere gets them.
+
+Answers are given in turn. A delay passes by the emulator's clock, so that a mock that takes an hour is skipped over;
+meanwhile its call is no work in progress.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, get_args
+
+from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.frozen import frozen
+from emulator.kernel.interfering import Origin
+from emulator.kernel.observing import Upcoming
+from emulator.kernel.timers import Timers
+from emulator.lab.calls import CallLog
+from emulator.lab.errors import LabError
+from emulator.lab.faults import read_delay
+
+MOST_MOCKS = 1000
+MOST_ANSWERS = 10_000
+CALLS_KEPT = 2000
+
+Then = Literal["repeat", "real", "fail"]
+"""What follows the last answer: it again, the real function, or a failure."""
+
+
+@frozen
+class MockAnswer:
+    """One answer: the body, the type of the failure ("" for a success), and how long it takes."""
+
+    body: bytes
+    failed: bool = False
+    delay_ms: int = 0
+
+
+@frozen
+class MockTarget:
+    """Which function: ``qualifier`` is empty for any."""
+
+    service: str
+    function: str
+    qualifier: str
+
+    @property
+    def name(self) -> str:
+        """``service/function`` or ``function``."""
+        return f"{self.service}/{self.function}" if self.service else self.function
+
+
+class Mock:
+    """A mock with what it has answered."""
+
+    def __init__(self, id: str, target: MockTarget, answers: tuple[MockAnswer, ...], then: Then) -> None:
+        self.id = id
+        self.target = target
+        self.then = then
+        self._answers = answers
+        self._given = 0
+        self.calls = CallLog(CALLS_KEPT)
+
+    def next(self) -> MockAnswer | None:
+        """Return the next answer; None when the real function is to answer."""
+        at = self._given
+        self._given += 1
+        if at < len(self._answers):
+            return self._answers[at]
+        match self.then:
+            case "repeat":
+                return self._answers[-1]
+            case "real":
+                return None
+            case "fail":
+                message = f"the mock of {self.target.name} has no answer for call {at + 1}"
+                return MockAnswer(body=_error_body("MockExhausted", message), failed=True)
+
+    def shown(self) -> dict[str, Any]:
+        """Return the mock in JSON's terms."""
+        qualifier = f".{self.target.qualifier}" if self.target.qualifier else ""
+        return {
+            "id": self.id,
+            "function": self.target.name + qualifier,
+            "answers": len(self._answers),
+            "then": self.then,
+            "calls": self._given,
+        }
+
+
+class Mocks:
+    """The mocks there are. Of several for a function the newest counts."""
+
+    def __init__(self, clock: Clock, timers: Callable[[], Timers], changed: Callable[[], None]) -> None:
+        self._clock = clock
+        self._timers = timers
+        self._changed = changed
+        self.by_id: dict[str, Mock] = {}
+        """The mocks, oldest first."""
+        self._by_name: dict[tuple[str, str], list[Mock]] = {}
+        self._added = 0
+        self._waits = 0
+        self._resting: dict[int, tuple[str, str, Origin, Millis]] = {}
+
+    def add(self, document: Mapping[str, Any]) -> Mock:
+        """Add the mock that *document* says.
+
+        Raises: LabError (InvalidParameter, LimitExceeded).
+        """
+        if len(self.by_id) >= MOST_MOCKS:
+            raise LabError("LimitExceeded", most=MOST_MOCKS, what="mocks")
+        target, answers, then = read_mock(document)
+        self._added += 1
+        mock = Mock(f"mock-{self._added}", target, answers, then)
+        self.by_id[mock.id] = mock
+        self._by_name.setdefault((target.service, target.function), []).insert(0, mock)
+        return mock
+
+    def get(self, id: str) -> Mock:
+        """Return a mock.
+
+        Raises: LabError (NotFound).
+        """
+        mock = self.by_id.get(id)
+        if mock is None:
+            raise LabError("NotFound", what="mock", name=id)
+        return mock
+
+    def remove(self, id: str) -> None:
+        """Remove a mock.
+
+        Raises: LabError (NotFound).
+        """
+        mock = self.get(id)
+        del self.by_id[id]
+        key = (mock.target.service, mock.target.function)
+        self._by_name[key].remove(mock)
+        if not self._by_name[key]:
+            del self._by_name[key]
+
+    def clear(self) -> int:
+        """Remove all mocks and return how many there were."""
+        number = len(self.by_id)
+        self.by_id.clear()
+        self._by_name.clear()
+        return number
+
+    def find(self, service: str, function: str, qualifier: str) -> Mock | None:
+        """Return the mock for a call with *qualifier* ("" for none)."""
+        for mock in self._by_name.get((service, function), ()):
+            if mock.target.qualifier in {"", qualifier or "LATEST"}:
+                return mock
+        return None
+
+    async def rest(self, answer: MockAnswer, name: str, request_id: str, origin: Origin) -> None:
+        """Let the time pass that *answer* takes."""
+        if not answer.delay_ms:
+            return
+        until = Millis(self._clock.now() + answer.delay_ms)
+        self._waits += 1
+        key = self._waits
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._resting[key] = (name, request_id, origin, until)
+
+        def wake() -> None:
+            if not over.done():
+                over.set_result(None)
+
+        self._timers().call_at(until, ("lab mock", key), wake)
+        self._changed()
+        try:
+            await over
+        finally:
+            self._timers().cancel(("lab mock", key))
+            del self._resting[key]
+
+    # --- for settling and skipping -------------------------------------------------------------------------------
+
+    def resting(self, origin: Origin | None = None) -> set[str]:
+        """Return the request ids of calls that wait for a mock's delay to pass, of all callers or of one kind."""
+        return {request for _, request, caller, _ in self._resting.values() if origin in {None, caller}}
+
+    def upcoming(self, now: Millis) -> list[Upcoming]:
+        """Return when the delays will have passed."""
+        del now
+        return [Upcoming(at=at, what="answer of a mock", resource=name) for name, _, _, at in self._resting.values()]
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def read_mock(document: Mapping[str, Any]) -> tuple[MockTarget, tuple[MockAnswer, ...], Then]:
+    """Read a mock as the admin API has it.
+
+    Raises: LabError (InvalidParameter).
+    """
+    function = document.get("function")
+    if not isinstance(function, str) or not function:
+        raise _invalid("function must be service/function or function, with .qualifier or without")
+    then: Then = document.get("then") or "repeat"
+    if then not in get_args(Then):
+        raise _invalid(f"then must be one of {', '.join(get_args(Then))}")
+    given = document.get("answers") or []
+    if len(given) > MOST_ANSWERS:
+        raise _invalid(f"a mock has at most {MOST_ANSWERS} answers")
+    answers = tuple(_read_answer(each) for each in given)
+    if not answers and then == "repeat":
+        raise _invalid("answers is empty, and there is nothing to repeat")
+    return read_target(function), answers, then
+
+
+def read_target(text: str) -> MockTarget:
+    """Read ``service/function[.qualifier]`` or ``function[.qualifier]``; ``service.qualifier/function`` works too.
+
+    Raises: LabError (InvalidParameter).
+    """
+    place, slash, name = text.rpartition("/")
+    service, _, of_service = place.partition(".")
+    function, _, qualifier = name.partition(".")
+    if not function or "/" in place or (slash and not service) or (of_service and qualifier):
+        raise _invalid(f"{text!r} does not name a function: service/function[.qualifier] or function[.qualifier]")
+    return MockTarget(service=service, function=function, qualifier=qualifier or of_service)
+
+
+def _read_answer(answer: Any) -> MockAnswer:
+    if not isinstance(answer, Mapping):
+        raise _invalid("each of the answers must be an object")
+    unknown = [name for name in answer if name not in {"return", "error", "delay"}]
+    if unknown:
+        raise _invalid(f"an answer has no member {unknown[0]!r}; it has return, error and delay")
+    if "return" in answer and "error" in answer:
+        raise _invalid("an answer returns or is an error, not both")
+    delay_ms = read_delay(answer)
+    if "error" not in answer:
+        return MockAnswer(body=_returned(answer.get("return")), delay_ms=delay_ms)
+    error = answer["error"]
+    if isinstance(error, str):
+        error = {"errorType": "Error", "errorMessage": error}
+    if not isinstance(error, Mapping) or not all(isinstance(value, str | list) for value in error.values()):
+        raise _invalid('error must be an object such as {"errorType": "ValueError", "errorMessage": "no"}')
+    return MockAnswer(body=json.dumps(error, ensure_ascii=False).encode(), failed=True, delay_ms=delay_ms)
+
+
+def _returned(value: Any) -> bytes:
+    """Return a value as functions return it: text as it is, anything else as JSON."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text.encode("utf-8", "replace")
+
+
+def _error_body(kind: str, message: str) -> bytes:
+    return json.dumps({"errorType": kind, "errorMessage": message}, ensure_ascii=False).encode()
+
+
+def _invalid(reason: str) -> LabError:
+    return LabError("InvalidParameter", reason=reason)

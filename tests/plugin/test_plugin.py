@@ -1,0 +1,243 @@
+"""The pytest plugin, run as a project would: in a folder of its own, by a pytest of its own."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytestmark = pytest.mark.timeout(180)
+
+FLOW = '''
+FLOW = """
+version: v1
+type: flow
+steps:
+  - type: wait
+    name: rest
+    duration: 3600
+"""
+'''
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Write files (by name) and run pytest on them; returns what it printed and how it ended."""
+
+    def run(*options, exit_code=0, **files):
+        for name, text in files.items():
+            stem, _, ending = name.replace("__", "/").rpartition("_")
+            path = tmp_path / f"{stem}.{ending}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(textwrap.dedent(text))
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", *options],
+            cwd=tmp_path, env=env, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == exit_code, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_state_and_clock_are_those_of_the_baseline_in_every_test(project):
+    """What one test leaves behind, no other sees; what the baseline has made, all see."""
+    project(
+        pytest_ini="[pytest]\nlocalyun_clock = frozen\n",
+        conftest_py="""
+            import pytest
+
+            @pytest.fixture(scope="session")
+            def localyun_baseline(localyun_baseline):
+                localyun_baseline.queue("shared").send("from the baseline")
+            """,
+        test_it_py="""
+            import pytest
+
+            times = set()
+
+            @pytest.mark.parametrize("word", ["a/b", "ü", "x" * 300, "[]"])
+            def test_alone(localyun, word):
+                times.add(localyun.clock.now())
+                assert len(times) == 1
+                assert [message.body for message in localyun.queue("shared").messages] == ["from the baseline"]
+                localyun.queue("shared").send("more")
+                own = localyun.queue()
+                assert len(own) == 0
+                own.send("mine")
+                localyun.topic()
+                localyun.clock.advance("3d")
+            """,
+    )
+
+
+def test_flow_of_an_hour_runs_at_once(project):
+    """Time is moved, waited for by condition, and read."""
+    project(
+        test_it_py=FLOW
+        + """
+def test_wait(localyun):
+    run = localyun.flow("rest", FLOW).start({"order": 7})
+    assert run.status == "Running"
+    localyun.clock.advance("1h")
+    assert run.status == "Succeeded"
+    assert run.history[0]["Type"] == "ExecutionStarted"
+
+def test_skip(localyun):
+    run = localyun.flow(definition=FLOW).start()
+    localyun.skip_until(execution=run, limit="2h")
+    assert run.wait().status == "Succeeded"
+"""
+    )
+
+
+def test_functions_beside_the_tests_are_served(project):
+    """The folder ``functions`` needs no option; results, errors and logs are at hand."""
+    project(
+        functions__shop__greet__index_py="""
+            import logging
+
+            def handler(event, context):
+                logging.getLogger().info("greeting %s", event.decode())
+                return "hello " + event.decode()
+            """,
+        tests__test_it_py="""
+            def test_call(localyun):
+                done = localyun.invoke("shop/greet", "you")
+                assert done.ok and done.text.strip('"') == "hello you", done
+                assert "greeting you" in done.log
+                localyun.settle()
+                assert "greeting you" in localyun.logs("shop/greet")
+            """,
+    )
+
+
+def test_report_of_a_failing_test_tells_what_the_emulator_did(project):
+    """Requests, what they caused, function logs and the tree of the execution, of this test alone."""
+    text = project(
+        exit_code=1,
+        functions__shop__fail__index_py="""
+            def handler(event, context):
+                print("about to fail")
+                raise ValueError("no stock")
+            """,
+        test_it_py="""
+            FLOW = '''
+            version: v1
+            type: flow
+            steps:
+              - type: task
+                name: order
+                resourceArn: acs:fc:::services/shop/functions/fail
+            '''
+
+            def test_before(localyun):
+                localyun.queue("of-another-test")
+
+            def test_order(localyun):
+                run = localyun.flow("ordering", FLOW).start({})
+                localyun.skip_until(execution=run)
+                assert run.status == "Succeeded"
+            """,
+    )
+
+    section = text.partition("- localyun -")[2]
+    assert "StartExecution" in section
+    assert "about to fail" in section
+    assert "no stock" in section
+    assert "execution ordering/" in section
+    assert "order" in section
+    assert "of-another-test" not in section
+
+
+def test_workers_have_a_clock_of_their_own(project):
+    """Under xdist no worker's time is moved by another's."""
+    project(
+        "-n", "2",
+        test_it_py="""
+            import pytest
+            from datetime import UTC, datetime, timedelta
+
+            @pytest.mark.parametrize("number", range(6))
+            def test_time(localyun, number):
+                assert abs(localyun.clock.now() - datetime.now(UTC)) < timedelta(minutes=5)
+                localyun.clock.advance("30d")
+            """,
+    )  # fmt: skip
+
+
+def test_unittest_and_async_tests_work_too(project):
+    """A TestCase by hand or by fixture, and a coroutine."""
+    project(
+        test_it_py="""
+            import unittest
+
+            import pytest
+            from emulator.testing import Emulator
+
+            class ByHand(unittest.TestCase):
+                @classmethod
+                def setUpClass(cls):
+                    cls.emulator = Emulator()
+                    cls.localyun = cls.emulator.start().localyun
+                    cls.addClassCleanup(cls.emulator.stop)
+
+                def test_queue(self):
+                    self.localyun.queue("q").send("one")
+                    self.assertEqual(self.localyun.queue("q").receive().body, "one")
+
+            class ByFixture(unittest.TestCase):
+                @pytest.fixture(autouse=True)
+                def kit(self, localyun):
+                    self.localyun = localyun
+
+                def test_queue(self):
+                    self.assertEqual(len(self.localyun.queue("q")), 0)
+
+            @pytest.mark.asyncio
+            async def test_coroutine(localyun):
+                localyun.queue("q").send("one")
+                assert localyun.queue("q").receive(wait_s=1).body == "one"
+            """,
+    )  # fmt: skip
+
+
+def test_a_missing_extra_is_named(project):
+    """Without requests the fixture says which extra brings it."""
+    text = project(
+        exit_code=1,
+        conftest_py="""
+            import sys
+
+            sys.modules["requests"] = None
+            """,
+        test_it_py="def test_it(localyun):\n    pass\n",
+    )
+
+    assert "pip install 'localyun[testing]'" in text
+
+
+def test_plugin_costs_nothing_where_it_is_not_used(project):
+    """Of the emulator only the plugin's own file is imported."""
+    project(
+        test_it_py="""
+            import sys
+
+            def test_imports():
+                loaded = {name for name in sys.modules if name.startswith("emulator")}
+                assert loaded == {"emulator", "emulator.testing", "emulator.testing.plugin"}
+            """
+    )
+
+
+def test_wrong_options_are_refused(project):
+    """A clock of another kind, a folder that is not there."""
+    text = project(
+        exit_code=1,
+        pytest_ini="[pytest]\nlocalyun_clock = sundial\n",
+        test_it_py="def test_it(localyun):\n    pass\n",
+    )
+
+    assert "localyun_clock is real or frozen, not 'sundial'" in text

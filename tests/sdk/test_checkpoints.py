@@ -1,0 +1,146 @@
+"""Checkpoints of a running emulator: what is saved comes back whole, and goes on from there."""
+
+import json
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from emulator.testing import ApiError, Emulator
+
+WAIT = """
+version: v1
+type: flow
+steps:
+  - type: wait
+    name: rest
+    duration: 3600
+"""
+
+
+@pytest.fixture(params=["kept", "ephemeral"])
+def localyun(request, tmp_path):
+    state = tmp_path / "state" if request.param == "kept" else None
+    with Emulator(state=state) as kit:
+        yield kit
+
+
+def cli(kit, *words):
+    done = subprocess.run(
+        [sys.executable, "-m", "emulator", *words], env={**__import__("os").environ, **kit.env, "LC_ALL": "C.UTF-8"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_work_parked_at_the_save_goes_on_as_it_would_have(localyun):
+    """A waiting execution, a delayed message and the clock are where they were, however often one goes back."""
+    localyun.clock.freeze()
+    run = localyun.flow("rest", WAIT).start({"order": 7})
+    queue = localyun.queue("later")
+    queue.send("parcel", delay_s=1800)
+    localyun.settle()
+    saved_at = localyun.clock.now()
+    checkpoint = localyun.checkpoint("parked")
+
+    for _ in range(3):
+        localyun.clock.advance("2h")
+        queue.send("another")
+        assert run.status == "Succeeded"
+        checkpoint.restore()
+
+        assert localyun.clock.now() == saved_at
+        assert run.status == "Running"
+        assert queue.counters == {"active": 0, "inactive": 0, "delayed": 1}
+        localyun.clock.advance("30m")
+        assert [message.body for message in queue.peek()] == ["parcel"]
+        localyun.clock.advance("30m")
+        assert run.status == "Succeeded"
+        checkpoint.restore()
+
+
+def test_history_after_a_restore_is_that_of_the_first_time(localyun):
+    """What follows from the same state at the same time is the same, event for event."""
+    localyun.clock.freeze()
+    run = localyun.flow("rest", WAIT).start(name="one")
+    localyun.settle()
+    checkpoint = localyun.checkpoint("before")
+    localyun.clock.advance("1h")
+    first = run.history
+
+    checkpoint.restore()
+    localyun.clock.advance("1h")
+
+    assert run.history == first
+
+
+def test_code_and_objects_come_back(localyun, tmp_path):
+    """A function deleted after the save is called again, with its code."""
+    package = tmp_path / "code.zip"
+    with zipfile.ZipFile(package, "w") as archive:
+        archive.writestr("index.py", "def handler(event, context):\n    return b'first'\n")
+    import base64
+
+    body = {
+        "functionName": "say", "runtime": "python3.10", "handler": "index.handler",
+        "code": {"zipFile": base64.b64encode(package.read_bytes()).decode()},
+    }  # fmt: skip
+    created = localyun.api.fc("POST", "/2023-03-30/functions", json.dumps(body).encode())
+    assert created.status_code == 200, created.text
+    checkpoint = localyun.checkpoint("with-code")
+    assert localyun.invoke("say").text == "first"
+    assert localyun.api.fc("DELETE", "/2023-03-30/functions/say").status_code == 204
+
+    checkpoint.restore()
+
+    assert localyun.invoke("say").text == "first"
+
+
+def test_a_checkpoint_is_listed_replaced_and_forgotten(localyun):
+    """Saving under a name again replaces it; a name that is not there is refused, and so is a bad one."""
+    localyun.checkpoint("a")
+    localyun.queue("q")
+    again = localyun.checkpoint("a")
+
+    names = [each["name"] for each in localyun.api.admin("GET", "checkpoints")["checkpoints"]]
+    again.restore()
+    assert localyun.queue("q").counters["active"] == 0
+    again.delete()
+
+    assert names == ["a"]
+    assert localyun.api.admin("GET", "checkpoints") == {"checkpoints": []}
+    with pytest.raises(ApiError, match=r"^404 NotFound"):
+        again.restore()
+    with pytest.raises(ApiError, match=r"^400 InvalidParameter"):
+        localyun.api.admin("POST", "checkpoints/..%2Fout")
+
+
+def test_a_state_travels_to_another_installation(localyun, tmp_path):
+    """The file that export writes is taken in elsewhere, where the resources belong to that installation's account."""
+    localyun.queue("orders").send("one")
+    localyun.flow("rest", WAIT).start(name="kept")
+    file = tmp_path / "state.localyun"
+    cli(localyun, "checkpoint", "export", str(file))
+    assert localyun.api.admin("GET", "checkpoints") == {"checkpoints": []}
+
+    with Emulator() as other:
+        cli(other, "checkpoint", "import", str(file))
+
+        assert other.queue("orders").peek()[0].body == "one"
+        described = other.api.fnf("DescribeExecution", FlowName="rest", ExecutionName="kept")
+        assert described["Status"] == "Running"
+        cli(other, "checkpoint", "import", str(file), "named")
+        assert '"named"' in cli(other, "checkpoint", "list", "--json")
+
+
+def test_what_is_no_archive_is_refused(localyun, tmp_path):
+    """Bytes of another kind, and members that no checkpoint has, change nothing."""
+    answer = localyun.api._send(
+        "PUT", "/_localyun/checkpoints/bad/archive", {"X-Localyun-Token": localyun.token}, b"not a tar" * 100
+    )
+
+    assert answer.status_code == 400
+    assert answer.json()["Code"] == "InvalidCheckpoint"
+    assert localyun.api.admin("GET", "checkpoints") == {"checkpoints": []}

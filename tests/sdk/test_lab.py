@@ -1,0 +1,209 @@
+"""Faults, mocks, sinks and recorded calls through a running emulator, with the official clients and the test kit."""
+
+import pytest
+from mns.mns_exception import MNSServerException
+from mns.queue import Message as MnsMessage
+
+from emulator.testing import ApiError, Emulator
+
+pytestmark = pytest.mark.sdk
+
+CODE = """
+def handler(event, context):
+    print("at work")
+    return "real"
+"""
+
+FLOW = """
+version: v1
+type: flow
+steps:
+  - type: task
+    name: call
+    resourceArn: acs:fc:::services/none/functions/missing
+  - type: task
+    name: send
+    resourceArn: acs:mns:::/queues/lab/messages
+    serviceParams: {MessageBody: hello}
+"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """One emulator with a function of two seconds."""
+    folder = tmp_path_factory.mktemp("functions")
+    (folder / "plain").mkdir()
+    (folder / "plain" / "index.py").write_text(
+        "def handler(event, context):\n    print('at work')\n    return 'real'\n"
+    )
+    (folder / "plain" / "function.yml").write_text("timeout: 1\n")
+    with Emulator(functions=folder) as localyun:
+        yield localyun
+
+
+@pytest.fixture
+def lab(served):
+    """The kit, with nothing left of other tests."""
+    for what in ("faults", "mocks", "sinks", "calls"):
+        served.api.admin("DELETE", what)
+    return served
+
+
+def test_a_fault_is_the_sdks_own_error(lab):
+    """Code and status arrive in the client's exception; the next call works."""
+    lab.queue("lab")
+    queue = lab.mns.get_queue("lab")
+    lab.faults.add(service="mns", operation="SendMessage", resource="lab", error="QueueNotExist", times=1)
+
+    with pytest.raises(MNSServerException) as caught:
+        queue.send_message(MnsMessage("one"))
+
+    assert caught.value.type == "QueueNotExist"
+    assert queue.send_message(MnsMessage("two")).message_id
+
+
+def test_throttling_reaches_the_workflow_client(lab):
+    """In the dialect of that service."""
+    lab.faults.add(service="fnf", operation="ListFlows", throttle=True)
+
+    with pytest.raises(ApiError) as caught:
+        lab.api.fnf("ListFlows")
+
+    assert (caught.value.status, caught.value.code) == (429, "ResourceThrottled")
+
+
+@pytest.mark.parametrize(("drop", "arrived"), [(True, 0), ("after", 1)])
+def test_a_dropped_call_closes_the_connection(lab, drop, arrived):
+    """Before the work, or after it was done: then the message is there."""
+    import requests
+
+    queue = lab.queue(f"drop-{arrived}")
+    lab.faults.add(service="mns", operation="SendMessage", drop=drop, times=1)
+
+    with pytest.raises(requests.ConnectionError):
+        queue.send("one")
+
+    assert len(queue) == arrived
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("exception", "a fault was asked for"),
+        ("crash", "Process exited unexpectedly"),
+        ("oom", "Process exited unexpectedly"),
+        ("timeout", "Function timed out after 1 second"),
+    ],
+)
+def test_a_function_breaks_in_the_true_way(lab, how, told):
+    """The answer and the log are those of a function that does so by itself."""
+    lab.faults.add(service="fc", resource="plain", function=how, times=1)
+
+    broken = lab.invoke("plain")
+
+    assert broken.error_type == "UnhandledInvocationError"
+    assert told in broken.text
+    assert lab.invoke("plain").text == "real"
+
+
+def test_a_fault_for_flows_leaves_the_tests_own_calls_alone(lab):
+    """Matching by caller."""
+    queue = lab.queue("lab")
+    lab.mock("none/missing", returns={})
+    lab.faults.add(service="mns", operation="SendMessage", source="flow", error="QueueNotExist")
+
+    run = lab.flow("faulty", FLOW).start({})
+    lab.settle()
+    queue.send("mine")
+
+    assert run.status == "Failed"
+    assert "MNS.QueueNotExist" in run.history[-1]["EventDetail"]
+
+
+def test_a_flow_runs_with_all_functions_mocked_and_none_deployed(lab):
+    """The mock knows event and caller."""
+    lab.queue("lab")
+    mock = lab.mock("none/missing", returns={"n": 1})
+
+    run = lab.flow("mocked", FLOW).start({"k": 2})
+    lab.settle()
+
+    assert run.status == "Succeeded"
+    assert run.output["n"] == 1
+    assert [(call.event, call.caller) for call in mock.calls] == [({"k": 2}, "flow")]
+    assert mock.calls[0].cause
+
+
+def test_a_mock_that_takes_an_hour_is_skipped_over(lab):
+    """Its delay passes by the emulator's clock."""
+    lab.queue("lab")
+    lab.mock("none/missing", answers=[{"return": {}, "delay": "1h"}])
+    run = lab.flow("slow", FLOW).start({})
+    lab.settle()
+    assert run.status == "Running"
+
+    lab.clock.advance("1h")
+
+    assert run.status == "Succeeded"
+
+
+def test_calls_of_real_functions_are_recorded(lab):
+    """With event, caller, answer and log."""
+    lab.invoke("plain", {"a": 1})
+
+    (call,) = lab.calls("plain")
+
+    assert (call.event, call.caller, call.answer, call.error) == ({"a": 1}, "client", "real", None)
+    assert "at work" in call.log
+    assert call.request_id in call.log
+
+
+def test_an_asynchronous_call_is_mocked_and_recorded_as_such(lab):
+    """The function need not exist."""
+    mock = lab.mock("nobody", returns=None)
+
+    lab.api.fc("POST", "/2023-03-30/functions/nobody/invocations", b"1", **{"X-Fc-Invocation-Type": "Async"})
+    lab.settle()
+
+    assert [(call.event, call.caller) for call in mock.calls] == [(1, "async")]
+
+
+def test_a_sink_takes_signed_pushes_and_answers_in_turn(lab):
+    """The second attempt comes at its time and is taken."""
+    sink = lab.sink([{"status": 500}, {"status": 204}])
+    lab.topic("sunk").subscribe(sink.url)
+
+    lab.topic("sunk").publish("hello")
+    lab.settle()
+    lab.clock.advance("30s")
+
+    assert [(each.status, each.body, each.signature_valid) for each in sink] == [
+        (500, "hello", True),
+        (204, "hello", True),
+    ]
+
+
+def test_a_push_that_is_made_to_fail_is_tried_again(lab):
+    """Without the endpoint having seen it."""
+    sink = lab.sink()
+    lab.topic("pushed").subscribe(sink.url)
+    lab.faults.add(source="push", error="InternalError", times=1)
+    lab.topic("pushed").publish("hello")
+    lab.settle()
+    assert len(sink) == 0
+
+    lab.clock.advance("30s")
+
+    assert sink.only().body == "hello"
+
+
+def test_a_fault_survives_neither_its_removal_nor_a_reset(lab):
+    """After that every call is let through."""
+    lab.queue("lab")
+    fault = lab.faults.add(service="mns", throttle=True)
+    assert [each["id"] for each in lab.faults.list()] == [fault]
+
+    lab.reset()
+
+    assert lab.faults.list() == []
+    lab.queue("lab").send("fine")
