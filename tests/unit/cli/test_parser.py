@@ -26,7 +26,7 @@ def test_every_command_is_there():
 
     assert names == {
         *("start", "stop", "status", "list", "reset", "env", "config", "completion", "version"),
-        *("logs", "invoke", "exec", "deploy", "deployments"),
+        *("logs", "invoke", "exec", "console", "deploy", "deployments"),
         *(f"account {action}" for action in ("add", "list", "remove")),
         *(f"checkpoint {action}" for action in ("save", "list", "restore", "delete", "export", "import")),
         *(
