@@ -37,7 +37,7 @@ def write(target: Path, config: Config, secrets: Secrets, documents: Mapping[str
     parts["tables.json"] = json.dumps(_tables(config.state / "state.db"), indent=2)
     parts.update(_logs(config.state))
     with suppress(OSError, UnicodeDecodeError):
-        parts[FILE_NAME] = (config.folder / FILE_NAME).read_text(encoding="utf-8-sig")
+        parts[FILE_NAME] = Path(FILE_NAME).read_text(encoding="utf-8-sig")
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in parts.items():
