@@ -12,7 +12,7 @@ A language is a package of `languages` that offers ``read(text) -> Program``. It
   for. Both are pure: no clock, no randomness, no store, and they raise only `decide.TooMuchData`. What is evaluated
   once must be in an event. `engine.decide` offers the events that all languages share (attempts, failures, ends) and
   the rules of retry and catch.
-- *Drawing.* `model.Step.inner_lists` gives the nesting; `cli.render.graph.model` makes the graph of a language's steps
+- *Drawing.* `model.Step.inner_lists` gives the nesting; `drawing.model` makes the graph of a language's steps
   from their classes.
 
 History, fold, snapshots, timers, calls and their keys, tokens, reports, retries, storage, recovery and the API are the

@@ -166,6 +166,22 @@ class Execution:
         return _Strand(part, strand)
 
 
+def duration(millis: int) -> str:
+    """Return a span for people: ``12ms``, ``1.50s``, ``1m05s``, ``2h03m``, ``3d04h``."""
+    if millis < 1000:
+        return f"{max(millis, 0)}ms"
+    if millis < 60_000:
+        return f"{millis // 10 / 100:.2f}s"
+    minutes, seconds = divmod(millis // 1000, 60)
+    if minutes < 60:
+        return f"{minutes}m{seconds:02d}s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours}h{minutes:02d}m"
+    days, hours = divmod(hours, 24)
+    return f"{days}d{hours:02d}h"
+
+
 def _detail(event: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         content = json.loads(event.get("EventDetail") or "{}")

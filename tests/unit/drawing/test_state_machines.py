@@ -3,7 +3,7 @@
 import json
 from itertools import pairwise
 
-from emulator.cli.render.graph.model import END, START, Edge, build, steps_of
+from emulator.drawing.model import END, START, Edge, build, steps_of
 from emulator.services.workflow.languages.programs import read_program
 
 FC = "acs:fc:::services/shop.prod/functions/Order"
