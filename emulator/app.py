@@ -23,7 +23,7 @@ from emulator.config import Config
 from emulator.console import front as console_front
 from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
 from emulator.console.sessions import Sessions
-from emulator.gateway.admin import OWN, AdminFront
+from emulator.gateway.admin import OWN, AdminFront, Part
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
 from emulator.gateway.metrics import Traffic, process_figures
@@ -153,18 +153,22 @@ class Emulator:
 
         names = FunctionNames(policy, authority, renew)
         services = await self._load_services(database, timers, work, folder, names)
+        services.clock_moved(self._clock)
         await services.start()
         keyring.add(services.temporary_keys)
         keyring.add(services.accounts)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
         lab = self._lab(services)
-        console = self._console(services, lab)
-        fronts["console"] = console
+        console: list[Part] = []
+        if self.config.console:
+            front = self._console(services, lab)
+            fronts["console"] = front
+            console = [(front, console_front)]
         shrinker = self._tend_file(database, work, timers)
         kept = self._checkpoints(lab, services, shrinker, work)
-        parts = [(lab, lab_admin), (self._bench, bench_admin), (kept, checkpoint_operations), (console, console_front)]
-        admin.add([*services.admin(), *parts])
+        parts = [(lab, lab_admin), (self._bench, bench_admin), (kept, checkpoint_operations)]
+        admin.add([*services.admin(), *parts, *console])
         loaded.set_result(None)
         self._is_loaded = True
         await services.seeds.deploy(self._surroundings())
@@ -207,6 +211,7 @@ class Emulator:
             watch=self._pipeline.watch,
             observed=[self._pipeline, *services.activities()],
             conditions=services.conditions(),
+            moved=lambda: services.clock_moved(self._clock),
         )
 
     def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:

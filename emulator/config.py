@@ -68,6 +68,7 @@ class Config:
     auth: Literal["verify", "lenient"] = "verify"
     durability: Literal["normal", "full"] = "normal"
     enforce_ram: bool = False
+    console: bool = True
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning"] = "info"
     log_file: Path | None = None
@@ -417,6 +418,7 @@ OPTIONS: tuple[Option, ...] = (
     _choice("auth", "check signatures, or accept any key (default: verify)", "verify", "lenient"),
     _choice("durability", "full also survives a power cut (default: normal)", "normal", "full"),
     Option(name="enforce_ram", read=_switch, is_switch=True, help="check what users and roles may do (default: no)"),
+    Option(name="console", read=_switch, is_switch=True, help="serve pages for a browser (default: yes)"),
     _choice("log_format", "one line per event as text or JSON (default: text)", "text", "json"),
     _choice("log_level", "how much the server logs (default: info)", "debug", "info", "warning"),
     Option(name="log_file", read=_path, metavar="FILE", help="file for the log instead of standard error"),

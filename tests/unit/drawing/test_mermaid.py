@@ -2,9 +2,9 @@
 
 import json
 
-from emulator.cli.render.graph import mermaid
-from emulator.cli.render.graph.model import build
-from emulator.cli.render.graph.states import StepState
+from emulator.drawing import mermaid
+from emulator.drawing.model import build
+from emulator.drawing.states import StepState
 from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 FLOW = """

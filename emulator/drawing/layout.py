@@ -7,10 +7,10 @@ The same graph gives the same drawing, to the last digit.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from emulator.cli.render.graph.model import END, START, Edge, Node, Scope
-from emulator.cli.render.graph.placement import Size, Way, arrange, place
-from emulator.cli.render.graph.routing import Point, route
-from emulator.cli.render.text_width import LINE_HEIGHT, text_width, wrap
+from emulator.drawing.model import END, START, Edge, Node, Scope
+from emulator.drawing.placement import Size, Way, arrange, place
+from emulator.drawing.routing import Point, route
+from emulator.drawing.text_width import LINE_HEIGHT, text_width, wrap
 from emulator.kernel.frozen import frozen
 
 TITLE, SMALL = 13.0, 11.0

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
-from emulator.cli.render.graph.model import END, START, Edge, Scope
+from emulator.drawing.model import END, START, Edge, Scope
 
 Size = tuple[float, float]
 

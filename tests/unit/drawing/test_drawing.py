@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.cli.render.graph import svg
-from emulator.cli.render.graph.layout import SMALL, draw
-from emulator.cli.render.graph.model import build, steps_of, with_badges
-from emulator.cli.render.graph.states import StepState, badges
-from emulator.cli.render.text_width import text_width
+from emulator.drawing import svg
+from emulator.drawing.layout import SMALL, draw
+from emulator.drawing.model import build, steps_of, with_badges
+from emulator.drawing.states import StepState, badges
+from emulator.drawing.text_width import text_width
 from emulator.services.workflow.languages.fdl.reader import parse_flow
 
 NEAR = 0.6

@@ -7,11 +7,11 @@ stands in words, an error's way is dashed, each kind of step has a shape and its
 from collections.abc import Iterator, Mapping
 from xml.sax.saxutils import escape, quoteattr
 
-from emulator.cli.render.graph.layout import SMALL, TITLE, Box, Drawing, Frame, Rect, Route, Tag
-from emulator.cli.render.graph.model import Scope
-from emulator.cli.render.graph.routing import Point
-from emulator.cli.render.graph.states import STATES, Passage, State, StepState
-from emulator.cli.render.text_width import LINE_HEIGHT, text_width
+from emulator.drawing.layout import SMALL, TITLE, Box, Drawing, Frame, Rect, Route, Tag
+from emulator.drawing.model import Scope
+from emulator.drawing.routing import Point
+from emulator.drawing.states import STATES, Passage, State, StepState
+from emulator.drawing.text_width import LINE_HEIGHT, text_width
 from emulator.kernel.frozen import frozen
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'PingFang SC', 'Microsoft YaHei', sans-serif"

@@ -8,8 +8,8 @@ bodies are subgraphs.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from emulator.cli.render.graph.model import END, START, Node, Scope, steps_of
-from emulator.cli.render.graph.states import STATES, State, StepState
+from emulator.drawing.model import END, START, Node, Scope, steps_of
+from emulator.drawing.states import STATES, State, StepState
 
 _SHAPES = {
     "task": ("[", "]"),

@@ -166,6 +166,22 @@ class Execution:
         return _Strand(part, strand)
 
 
+def duration(millis: int) -> str:
+    """Return a span for people: ``12ms``, ``1.50s``, ``1m05s``, ``2h03m``, ``3d04h``."""
+    if millis < 1000:
+        return f"{max(millis, 0)}ms"
+    if millis < 60_000:
+        return f"{millis // 10 / 100:.2f}s"
+    minutes, seconds = divmod(millis // 1000, 60)
+    if minutes < 60:
+        return f"{minutes}m{seconds:02d}s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours}h{minutes:02d}m"
+    days, hours = divmod(hours, 24)
+    return f"{days}d{hours:02d}h"
+
+
 def _detail(event: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         content = json.loads(event.get("EventDetail") or "{}")
@@ -196,7 +212,7 @@ def _enter(strand: _Strand, name: str, at: Millis, detail: Mapping[str, Any]) ->
         if not choice.parts:
             choice.parts.append(Part(kind="option", entered=at, owner=choice))
         part = choice.parts[-1]
-    resource = str(detail.get("resourceArn") or "")
+    resource = str(detail.get("resourceArn") or detail.get("action") or "")
     visit = Visit(step=name, entered=at, part=part, input=detail.get("input"), resource=resource)
     part.visits.append(visit)
     strand.open.append(visit)
@@ -208,6 +224,8 @@ def _step_event(strand: _Strand, visit: Visit, kind: str, at: Millis, detail: Ma
         case "StepStarted":
             if "duration" in detail:
                 visit.waits_for = f"{detail['duration']} s"
+            elif "seconds" in detail:
+                visit.waits_for = f"{detail['seconds']} s"
             elif "timestamp" in detail:
                 visit.waits_for = str(detail["timestamp"])
         case "StepSucceeded":
@@ -225,7 +243,7 @@ def _step_event(strand: _Strand, visit: Visit, kind: str, at: Millis, detail: Ma
 def _task_event(visit: Visit, kind: str, at: Millis, detail: Mapping[str, Any]) -> None:
     if kind == "TaskScheduled":
         visit.resource = visit.resource or str(detail.get("resourceArn") or "")
-        visit.attempts.append(Attempt(started=at, pattern=str(detail.get("pattern") or "")))
+        visit.attempts.append(Attempt(started=at, pattern=str(detail.get("pattern") or detail.get("taskMode") or "")))
         return
     if not visit.attempts:
         return

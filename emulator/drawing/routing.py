@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
-from emulator.cli.render.graph.placement import Grid, Item, Way, spread
+from emulator.drawing.placement import Grid, Item, Way, spread
 
 Point = tuple[float, float]
 

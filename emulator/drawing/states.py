@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from emulator.cli.render.execution_tree import Execution, Outcome, Visit
-from emulator.cli.render.graph.model import END, START, Node
-from emulator.cli.render.tree_view import duration
+from emulator.drawing.execution_tree import Execution, Outcome, Visit, duration
+from emulator.drawing.model import END, START, Node
 from emulator.kernel.frozen import frozen
 
 State = Literal["not entered", "running", "succeeded", "caught or retried", "failed", "abandoned"]
