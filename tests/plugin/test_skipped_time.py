@@ -254,7 +254,7 @@ def test_one_identical_history(localyun, histories, number):
     history = []
     for event in run.history:
         at = (datetime.fromisoformat(event["Time"]) - began) / timedelta(seconds=1)
-        detail = re.sub(r"[0-9A-F]{32}|[0-9a-f]{8}-[0-9a-f-]{27}", "ID", event.get("EventDetail") or "")
+        detail = re.sub(r"[0-9A-F]{24,32}|[0-9a-f]{8}-[0-9a-f-]{27}", "ID", event.get("EventDetail") or "")
         history.append({**event, "Time": at, "EventDetail": detail})
     pushes = [(datetime.fromisoformat(each.at) - began) / timedelta(seconds=1) for each in inbox]
     histories.append([history, pushes])
