@@ -1,6 +1,6 @@
 """The cases that cannot pass against an emulator on one machine, and why."""
 
-_RAW_BODY = "the code of the case requires raw-body, which the platform's Node.js runtimes bring and this machine does not"
+_RAW_BODY = "its code requires raw-body, which the platform's Node.js runtimes bring and this machine does not"
 _TOKENS = "the core SDK of Java sends no proxy credentials for HTTPS, so it does not reach the token service"
 _PYTHON_2 = "the function is written in Python 2"
 _OLD_HANDLE = "deletes with the handle from before ChangeMessageVisibility, which the documentation calls dead"
