@@ -118,9 +118,7 @@ def _kinds(table: tuple[Row, ...]) -> dict[str, Check]:
     return {row.wire: row.kind for row in table}
 
 
-_MOUNT_POINT = MapOf(
-    fields_of(cast("Any", _kinds(catalog.SERVICE)["nasConfig"]).fields["mountPoints"].kind.fields, {})
-)
+_MOUNT_POINT = MapOf(fields_of(cast("Any", _kinds(catalog.SERVICE)["nasConfig"]).fields["mountPoints"].kind.fields, {}))
 
 
 def _mount_point(part: Part, capital: bool) -> dict[str, Any]:
