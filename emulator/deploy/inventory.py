@@ -51,6 +51,8 @@ def inventory(api: ApiClient, wanted: Wanted = lambda kind, identity: True) -> l
             continue  # gone since it was listed
         saved = provider.saved(api, _named(place), actual)
         properties = {name: value for name, value in saved.properties.items() if value not in (None, "", [], {})}
+        if place.kind in VERSIONS | {"fc3.layer"}:
+            properties |= {name: number for name, number in place.attributes.items() if number}
         found.append(
             Resource(
                 logical=saved.logical, type=saved.type, kind=saved.kind, identity=saved.identity, properties=properties,
