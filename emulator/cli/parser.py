@@ -162,6 +162,12 @@ def _add_server_commands(commands: "_Commands[ArgumentParser]") -> None:
     _command(commands, "version", "info:version", "print the version")
 
 
+def _add_diagnosis(commands: "_Commands[ArgumentParser]") -> None:
+    _command(commands, "doctor", "doctor:run", "look for what is wrong on this machine, and say what to do about it")
+    support = _command(commands, "support", "doctor:support", "pack logs, settings and versions, without secrets")
+    support.add_argument("--output", metavar="FILE", help="the archive (default: localyun-support-TIME.zip)")
+
+
 def _add_function_commands(commands: "_Commands[ArgumentParser]") -> None:
     logs = _command(commands, "logs", "logs:run", "print what functions have logged")
     logs.add_argument("function", nargs="?", default="", metavar="SERVICE/FUNCTION", help="only this function's lines")
@@ -539,6 +545,7 @@ def _add_tutorial(commands: "_Commands[ArgumentParser]") -> None:
 _GROUPS = (
     ({"start"}, _add_start),
     ({"stop", "status", "list", "env", "config", "reset", "completion", "version"}, _add_server_commands),
+    ({"doctor", "support"}, _add_diagnosis),
     ({"logs", "invoke"}, _add_function_commands),
     ({"trigger"}, _add_trigger),
     ({"flow"}, _add_flow),
