@@ -11,19 +11,20 @@ from typing import Any
 
 from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageActivity, SkipConditions
 from emulator.adapters.doubles import Doubles
-from emulator.adapters.flows import FlowMessages, FunctionCalls
+from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
-from emulator.adapters.objects import CodeObjects, ObjectTriggers
+from emulator.adapters.objects import CodeObjects, FlowObjects, ObjectTriggers
 from emulator.adapters.permissions import FlowRights, FunctionRights, RoleRights
 from emulator.adapters.roles import AssumableRoles, RoleKeys
 from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
-from emulator.config import Config
+from emulator.config import Config, ConfigError, placed
 from emulator.console.front import Bridge
 from emulator.console.view import View
 from emulator.deploy.localyun_yaml import Declarations
 from emulator.deploy.records import Deployments, DeploymentsFront
 from emulator.deploy.seeds import Seeds
+from emulator.deploy.shapes import Part as FilePart
 from emulator.gateway.admin import Part
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
@@ -36,6 +37,8 @@ from emulator.kernel.metrics import Family
 from emulator.kernel.observing import Observed
 from emulator.kernel.timers import Timers
 from emulator.lab.bench import Bench
+from emulator.lab.errors import LabError
+from emulator.lab.faults import Rule, read_rule
 from emulator.lab.service import Lab
 from emulator.lab.sinks import SinkFront
 from emulator.oss.front import OssFront
@@ -54,6 +57,7 @@ from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns import admin as mns_admin
 from emulator.services.mns.front import ManagementFront, MnsFront
 from emulator.services.mns.service import MessageService
+from emulator.services.mns.topics.push import PushPolicy
 from emulator.services.ram import admin as ram_admin
 from emulator.services.ram.accounts import Accounts
 from emulator.services.ram.authorizer import Authorizer
@@ -105,6 +109,7 @@ class Composition:
         self._ids = ids
         self._declared = Declarations(config, tenant)
         self.seeds = Seeds(config, tenant, clock)
+        self._faults = [_fault(part) for part in self.seeds.faults]
         self._deployments = Deployments(database, tenant, clock)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource
@@ -175,16 +180,21 @@ class Composition:
             ),
         )
         self._function_admin = FunctionAdmin(self._functions, clock, ids, self._pool)
+        self._flow_http = FlowHttp(
+            PushPolicy(config.allow_push_to), OwnNames(names.emulates, address).find, trusted=authority
+        )
         self._workflow = Workflow(
             database=database,
             clock=clock,
             ids=ids,
             timers=timers,
-            functions=FunctionCalls(self._functions),
+            functions=FunctionCalls(self._functions, ids),
             messages=FlowMessages(self._messages, clock, ids, bench.faults),
             kept_days=config.keep_executions,
             guard=FlowRights(rights) if config.enforce_ram else None,
             interference=bench.faults,
+            http=self._flow_http,
+            objects=FlowObjects(self._objects, clock, ids),
         )
 
     async def start(self) -> None:
@@ -198,9 +208,15 @@ class Composition:
         self._closing.push_async_callback(self._pool.close)
         self._closing.push_async_callback(self._functions.close)
         await self._functions.start(self._config.functions)
+        self._closing.push_async_callback(self._flow_http.close)
         self._closing.push_async_callback(self._workflow.close)
         await self._workflow.start()
         await self._seed()
+
+    def arm_faults(self) -> None:
+        """Let the calls go wrong that the configuration names, once all that it deploys is there."""
+        for rule in self._faults:
+            self._bench.add_fault(rule)
 
     async def _seed(self) -> None:
         """Make what the configuration declares beside queues and topics."""
@@ -360,3 +376,14 @@ class Composition:
         yield from mns_admin.metrics(self._messages, self._clock.now())
         yield from self._function_admin.metrics()
         yield from workflow_admin.metrics(self._workflow)
+
+
+def _fault(part: FilePart) -> Rule:
+    """Read a fault of the configuration.
+
+    Raises: ConfigError.
+    """
+    try:
+        return read_rule(part.value if isinstance(part.value, dict) else {})
+    except LabError as error:
+        raise ConfigError(placed(part.mark, f"{'.'.join(part.path)}: {error.message}")) from None

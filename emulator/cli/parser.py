@@ -473,6 +473,16 @@ def _add_deploy(commands: "_Commands[ArgumentParser]") -> None:
     _command(commands, "deployments", "deploy:list_all", "list the deployments")
 
 
+def _add_console(commands: "_Commands[ArgumentParser]") -> None:
+    console = _command(commands, "console", "console:run", "open the emulator's pages in the browser")
+    console.add_argument(
+        "page", nargs="?", default="", metavar="PAGE", help="the page, such as queues/orders (default: the overview)"
+    )
+    console.add_argument(
+        "--print", dest="print_only", action="store_true", help="print the link, which works once, instead"
+    )
+
+
 def _add_exec(commands: "_Commands[ArgumentParser]") -> None:
     summary = "run a program written for the cloud, unchanged, with the emulator in the cloud's place"
     execute = _command(commands, "exec", "exec:run", summary, prints_data=False)
@@ -491,6 +501,8 @@ def _add_tutorial(commands: "_Commands[ArgumentParser]") -> None:
     run.add_argument("name", metavar="TUTORIAL")
     run.add_argument("--input", metavar="JSON", help="input of the execution (default: the tutorial's own)")
     run.add_argument("--sdk", choices=("core", "tea"), default="core", help="official SDK to use (default: core)")
+    languages = ("fdl", "statemachine")
+    run.add_argument("--language", choices=languages, default="fdl", help="language of the flow (default: fdl)")
     form = run.add_mutually_exclusive_group()
     form.add_argument("--steps", action="store_true", default=None, help="show steps (default on a terminal)")
     form.add_argument("--events", dest="steps", action="store_false", help="show every event (default in a pipe)")
@@ -515,6 +527,7 @@ _GROUPS = (
     ({"checkpoint"}, _add_checkpoint),
     ({"account"}, _add_account),
     ({"deploy", "deployments"}, _add_deploy),
+    ({"console"}, _add_console),
     ({"exec"}, _add_exec),
     ({"tutorial"}, _add_tutorial),
 )
