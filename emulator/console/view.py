@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from emulator.console.executions import EVENTS_SHOWN, Folds, Look, chosen, event_row, graph, rows
 from emulator.console.front import Bridge
 from emulator.gateway.journal import Journal
 from emulator.kernel.clock import Clock, Millis
@@ -25,6 +26,7 @@ Row = dict[str, Any]
 
 PAGE = 50
 _EVENTS = 1_000
+_COMING = 1_000
 _LOG_LINES = 200
 _REQUESTS = 200
 
@@ -56,6 +58,7 @@ class View:
         self._clock = clock
         self._about = about
         self._bridge = bridge
+        self._folds = Folds()
 
     def call(self, function: Any, *arguments: Any, **named: Any) -> Any:
         """Call a public method of a service on the loop and return its result."""
@@ -266,24 +269,45 @@ class View:
         record = self.call(self.workflow.executions.start, self.tenant, flow, None, input_text or "{}")
         return str(record.name)
 
-    def execution(self, flow: str, name: str) -> Row:
-        """Return an execution: its steps with their states, waiting tokens, and its history.
+    def execution(self, flow: str, name: str, look: Look) -> Row:
+        """Return an execution as *look* asks for it: steps, graph, the chosen step, waiting tokens, events.
 
         Raises: WorkflowError.
         """
         record = self.call(self.workflow.executions.get, self.tenant, flow, name)
-        page = self.call(self.workflow.executions.history, self.tenant, flow, name, _EVENTS, 1)
+
+        def read(start: int) -> list[HistoryEvent]:
+            events = self.call(self.workflow.executions.history, self.tenant, flow, name, _EVENTS, start)
+            return list(events.items)
+
+        latest = self._folds.upto(record.id, read, None)
+        at = look.at if look.at is not None and 0 < look.at < latest.upto else None
+        fold = latest if at is None else self._folds.upto(record.id, read, at)
+        now = self.now() if record.is_open and at is None else fold.at
+        last = at or latest.upto
+        events = read(max(1, last - EVENTS_SHOWN + 1))[:EVENTS_SHOWN]
+        is_open = record.is_open and at is None
+        coming = self.call(self.workflow.upcoming, self.now(), _COMING) if is_open else []
         return {
             **_execution(record),
+            "status": fold.execution.status,
             "input": record.input,
-            "output": record.output,
-            "error": record.error,
-            "cause": record.cause,
-            "definition": record.definition,
-            "steps": _steps(page.items, record.stopped_at or self.now()),
-            "events": [_event(event) for event in page.items],
-            "more": page.next_marker is not None,
-            "tokens": [] if not record.is_open else self.call(self.workflow.tokens, self.tenant, flow, name),
+            "output": record.output if at is None else "",
+            "error": record.error if at is None else "",
+            "cause": record.cause if at is None else "",
+            "at": at,
+            "last": latest.upto,
+            "at_time": iso_millis(fold.at),
+            "steps": rows(fold, look, now),
+            "chosen": chosen(fold, look),
+            "graph": graph(record.definition, fold, f"{flow} / {name}"),
+            "events": [event_row(event) for event in reversed(events) if event.id <= last],
+            "next": [
+                {"what": what, "at": iso_millis(due), "to_ms": due}
+                for its_flow, its_name, what, due in coming
+                if (its_flow, its_name) == (flow, name)
+            ],
+            "tokens": self.call(self.workflow.tokens, self.tenant, flow, name) if is_open else [],
         }
 
     # --- requests ------------------------------------------------------------------------------------------------
@@ -339,51 +363,3 @@ def _execution(record: ExecutionRecord) -> Row:
         "stopped_at": iso_millis(stopped) if stopped is not None else None,
         "ms": stopped - record.started_at if stopped is not None else None,
     }
-
-
-def _event(event: HistoryEvent) -> Row:
-    return {
-        "id": event.id,
-        "type": event.type,
-        "step": event.step,
-        "at": iso_millis(event.at),
-        "detail": event.detail,
-    }
-
-
-_ENDS = {"StepExited": "succeeded", "StepFailed": "failed", "TaskFailed": "failed", "TaskTimedOut": "failed"}
-
-
-def _steps(events: list[HistoryEvent], now: Millis) -> list[Row]:
-    """Return a row per visit of a step: state, attempts, times as shares of the whole for the timeline."""
-    rows: dict[int, Row] = {}
-    latest: dict[str, Row] = {}
-    for event in events:
-        if event.type == "StepEntered":
-            row: Row = {
-                "step": event.step,
-                "state": "running",
-                "from": event.at,
-                "to": None,
-                "attempts": 0,
-                "detail": "",
-            }
-            rows[event.id] = latest[event.step] = row
-        elif event.step in latest:
-            row = latest[event.step]
-            row["attempts"] += event.type == "TaskStarted"
-            if event.type in _ENDS and row["to"] is None:
-                row["state"] = _ENDS[event.type]
-                row["detail"] = event.detail
-                if event.type.startswith("Step"):
-                    row["to"] = event.at
-            elif event.type == "TaskSucceeded":
-                row["state"] = "running"
-    begin = events[0].at if events else now
-    whole = max(1, now - begin)
-    for row in rows.values():
-        end = row["to"] if row["to"] is not None else now
-        row["ms"] = end - row["from"]
-        row["left"] = round((row["from"] - begin) / whole * 1000)
-        row["width"] = max(2, round((end - row["from"]) / whole * 1000))
-    return list(rows.values())
