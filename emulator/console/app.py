@@ -82,7 +82,7 @@ def _common() -> dict[str, Any]:
         "language": g.language,
         "languages": LANGUAGES,
         "theme": g.theme,
-        "state_name": lambda state: _catalogue(g.language).gettext(STATES.get(state, state)),
+        "state_name": lambda state: _catalogue(g.language).gettext(STATES.get(state) or state),
         "fragment": "HX-Request" in request.headers,
         "view": current_app.extensions["view"],
     }

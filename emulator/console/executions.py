@@ -222,10 +222,10 @@ def chosen(fold: Fold, look: Look) -> Row | None:
     }
 
 
-def graph(definition: str, fold: Fold, title: str) -> str:
+def graph(definition: str, fold: Fold | None, title: str) -> str:
     """Return the picture as SVG, empty for a definition that cannot be drawn."""
     try:
-        return picture(definition, title, fold.execution, "svg")
+        return picture(definition, title, fold.execution if fold is not None else None, "svg")
     except DefinitionError:
         return ""
 

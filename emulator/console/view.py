@@ -5,9 +5,11 @@ the loop. Rows are plain values, so that templates never touch a service.
 """
 
 import json
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from emulator.console.code import files_of
 from emulator.console.executions import EVENTS_SHOWN, Folds, Look, chosen, event_row, graph, rows
 from emulator.console.front import Bridge
 from emulator.gateway.journal import Journal
@@ -15,8 +17,11 @@ from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.lab.service import Lab
 from emulator.services.fc.admin import FunctionAdmin
+from emulator.services.fc.catalog.store import Slice
+from emulator.services.fc.model import Function
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.queues.model import Message, QueueView
+from emulator.services.mns.queues.visibility import write_handle
 from emulator.services.mns.service import MessageService
 from emulator.services.workflow.model import ExecutionFilter, ExecutionRecord, FlowRecord, HistoryEvent
 from emulator.services.workflow.service import Workflow
@@ -148,7 +153,46 @@ class View:
             "received": message.dequeue_count,
             "sent_at": iso_millis(Millis(message.enqueued_at)),
             "trace": message.trace,
+            "handle": write_handle(
+                message.message_id, message.queue_id, message.seq, message.revision, message.visible_from
+            ),
+            "hidden_until": iso_millis(Millis(message.visible_from)) if message.visible_from > 0 else None,
+            "decoded": _decoded(message.body),
         }
+
+    def give_back(self, name: str, handle: str) -> None:
+        """Make a received message visible again after the shortest time the service knows, a second.
+
+        Raises: MnsError.
+        """
+        self.call(lambda: self.messages.messages.change_visibility(self.messages.find(self.tenant, name), handle, 1))
+
+    def delete(self, name: str, handle: str) -> None:
+        """Delete a received message.
+
+        Raises: MnsError.
+        """
+        self.call(lambda: self.messages.messages.delete(self.messages.find(self.tenant, name), handle))
+
+    def move(self, name: str, target: str) -> int:
+        """Send the visible messages of a queue to another, up to 160, and return how many.
+
+        Raises: MnsError.
+        """
+        return int(self.call(self._move, name, target))
+
+    async def _move(self, name: str, target: str) -> int:
+        self.messages.find(self.tenant, target)
+        moved = 0
+        for _ in range(10):
+            received = await self.messages.receive(self.tenant, name, 16, 0)
+            for message in received:
+                self.messages.send(self.tenant, target, message.body, 0, message.priority, message.group_id)
+                self.messages.delete(self.tenant, name, message)
+            moved += len(received)
+            if not received:
+                break
+        return moved
 
     # --- topics --------------------------------------------------------------------------------------------------
 
@@ -182,6 +226,7 @@ class View:
                             "result": report.last_result,
                             "next_at": iso_millis(report.next_at) if report.next_at else None,
                             "body": report.body,
+                            "push": report.push,
                         }
                         for report in reports
                     ],
@@ -205,7 +250,9 @@ class View:
 
         Raises: FcError.
         """
-        return dict(self.call(self._function, service, name))
+        found = dict(self.call(self._function, service, name))
+        found["files"] = files_of(found["place"])
+        return found
 
     async def _function(self, service: str, name: str) -> Row:
         function = self.functions.functions.get(self.tenant, service, name)
@@ -227,7 +274,33 @@ class View:
             "modified_at": iso_millis(function.modified_at),
             "triggers": [row for row in self._admin.triggers() if row["function"] == full],
             "log": log.decode("utf-8", "replace"),
+            "versions": self._versions(function),
+            "aliases": self._aliases(function),
+            "instances": [
+                {
+                    "id": each.instance_id,
+                    "version": each.version,
+                    "state": str(each.state),
+                    "provisioned": each.provisioned,
+                    "since": iso_millis(Millis(each.started_at)),
+                }
+                for each in self.functions.instance_list.of_function(self.tenant, service, name)
+            ],
+            "place": self.functions.codes.path(function.code) if function.code is not None else None,
         }
+
+    def _versions(self, function: Function) -> list[Row]:
+        page = self.functions.publishing.page_versions(
+            self.tenant, function.scope, start=None, newest_first=True, limit=PAGE
+        )
+        return [
+            {"version": each.number, "description": each.description, "created_at": iso_millis(each.created_at)}
+            for each in page.items
+        ]
+
+    def _aliases(self, function: Function) -> list[Row]:
+        page = self.functions.publishing.page_aliases(self.tenant, function.scope, Slice(limit=PAGE))
+        return [{"alias": each.name, "version": each.version_id, "weights": dict(each.weights)} for each in page.items]
 
     def invoke(self, service: str, name: str, qualifier: str | None, event: bytes) -> Row:
         """Call a function and return how it ended.
@@ -259,7 +332,8 @@ class View:
         flow = self.call(self.workflow.flows.get, self.tenant, name)
         page = self.call(self.workflow.executions.page, self.tenant, name, ExecutionFilter(), PAGE, start)
         executions = [_execution(record) for record in page.items]
-        return {**_flow(flow), "executions": executions, "following": page.next_marker}
+        drawn = graph(flow.definition, None, name)
+        return {**_flow(flow), "graph": drawn, "executions": executions, "following": page.next_marker}
 
     def start(self, flow: str, input_text: str) -> str:
         """Start an execution and return its name.
@@ -341,6 +415,15 @@ def _queue(view: QueueView) -> Row:
         "retention_s": settings.retention_s,
         "fifo": settings.fifo,
     }
+
+
+def _decoded(body: str) -> str:
+    """Return the text behind Base64, empty when the body is none."""
+    try:
+        text = b64decode(body.encode("ascii"), validate=True).decode() if len(body) % 4 == 0 and len(body) > 7 else ""
+    except ValueError:
+        return ""
+    return text if text.isprintable() or "\n" in text else ""
 
 
 def _flow(flow: FlowRecord) -> Row:
