@@ -9,7 +9,7 @@ FILES = 50
 """So many files are listed."""
 
 _SHOWN = frozenset(
-    {".py", ".js", ".mjs", ".json", ".yml", ".yaml", ".go", ".php", ".sh", ".txt", ".md", ".ts", ".toml"}
+    (".py", ".js", ".mjs", ".ts", ".go", ".php", ".sh", ".json", ".yml", ".yaml", ".toml", ".txt", ".md")
 )
 _NAMES = frozenset({"bootstrap", "Dockerfile"})
 _LARGEST = 100_000

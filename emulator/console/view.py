@@ -6,6 +6,7 @@ the loop. Rows are plain values, so that templates never touch a service.
 
 import json
 from base64 import b64decode
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -236,14 +237,15 @@ class View:
 
     # --- functions -----------------------------------------------------------------------------------------------
 
-    def functions_listed(self, prefix: str) -> list[Row]:
-        """Return the functions whose names begin with *prefix*."""
+    def functions_listed(self, start: str) -> tuple[list[Row], str | None]:
+        """Return a page of functions from the name *start* on, and where the next one begins."""
+        names = self.call(self._admin.names)
+        first = bisect_left(names, start)
         rows = []
-        for name in self.call(self._admin.names):
-            if name.startswith(prefix):
-                service, _, function = name.rpartition("/")
-                rows.append({"name": name, "service": service, "function": function})
-        return rows
+        for name in names[first : first + PAGE]:
+            service, _, function = name.rpartition("/")
+            rows.append({"name": name, "service": service, "function": function})
+        return rows, names[first + PAGE] if first + PAGE < len(names) else None
 
     def function(self, service: str, name: str) -> Row:
         """Return a function with its triggers and the end of its log.
