@@ -33,6 +33,12 @@ STATES = {
 } | {"Starting": "Starting", "Stopped": "Stopped", "TimedOut": "Timed out"}
 """States as people read them; those of executions already begin with a capital letter."""
 
+COMING = (
+    *("end of a wait", "retry", "time-out of a step", "time-out of the flow", "a message becomes visible", "deadline"),
+    *("flow", "execution", "queue", "topic", "function", "request"),
+)
+"""Kinds of what comes next, whose names follow some of the others, and of what is found."""
+
 _LOCALE = Path(__file__).with_name("locale")
 
 
@@ -84,6 +90,7 @@ def _common() -> dict[str, Any]:
         "theme": g.theme,
         "state_name": lambda state: _catalogue(g.language).gettext(STATES.get(state) or state),
         "fragment": "HX-Request" in request.headers,
+        "coming": lambda what: _catalogue(g.language).gettext(what),
         "view": current_app.extensions["view"],
     }
 

@@ -33,6 +33,12 @@ Row = dict[str, Any]
 PAGE = 50
 _EVENTS = 1_000
 _COMING = 1_000
+_WAKEUPS = {
+    "wait": "end of a wait",
+    "retry": "retry",
+    "timeout": "time-out of a step",
+    "flow": "time-out of the flow",
+}
 _LOG_LINES = 200
 _REQUESTS = 200
 
@@ -379,7 +385,7 @@ class View:
             "graph": graph(record.definition, fold, f"{flow} / {name}"),
             "events": [event_row(event) for event in reversed(events) if event.id <= last],
             "next": [
-                {"what": what, "at": iso_millis(due), "to_ms": due}
+                {"what": _WAKEUPS.get(what, what), "at": iso_millis(due), "to_ms": due}
                 for its_flow, its_name, what, due in coming
                 if (its_flow, its_name) == (flow, name)
             ],
