@@ -224,7 +224,7 @@ class View:
                 {
                     "name": each.name,
                     "endpoint": each.settings.endpoint,
-                    "strategy": str(each.settings.strategy),
+                    "strategy": each.settings.strategy.name,
                     "deliveries": [
                         {
                             "id": report.message_id,

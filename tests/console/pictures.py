@@ -18,6 +18,13 @@ FOLDER = Path(__file__).parents[2] / "docs" / "console"
 DARK = {"execution", "queue"}
 """Pages that are shown in the dark as well."""
 
+_HIDE = """
+for (const each of document.querySelectorAll("code")) {
+  each.textContent = each.textContent.replace(arguments[0], "/home/you/project/functions");
+}
+"""
+"""The folder of this run is nobody's."""
+
 
 def main():
     """Take a picture of every page."""
@@ -39,13 +46,14 @@ def main():
                     resize(browser, 1280, 860, theme)
                     browser.get(f"{localyun.endpoint}/_localyun/console{page}")
                     if name == "execution":
-                        browser.find_element(By.CSS_SELECTOR, ".step[data-step=both]").click()
+                        browser.find_element(By.CSS_SELECTOR, ".step[data-step=prepare]").click()
                         WebDriverWait(browser, 20).until(lambda driver: driver.find_elements(By.ID, "chosen"))
                         WebDriverWait(browser, 20).until(
                             lambda driver: driver.find_elements(
                                 By.CSS_SELECTOR, ".step[data-step=long][data-state=running]"
                             )
                         )
+                    browser.execute_script(_HIDE, str(function.parent))
                     path = FOLDER / f"{name}{'-dark' if theme == 'dark' else ''}.png"
                     browser.save_screenshot(str(path))
                     print(path.relative_to(FOLDER.parents[1]), path.stat().st_size)
