@@ -212,7 +212,7 @@ def _enter(strand: _Strand, name: str, at: Millis, detail: Mapping[str, Any]) ->
         if not choice.parts:
             choice.parts.append(Part(kind="option", entered=at, owner=choice))
         part = choice.parts[-1]
-    resource = str(detail.get("resourceArn") or "")
+    resource = str(detail.get("resourceArn") or detail.get("action") or "")
     visit = Visit(step=name, entered=at, part=part, input=detail.get("input"), resource=resource)
     part.visits.append(visit)
     strand.open.append(visit)
@@ -224,6 +224,8 @@ def _step_event(strand: _Strand, visit: Visit, kind: str, at: Millis, detail: Ma
         case "StepStarted":
             if "duration" in detail:
                 visit.waits_for = f"{detail['duration']} s"
+            elif "seconds" in detail:
+                visit.waits_for = f"{detail['seconds']} s"
             elif "timestamp" in detail:
                 visit.waits_for = str(detail["timestamp"])
         case "StepSucceeded":
@@ -241,7 +243,7 @@ def _step_event(strand: _Strand, visit: Visit, kind: str, at: Millis, detail: Ma
 def _task_event(visit: Visit, kind: str, at: Millis, detail: Mapping[str, Any]) -> None:
     if kind == "TaskScheduled":
         visit.resource = visit.resource or str(detail.get("resourceArn") or "")
-        visit.attempts.append(Attempt(started=at, pattern=str(detail.get("pattern") or "")))
+        visit.attempts.append(Attempt(started=at, pattern=str(detail.get("pattern") or detail.get("taskMode") or "")))
         return
     if not visit.attempts:
         return

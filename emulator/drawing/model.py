@@ -6,15 +6,15 @@ the same other step are one edge with both labels.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from emulator.kernel.frozen import frozen
-from emulator.services.workflow.engine.model import RetryPolicy, StepList
+from emulator.services.workflow.engine.model import Definition, ParameterError, RetryPolicy, StepList
+from emulator.services.workflow.engine.model import Step as AnyStep
 from emulator.services.workflow.expression.paths import Path
 from emulator.services.workflow.languages.fdl.nodes import (
     ChoiceStep,
     FailStep,
-    Flow,
     ForeachStep,
     Option,
     ParallelStep,
@@ -24,10 +24,26 @@ from emulator.services.workflow.languages.fdl.nodes import (
     TaskStep,
     WaitStep,
 )
+from emulator.services.workflow.languages.statemachine.constructors import Constant, Expression, Members
+from emulator.services.workflow.languages.statemachine.nodes import (
+    MODES,
+    ChoiceState,
+    FailState,
+    Guarded,
+    MapState,
+    ParallelState,
+    PassState,
+    State,
+    SucceedState,
+    TaskState,
+    WaitState,
+)
 from emulator.services.workflow.ports import (
     ActionResource,
     FlowResource,
     FunctionResource,
+    HttpResource,
+    ObjectResource,
     QueueResource,
     Resource,
     TopicResource,
@@ -90,8 +106,8 @@ class Node:
     scopes: tuple[Scope, ...] = ()
 
 
-def build(flow: Flow) -> Scope:
-    """Return the graph of *flow*."""
+def build(flow: Definition) -> Scope:
+    """Return the graph of a flow of any language."""
     return _scope(flow.steps, "")
 
 
@@ -118,12 +134,14 @@ def steps_of(scope: Scope) -> Iterator[Node]:
 
 
 def _scope(steps: StepList, label: str) -> Scope:
-    nodes = [_node(step) for step in steps.steps if isinstance(step, Step)]
-    ways = [Edge(source=START, target=steps.steps[0].name if steps.steps else END)]
+    nodes = [_node(step) for step in steps.steps]
+    ways = [Edge(source=START, target=steps.steps[steps.start].name if steps.steps else END)]
     for position, step in enumerate(steps.steps):
         following = steps.steps[position + 1].name if position + 1 < len(steps.steps) else END
         if isinstance(step, Step):
             ways.extend(_ways_out(step, nodes[position], END if step.end else following))
+        elif isinstance(step, State):
+            ways.extend(_ways_of_state(step, nodes[position]))
     edges = _merged(ways)
     inner = [Node(name=START, kind="start"), *nodes]
     if any(edge.target == END for edge in edges):
@@ -172,7 +190,74 @@ def _options(step: ChoiceStep) -> list[tuple[str, Option]]:
     return [*options, (OTHERWISE, Option()) if step.default is None else ("default", step.default)]
 
 
-def _node(step: Step) -> Node:
+def _ways_of_state(state: State, node: Node) -> Iterator[Edge]:
+    name = state.name
+    if isinstance(state, FailState):
+        return
+    if isinstance(state, ChoiceState):
+        for branch in state.branches:
+            yield Edge(source=name, target=branch.next, labels=(branch.condition.text,))
+        yield Edge(source=name, target=state.default, labels=("default",))
+        return
+    if not isinstance(state, ParallelState | MapState) or all(scope.finishes for scope in node.scopes):
+        yield Edge(source=name, target=END if state.next is None else state.next)
+    for rule in state.catch if isinstance(state, Guarded) else ():
+        yield Edge(source=name, target=rule.goto, labels=(", ".join(rule.errors),), caught=True)
+
+
+def _state_node(state: AnyStep) -> Node:
+    rules = state.retry if isinstance(state, Guarded) else ()
+    retry, retries = _badge(rules), _policies(rules)
+    match state:
+        case TaskState():
+            return Node(
+                name=state.name,
+                kind="task",
+                about=_called(state),
+                retry=retry,
+                retries=retries,
+                retry_limit=_limit(rules),
+            )
+        case WaitState():
+            seconds = state.seconds
+            about = seconds.text if isinstance(seconds, Expression) else f"{seconds} s"
+            return Node(name=state.name, kind="wait", about=about)
+        case ChoiceState():
+            return Node(name=state.name, kind="choice")
+        case ParallelState():
+            branches = tuple(_scope(branch, f"branch {index}") for index, branch in enumerate(state.branches))
+            return Node(name=state.name, kind="parallel", scopes=branches, retry=retry, retries=retries)
+        case MapState():
+            scopes = (_scope(state.steps, "each iteration"),)
+            return Node(
+                name=state.name, kind="foreach", about=state.items.text, scopes=scopes, retry=retry, retries=retries
+            )
+        case FailState():
+            said = (each.text if isinstance(each, Expression) else each for each in (state.code, state.detail))
+            return Node(name=state.name, kind="fail", about=" ".join(part for part in said if part))
+        case SucceedState():
+            return Node(name=state.name, kind="succeed")
+        case PassState():
+            return Node(name=state.name, kind="pass")
+        case _:
+            raise TypeError(f"{type(state).__name__} is no kind of step")
+
+
+def _called(state: TaskState) -> str:
+    """Return what a task calls: the resource where it is written down, else the action."""
+    given: dict[str, Any] = {}
+    if isinstance(state.arguments, Members):
+        given = {name: each.value for name, each in state.arguments.members if isinstance(each, Constant)}
+    elif isinstance(state.arguments, Constant):
+        given = state.arguments.value
+    try:
+        name = _resource_name(state.target(given))
+    except ParameterError:
+        name = state.action.name
+    return name if state.pattern == "requestResponse" else f"{name}, {MODES[state.pattern]}"
+
+
+def _node(step: AnyStep) -> Node:
     match step:
         case TaskStep():
             about = _target(step)
@@ -207,7 +292,7 @@ def _node(step: Step) -> Node:
         case PassStep():
             return Node(name=step.name, kind="pass")
         case _:
-            raise TypeError(f"{type(step).__name__} is no kind of step")
+            return _state_node(step)
 
 
 _NOTHING = StepList(steps=(), index={})
@@ -233,6 +318,10 @@ def _resource_name(resource: Resource) -> str:
             return f"topic {resource.topic}"
         case FlowResource():
             return f"flow {resource.flow}"
+        case HttpResource():
+            return f"{resource.method} {resource.url}"
+        case ObjectResource():
+            return f"object {resource.bucket}/{resource.name}"
         case ActionResource():
             return f"{resource.service}:{resource.operation}"
 

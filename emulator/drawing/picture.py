@@ -7,7 +7,7 @@ from emulator.drawing.execution_tree import Execution
 from emulator.drawing.layout import draw
 from emulator.drawing.model import build, steps_of, with_badges
 from emulator.drawing.states import badges, states, taken
-from emulator.services.workflow.languages.fdl.reader import parse_flow
+from emulator.services.workflow.languages.programs import read_program
 
 Form = Literal["svg", "mermaid"]
 
@@ -17,7 +17,7 @@ def picture(definition: str, title: str, execution: Execution | None, form: Form
 
     Raises: DefinitionError.
     """
-    model = build(parse_flow(definition))
+    model = build(read_program(definition))
     run = None
     notes = {}
     if execution is not None:

@@ -75,7 +75,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
     tell("")
     steps = sys.stdout.isatty() if arguments.steps is None else arguments.steps
     with recorded.record_file() as record:
-        options = ["--sdk", arguments.sdk, "--input", chosen, *(["--keep"] if arguments.keep else [])]
+        options = ["--sdk", arguments.sdk, "--language", arguments.language, "--input", chosen]
+        options += ["--keep"] if arguments.keep else []
         output = sys.stderr if wants_json(arguments) else None
         if steps and output is None:
             succeeded = _show_steps(_program(tutorial, client, [*options, "--events", "json"], record), client)
