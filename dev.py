@@ -172,6 +172,7 @@ def release(arguments: list[str]) -> int:
         run("-m", "build", "--outdir", str(DIST))
         or run("-m", "twine", "check", "--strict", *(str(each) for each in DIST.iterdir()))
         or try_wheel(next(DIST.glob("*.whl")))
+        or run("sbom.py", str(DIST / "localyun.cdx.json"))
     )
 
 
