@@ -26,7 +26,7 @@ def test_every_command_is_there():
 
     assert names == {
         *("start", "stop", "status", "list", "reset", "env", "config", "completion", "version"),
-        *("logs", "invoke", "exec", "console", "deploy", "deployments"),
+        *("logs", "invoke", "exec", "console", "deploy", "deployments", "export", "diff", "doctor", "support"),
         *("clock", "settle", "skip", "trace"),
         *(f"fault {action}" for action in ("add", "list", "remove")),
         *(f"mock {action}" for action in ("add", "list", "calls", "remove")),

@@ -109,7 +109,7 @@ def test_clock_that_is_set_back_does_not_silence_an_interval(on_site):
         await make(site, "timer", {"cronExpression": "@every 1m"})
         before = site.clock.now()
         site.clock._now -= 86_400_000
-        site.fc.sources._timers._clock_set_back(before)
+        site.fc.sources.timer_triggers._clock_set_back(before)
 
         await site.after(61_000)
         await settle(site, 1)
