@@ -1,5 +1,7 @@
 """Why a command ends without having done its work, and the exit code for it."""
 
+from typing import Any
+
 DONE = 0
 FAILED = 1
 WRONG_USAGE = 2
@@ -30,9 +32,10 @@ class WrongUsage(CommandFailed):
 
 
 class CallRefused(CommandFailed):
-    """The emulator answered a call with an error; ``code`` is the service's name for it."""
+    """The emulator answered a call with an error, whose name is ``code``; ``content`` is the whole answer."""
 
-    def __init__(self, status: int, code: str, message: str) -> None:
+    def __init__(self, status: int, code: str, message: str, content: dict[str, Any] | None = None) -> None:
+        self.content = content or {}
         self.status = status
         self.code = code
         super().__init__(f"{code}: {message}" if code else f"HTTP {status}: {message}")

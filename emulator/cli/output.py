@@ -8,7 +8,7 @@ from typing import Any
 
 from emulator.cli.failures import DONE
 from emulator.cli.messages import _
-from emulator.cli.render.text_width import cells
+from emulator.drawing.text_width import cells
 
 Fields = dict[str, Any]
 """Elements of an answer by name: numbers and switches as such, a list of dictionaries for properties."""

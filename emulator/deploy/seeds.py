@@ -102,7 +102,7 @@ class Seeds:
     """
 
     def __init__(self, config: Config, tenant: Tenant, clock: Clock) -> None:
-        self._folder = config.folder
+        self._folder = config.resources.folder
         self._tenant = tenant
         self._clock = clock
         findings = Findings()
@@ -114,6 +114,7 @@ class Seeds:
             self._read_definition(seed)
         self.deployments = [Command(part, _existing(part, self._folder)) for part in root.member("deploy").items()]
         self.hooks = _hooks(root.member("hooks"))
+        self.faults = root.member("faults").items()
         if findings.problems:
             problems = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
             raise ConfigError("\n".join(placed((each.line, each.column), each.text) for each in problems))

@@ -26,7 +26,11 @@ def test_every_command_is_there():
 
     assert names == {
         *("start", "stop", "status", "list", "reset", "env", "config", "completion", "version"),
-        *("logs", "invoke", "exec", "deploy", "deployments"),
+        *("logs", "invoke", "exec", "console", "deploy", "deployments"),
+        *("clock", "settle", "skip", "trace"),
+        *(f"fault {action}" for action in ("add", "list", "remove")),
+        *(f"mock {action}" for action in ("add", "list", "calls", "remove")),
+        *(f"sink {action}" for action in ("add", "list", "show", "remove")),
         *(f"account {action}" for action in ("add", "list", "remove")),
         *(f"checkpoint {action}" for action in ("save", "list", "restore", "delete", "export", "import")),
         *(

@@ -6,6 +6,7 @@ A function is created alike in every version of the API; its fields and its form
 from typing import Any
 
 from emulator.http.message import Response
+from emulator.services.fc import limits
 from emulator.services.fc.attributes import is_custom, read
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.services import check_tags
@@ -21,8 +22,8 @@ from emulator.services.fc.codec import (
     json_body,
     json_list,
     large_body,
-    next_token,
     no_content,
+    page_answer,
     qualifier_of,
     query,
     service_of,
@@ -35,6 +36,7 @@ from emulator.services.fc.dialects import v2016, v2023
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Function
 from emulator.services.fc.service import FunctionCompute
+from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 
@@ -48,12 +50,57 @@ def get_account_settings(fc: FunctionCompute, call: OperationRequest) -> Respons
     return json_answer({"availableAZs": [f"{call.tenant.region}-f"], "defaultRole": ""})
 
 
+_ACCOUNT_CONFIGS = {
+    "CodeSizeLimit": str(limits.CODE_PACKAGE_BYTES),
+    "EnhancedCodeSizeLimit": str(limits.CODE_OBJECT_BYTES),
+    "GPUCodeSizeLimit": str(limits.CODE_OBJECT_BYTES),
+    "Concurrency": "300",
+}
+"""Source: fc-nodejs-sdk test/client.test.js for the names and the first value; that of Concurrency is assumed."""
+
+
+@operation("GetAccountConfigs", "GET /accountConfigs", api=V2016)
+def get_account_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return limits of the account as texts, those that ``config`` names or all."""
+    del fc
+    wanted = {name for key, value in call.http.query_pairs if key.startswith("config") for name in value.split(",")}
+    return json_answer({name: value for name, value in _ACCOUNT_CONFIGS.items() if not wanted or name in wanted})
+
+
+@operation("GetTempBucketToken", "GET /tempBucketToken", api=V2016)
+@operation("GetTempBucketToken", "POST /tempBucketToken", api=V2016)
+@operation("GetTempCodeBucketToken", "GET /services/{service}/tempCodeBucketToken", api=V2016)
+@operation("GetTempCodeBucketToken", "POST /services/{service}/tempCodeBucketToken", api=V2016)
+async def get_temporary_bucket(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Lend a bucket for a package that is too large for a request, with keys that write to it for an hour.
+
+    Source: fc-nodejs-sdk lib/client.js, fc-go-sdk oss_temp_token.go.
+    """
+    if service := writable_service(call):
+        fc.catalog.require(call.tenant, service)
+    place = await fc.packages.upload_place(call.tenant)
+    return json_answer(
+        {
+            "credentials": {
+                "AccessKeyId": place.credentials.access_key_id,
+                "AccessKeySecret": place.credentials.access_key_secret,
+                "SecurityToken": place.credentials.security_token,
+                "Expiration": iso_seconds(place.expires_at),
+            },
+            "ossRegion": place.region,
+            "ossBucket": place.bucket,
+            "objectName": call.request_id,
+            "codeSizeLimit": limits.CODE_OBJECT_BYTES,
+        }
+    )
+
+
 @operation("ListReservedCapacities", "GET /reservedCapacities", api=V2016)
 @operation("ListReservedCapacities", "GET /reserved-capacities", api=V2021)
 def list_reserved_capacities(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List reserved capacities: there are none."""
     del fc, call
-    return json_answer({"reservedCapacities": [], "nextToken": ""})
+    return page_answer("reservedCapacities", [], None)
 
 
 @operation("DescribeRegions", "GET /regions", api=V2023)
@@ -104,7 +151,7 @@ def list_services(fc: FunctionCompute, call: OperationRequest) -> Response:
     tags = {key[4:]: valid_text(value) for key, value in call.query.items() if key.startswith("tag_")}
     page = fc.catalog.page(call.tenant, slice_of(call, tags))
     rows = [v2016.render_service(service) for service in page.items]
-    return json_answer({"services": rows, "nextToken": next_token(page.next_marker)})
+    return page_answer("services", rows, page.next_marker)
 
 
 # --- functions ---------------------------------------------------------------------------------------------------
@@ -129,7 +176,7 @@ async def create_function(fc: FunctionCompute, call: OperationRequest) -> Respon
 @operation("GetFunction", "GET /functions/{function}", api=V2023)
 def get_function(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Return a function, current or as a version froze it."""
-    return _function_answer(fc, call, fc.resolver.function(call.tenant, *function_of(call), qualifier_of(call)))
+    return _function_answer(fc, call, fc.functions.get(call.tenant, *function_of(call), qualifier_of(call)))
 
 
 @operation("UpdateFunction", "PUT /services/{service}/functions/{function}", api=WITH_SERVICES)
@@ -159,7 +206,7 @@ def list_functions_of_service(fc: FunctionCompute, call: OperationRequest) -> Re
     """List the functions of a service, current or as a version froze them."""
     page = fc.functions.page(call.tenant, service_of(call), qualifier_of(call), slice_of(call))
     rows = [v2016.render_function(function) for function in page.items]
-    return json_answer({"functions": rows, "nextToken": next_token(page.next_marker)})
+    return page_answer("functions", rows, page.next_marker)
 
 
 @operation("ListFunctions", "GET /functions", api=V2023)
@@ -170,11 +217,11 @@ def list_functions(fc: FunctionCompute, call: OperationRequest) -> Response:
     with ``fcVersion=v2`` the list is empty.
     """
     if query(call, "fcVersion").lower() == "v2":
-        return json_answer({"functions": [], "nextToken": ""})
+        return page_answer("functions", [], None)
     tags = tag_pairs(json_list(query(call, "tags"), "tags"), "tags")
     page = fc.functions.page(call.tenant, "", None, slice_of(call, tags))
     rows = [_render_3(fc, call, function) for function in page.items if _passes(call, function)]
-    return json_answer({"functions": rows, "nextToken": next_token(page.next_marker)})
+    return page_answer("functions", rows, page.next_marker)
 
 
 @operation("GetFunctionCode", "GET /services/{service}/functions/{function}/code", api=WITH_SERVICES)
