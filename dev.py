@@ -9,6 +9,8 @@
     python3 dev.py suites NAME PATH                               run the suite of an SDK's maker from a checkout
     python3 dev.py fuzz  TARGET [--seconds N]                     fuzz one target, or all
     python3 dev.py clients                                        install SDKs of other languages for the tests
+    python3 dev.py browser                                        install Chromium for the tests of the console
+    python3 dev.py pictures                                       take the screenshots of docs/console again
     python3 dev.py release VERSION | --check                      changelog, packages, tried in an empty environment
     python3 dev.py setup                                          only install
 
@@ -55,7 +57,7 @@ def main(arguments: list[str]) -> int:
         return fail(f"Python {wanted} or newer is needed, this is {found} ({sys.executable})")
     tasks = {
         "demo": demo, "test": test, "check": check, "bench": bench, "crash": crash, "fuzz": fuzz, "clients": clients,
-        "house": house, "suites": suites, "release": release, "setup": setup,
+        "browser": browser, "pictures": pictures, "house": house, "suites": suites, "release": release, "setup": setup,
     }  # fmt: skip
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
@@ -129,6 +131,27 @@ def clients(arguments: list[str]) -> int:
     return 0
 
 
+def browser(arguments: list[str]) -> int:
+    """Install Chromium and its driver where apt-get can; tests that need them are left out without."""
+    if arguments:
+        return fail("browser takes no arguments")
+    if shutil.which("chromium") and shutil.which("chromedriver"):
+        return 0
+    installer = shutil.which("apt-get")
+    if installer is None or not hasattr(os, "geteuid") or os.geteuid() != 0:
+        print("dev.py: no Chromium here and no right to install it, tests of the console are left out", file=sys.stderr)
+        return 0
+    command = [installer, "install", "--yes", "--no-install-recommends", "chromium", "chromium-driver"]
+    if subprocess.run(command, check=False, stdout=sys.stderr).returncode:
+        print("dev.py: Chromium could not be installed, tests of the console are left out", file=sys.stderr)
+    return 0
+
+
+def pictures(arguments: list[str]) -> int:
+    """Take the screenshots of the console again."""
+    return prepare("dev") or run("-m", "tests.console.pictures", *arguments)
+
+
 def release(arguments: list[str]) -> int:
     """Build and check wheel and sdist, run a tutorial from the wheel; with a version, write the changelog first."""
     if len(arguments) != 1:
@@ -149,6 +172,7 @@ def release(arguments: list[str]) -> int:
         run("-m", "build", "--outdir", str(DIST))
         or run("-m", "twine", "check", "--strict", *(str(each) for each in DIST.iterdir()))
         or try_wheel(next(DIST.glob("*.whl")))
+        or run("sbom.py", str(DIST / "localyun.cdx.json"))
     )
 
 

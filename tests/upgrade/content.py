@@ -1,0 +1,178 @@
+"""What a state folder of the upgrade tests holds, made and read back through the services' public APIs."""
+
+import base64
+import io
+import json
+import zipfile
+
+from emulator.cli.failures import CallRefused
+
+FC2 = "/2016-08-15"
+FC3 = "/2023-03-30"
+RAM = "2015-05-01"
+STS = "2015-04-01"
+FNF = "2019-03-15"
+
+FLOW = """version: v1
+type: flow
+steps:
+  - type: wait
+    name: long
+    duration: 86400
+"""
+DONE = FLOW.replace("type: wait", "type: pass").replace("    duration: 86400\n", "")
+CALL = """version: v1
+type: flow
+steps:
+  - type: task
+    name: callback
+    resourceArn: acs:mns:::/topics/news/messages
+    pattern: waitForCallback
+    serviceParams:
+      MessageBody: $
+"""
+TRUST = json.dumps(
+    {
+        "Statement": [{"Action": "sts:AssumeRole", "Effect": "Allow", "Principal": {"Service": ["fc.aliyuncs.com"]}}],
+        "Version": "1",
+    }
+)
+POLICY = json.dumps({"Statement": [{"Action": "mns:*", "Effect": "Allow", "Resource": "*"}], "Version": "1"})
+
+
+def code(text="def handler(event, context):\n    return event\n"):
+    """Return a package in base64."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("index.py", text)
+    return base64.b64encode(packed.getvalue()).decode()
+
+
+class World:
+    """The services of one emulator, through *client*."""
+
+    def __init__(self, client):
+        self.client = client
+        self.account = client.keys.account_id
+
+    def fc(self, method, path, content=None, **headers):
+        body = b"" if content is None else json.dumps(content).encode()
+        reply = self.client.functions(method, path, body, {"Content-Type": "application/json", **headers})
+        return json.loads(reply.body) if reply.body[:1] in (b"{", b"[") else reply.body.decode()
+
+    def mns(self, method, target, body=""):
+        reply = self.client.messages(
+            method, target, body.encode(), {"Content-Type": "text/xml", "x-mns-version": "2015-06-06"}
+        )
+        if reply.status >= 400:
+            raise CallRefused(reply.status, "", reply.body.decode())
+        return reply.body.decode()
+
+    def fill(self):
+        """Make at least one of everything that is stored."""
+        self._functions()
+        self._messages()
+        self._flows()
+        self._people()
+
+    def _functions(self):
+        fc = self.fc
+        fc("POST", f"{FC2}/services", {"serviceName": "shop", "description": "kept"})
+        function = {"functionName": "order", "runtime": "python3.9", "handler": "index.handler",
+                    "environmentVariables": {"A": "1"}, "code": {"zipFile": code()}}  # fmt: skip
+        fc("POST", f"{FC2}/services/shop/functions", function)
+        fc("POST", f"{FC2}/services/shop/versions", {"description": "first"})
+        fc("POST", f"{FC2}/services/shop/aliases", {"aliasName": "online", "versionId": "1"})
+        config = {"cronExpression": "@every 24h", "enable": True, "payload": "p"}
+        timer = {"triggerName": "nightly", "triggerType": "timer", "qualifier": "LATEST"}
+        timer["triggerConfig"] = json.dumps(config)
+        fc("POST", f"{FC2}/services/shop/functions/order/triggers", timer)
+        fc(
+            "PUT",
+            f"{FC2}/services/shop/functions/order/async-invoke-config",
+            {"maxAsyncRetryAttempts": 2, "statefulInvocation": True},
+        )
+        fc("PUT", f"{FC2}/services/shop.online/functions/order/provision-config", {"target": 1})
+        fc(
+            "POST",
+            f"{FC2}/layers/lib/versions",
+            {"Code": {"zipFile": code("x = 1")}, "compatibleRuntime": ["python3.9"]},
+        )
+        fc("POST", f"{FC2}/tag", {"resourceArn": "services/shop", "tags": {"team": "a"}})
+        fc("POST", f"{FC2}/custom-domains", {"domainName": "shop.example.com", "protocol": "HTTP"})
+        fc("POST", f"{FC2}/services/shop/functions/order/invocations", {"n": 1}, **{
+            "x-fc-invocation-type": "Async", "x-fc-stateful-async-invocation-id": "job-1"})  # fmt: skip
+        fc("POST", f"{FC3}/functions", {**function, "functionName": "alone"})
+        fc("PUT", f"{FC3}/functions/alone/concurrency", {"reservedConcurrency": 3})
+
+    def _messages(self):
+        name = "<VisibilityTimeout>77</VisibilityTimeout>"
+        self.mns("PUT", "/queues/orders", f"<Queue>{name}</Queue>")
+        self.mns("PUT", "/?accountmeta=true", "<Account><LoggingBucket>logs</LoggingBucket></Account>")
+        for text in ("one", "two"):
+            body = base64.b64encode(text.encode()).decode()
+            self.mns("POST", "/queues/orders/messages", f"<Message><MessageBody>{body}</MessageBody></Message>")
+        self.mns("PUT", "/topics/news", "<Topic></Topic>")
+        endpoint = "<Endpoint>http://127.0.0.1:9/</Endpoint>"
+        self.mns("PUT", "/topics/news/subscriptions/app", f"<Subscription>{endpoint}</Subscription>")
+        self.mns("POST", "/topics/news/messages", "<Message><MessageBody>pushed</MessageBody></Message>")
+
+    def _flows(self):
+        call = self.client.workflow
+        for name, text in (("waits", FLOW), ("ends", DONE), ("calls", CALL)):
+            call("CreateFlow", Name=name, Description="kept", Type="FDL", Definition=text)
+            call("StartExecution", FlowName=name, ExecutionName="first", Input='{"n": 1}')
+        call("PublishFlowVersion", FlowName="ends", Description="first")
+        call("CreateSchedule", FlowName="waits", ScheduleName="nightly", CronExpression="0 0 3 * * *", Payload="{}",
+             Enable="true")  # fmt: skip
+
+    def _people(self):
+        for action, parameters in (
+            ("CreateUser", {"UserName": "ann"}),
+            ("CreateAccessKey", {"UserName": "ann"}),
+            ("CreateGroup", {"GroupName": "staff"}),
+            ("AddUserToGroup", {"UserName": "ann", "GroupName": "staff"}),
+            ("CreateRole", {"RoleName": "worker", "AssumeRolePolicyDocument": TRUST.replace(
+                '"Service": ["fc.aliyuncs.com"]', f'"RAM": ["acs:ram::{self.account}:root"]')}),
+            ("CreatePolicy", {"PolicyName": "queues", "PolicyDocument": POLICY}),
+            ("AttachPolicyToUser", {"PolicyType": "Custom", "PolicyName": "queues", "UserName": "ann"}),
+        ):  # fmt: skip
+            self.client.rpc(RAM, action, parameters)
+        role = f"acs:ram::{self.account}:role/worker"
+        self.client.rpc(STS, "AssumeRole", {"RoleArn": role, "RoleSessionName": "kept", "DurationSeconds": "3600"})
+
+    def answers(self):
+        """Return what the read operations answer, without what differs from call to call."""
+        fc = {path: self.fc("GET", path) for path in (
+            f"{FC2}/services", f"{FC2}/services/shop/functions", f"{FC2}/services/shop/versions",
+            f"{FC2}/services/shop/aliases", f"{FC2}/services/shop/functions/order/triggers",
+            f"{FC2}/services/shop/functions/order/async-invoke-config", f"{FC2}/layers/lib/versions",
+            f"{FC2}/custom-domains", f"{FC3}/functions", f"{FC3}/functions/alone/concurrency",
+        )}  # fmt: skip
+        mns = {path: self.mns("GET", path) for path in (
+            "/queues/orders", "/topics/news", "/topics/news/subscriptions/app", "/queues/orders/messages?peekonly=true",
+        )}  # fmt: skip
+        flows = [
+            self.client.workflow("DescribeFlow", Name="waits"),
+            self.client.workflow("ListFlowVersions", FlowName="ends"),
+            self.client.workflow("DescribeSchedule", FlowName="waits", ScheduleName="nightly"),
+            *(self.client.workflow("DescribeExecution", FlowName=name, ExecutionName="first")
+              for name in ("waits", "ends", "calls")),
+            self.client.workflow("GetExecutionHistory", FlowName="ends", ExecutionName="first"),
+        ]  # fmt: skip
+        ram = [self.client.rpc(RAM, *each) for each in (
+            ("GetUser", {"UserName": "ann"}), ("GetRole", {"RoleName": "worker"}),
+            ("ListUsersForGroup", {"GroupName": "staff"}), ("ListPoliciesForUser", {"UserName": "ann"}),
+        )]  # fmt: skip
+        return _steady({"fc": fc, "mns": mns, "flows": flows, "ram": ram})
+
+
+def _steady(content):
+    if isinstance(content, list):
+        return [_steady(each) for each in content]
+    if isinstance(content, dict):
+        return {key: _steady(value) for key, value in content.items() if key.lower() not in VOLATILE}
+    return content
+
+
+VOLATILE = {"requestid", "location"}

@@ -1,0 +1,70 @@
+"""Make a state folder with the emulator of some version, and pack it with what its API answers.
+
+    python -m tests.upgrade.make NAME [PYTHON]     PYTHON runs the emulator of that version; default: this one
+
+Writes tests/upgrade/states/NAME.zip: state.db, keys.json and code/ of an emulator that has ended, and answers.json.
+A file is made once, with the version it is named after, and never again.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from emulator.cli.client import connect, until
+from emulator.config import load
+from tests.upgrade.content import World
+
+STATES = Path(__file__).parent / "states"
+PACKED = ("state.db", "keys.json", "code", "objects")
+DEADLINE_S = 30
+
+
+def main(name, python=sys.executable):
+    """Fill a new state folder and pack it."""
+    with tempfile.TemporaryDirectory(prefix="localyun-upgrade-") as folder:
+        state = Path(folder) / "state"
+        process, client = start(python, state)
+        try:
+            world = World(client)
+            world.fill()
+            settled = until(lambda: world.client.workflow("DescribeExecution", FlowName="ends", ExecutionName="first")[
+                "Status"] == "Succeeded", DEADLINE_S)  # fmt: skip
+            assert settled
+            answers = world.answers()
+        finally:
+            process.terminate()
+            process.wait(DEADLINE_S)
+        STATES.mkdir(exist_ok=True)
+        with zipfile.ZipFile(STATES / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("answers.json", json.dumps(answers, indent=1, sort_keys=True))
+            for part in PACKED:
+                for path in sorted([state / part, *(state / part).rglob("*")]):
+                    if path.is_file():
+                        archive.write(path, path.relative_to(state).as_posix())
+    print(f"made {name}.zip")
+
+
+def start(python, state):
+    """Start the emulator of *python* on *state*; return its process and a client that is signed in."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("LOCALYUN_", "PYTHONPATH"))}
+    state.mkdir(parents=True, exist_ok=True)
+    with (state.parent / "server.log").open("ab") as log:
+        process = subprocess.Popen(
+            [python, "-m", "emulator", "start", "--port", "0", "--https-port", "0", "--state", str(state)],
+            cwd=state.parent, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+        )  # fmt: skip
+    (state / "endpoint.json").unlink(missing_ok=True)
+    until(lambda: process.poll() is not None or (state / "endpoint.json").exists(), DEADLINE_S)
+    if process.poll() is not None:
+        raise RuntimeError((state.parent / "server.log").read_text())
+    client = connect(load({"state": str(state)}, {}, state.parent), environ={})
+    client.health(DEADLINE_S)
+    return process, client
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

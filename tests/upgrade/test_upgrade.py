@@ -1,0 +1,160 @@
+"""State folders of earlier versions are opened by this one with everything still there."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+import zipfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from emulator.storage.database import Database
+from emulator.storage.migrations import Schema, StateTooNew, migrate
+from tests.upgrade.content import World
+from tests.upgrade.make import DEADLINE_S, STATES, start
+
+KEPT = sorted(STATES.glob("*.zip"))
+CHANGING = {"fc_async_calls", "fc_task_events", "mns_deliveries", "mns_publications", "sts_keys", "fc_capacity"}
+"""Tables whose rows go on living while the emulator runs: they are there, and need not be the same."""
+
+NO_LONGER_SHOWN = "/async-invoke-config/maxAsyncEventAgeInSeconds"
+"""The first version answered the default here when nobody had set it; FC 2.0 answers nothing now, 3.0 the default."""
+
+
+@pytest.fixture(params=KEPT, ids=lambda path: path.stem)
+def earlier(request, tmp_path):
+    """A state folder of an earlier version and the answers of its API."""
+    state = tmp_path / "state"
+    with zipfile.ZipFile(request.param) as archive:
+        archive.extractall(state)
+    state.chmod(0o700)
+    answers = json.loads((state / "answers.json").read_text())
+    (state / "answers.json").unlink()
+    return state, answers
+
+
+def rows(path):
+    """Return the rows of each table as dictionaries."""
+    with closing(sqlite3.connect(path)) as database:
+        database.row_factory = sqlite3.Row
+        names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {
+            name: [dict(row) for row in database.execute(f"SELECT * FROM {name}")]
+            for name in names
+            if not name.startswith("sqlite_")
+        }
+
+
+def test_api_answers_as_the_earlier_version_did(earlier):
+    """Everything that was made then is read back through the public API, field by field."""
+    state, before = earlier
+
+    process, client = start(sys.executable, state)
+    try:
+        after = World(client).answers()
+    finally:
+        process.terminate()
+        process.wait(DEADLINE_S)
+
+    assert [each for each in missing(before, after) if not each[0].endswith(NO_LONGER_SHOWN)] == []
+
+
+def missing(before, after, path=""):
+    """Return where *after* lacks or changes what *before* has; what one adds or leaves empty is no difference."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return [each for key, value in before.items() for each in missing(value, after.get(key), f"{path}/{key}")]
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        return [
+            each
+            for number, pair in enumerate(zip(before, after, strict=True))
+            for each in missing(*pair, f"{path}/{number}")
+        ]
+    return [] if before == after or before in ("", None, {}) else [(path, before, after)]
+
+
+def test_no_row_is_lost(earlier):
+    """A migration keeps every row of every table."""
+    state, _ = earlier
+    before = rows(state / "state.db")
+
+    process, _client = start(sys.executable, state)
+    process.terminate()
+    process.wait(DEADLINE_S)
+
+    after = rows(state / "state.db")
+    fewer = {name for name, found in before.items() if len(after.get(name, ())) < len(found)}
+    assert fewer <= CHANGING
+
+
+def test_file_of_a_newer_version_is_refused_and_left_whole(tmp_path):
+    """The program says what is newer, and does not touch the file."""
+    state = tmp_path / "state"
+    with zipfile.ZipFile(KEPT[-1]) as archive:
+        archive.extractall(state)
+    with closing(sqlite3.connect(state / "state.db")) as database:
+        database.execute("UPDATE schema_versions SET version = 999 WHERE service = 'mns'")
+        database.commit()
+    before = rows(state / "state.db")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "emulator", "start", "--port", "0", "--https-port", "0", "--state", str(state)],
+        capture_output=True, text=True, timeout=DEADLINE_S, cwd=tmp_path, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert "newer" in done.stderr
+    assert rows(state / "state.db") == before
+
+
+@pytest.fixture
+def schema(tmp_path):
+    """A service whose second step fails half way through."""
+    folder = tmp_path / "schema"
+    folder.mkdir()
+    (folder / "0001_initial.sql").write_text("CREATE TABLE things (name TEXT);\n")
+    return Schema("things", folder)
+
+
+def test_failed_migration_leaves_the_old_file_whole(tmp_path, schema):
+    """The step is undone as a whole; the earlier program still opens the file."""
+    path = tmp_path / "state.db"
+    database = Database(path)
+    migrate(database, [schema])
+    database.write("INSERT INTO things VALUES ('kept')")
+    database.close()
+    before = rows(path)
+    shutil.copytree(schema.folder, tmp_path / "newer")
+    (tmp_path / "newer" / "0002_broken.sql").write_text(
+        "ALTER TABLE things ADD COLUMN colour TEXT;\nDELETE FROM things;\nINSERT INTO nowhere VALUES (1);\n"
+    )
+
+    database = Database(path)
+    with pytest.raises(sqlite3.OperationalError, match="nowhere"):
+        migrate(database, [Schema("things", tmp_path / "newer")])
+    database.close()
+
+    assert rows(path) == before
+    again = Database(path)
+    migrate(again, [schema])
+    again.close()
+
+
+def test_newer_step_is_refused_by_the_migration(tmp_path, schema):
+    """The file knows a step that this program does not have."""
+    database = Database(tmp_path / "state.db")
+    migrate(database, [schema])
+    database.write("UPDATE schema_versions SET version = 2")
+    database.commit()
+
+    with pytest.raises(StateTooNew, match="newer"):
+        migrate(database, [schema])
+    database.close()
+
+
+def test_there_is_a_file_of_each_kept_version():
+    """The program's own predecessors, by name; later versions are added here."""
+    assert [path.stem for path in KEPT] == ["0.1-first", "0.1-ordered"]
+    assert Path(KEPT[0]).stat().st_size < 200_000
