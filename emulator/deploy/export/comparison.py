@@ -58,7 +58,7 @@ def differences(
         found.extend(_of_properties(resource, saved))
         if resource.package is not None and not same_code(resource.package, saved.package):
             found.append(
-                Difference(kind=resource.kind, name=resource.physical, path="code", file="one", running="other")
+                Difference(kind=resource.kind, name=resource.physical, path="code", file="this", running="other")
             )
     if others:
         mentioned = {each.key for each in blueprint.resources}

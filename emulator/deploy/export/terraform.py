@@ -95,7 +95,7 @@ _MAPS = frozenset({"environment_variables", "additional_version_weight"})
 
 
 _USUAL: Mapping[str, Any] = {
-    "queue_type": "normal", "topic_type": "normal", "dlq_policy": {"Enabled": False}, "qualifier": "LATEST",
+    "queue_type": "normal", "topic_type": "normal", "qualifier": "LATEST",
     "disk_size": 512, "instance_type": "e1", "environment": {"Variables": []}, "enable_sse": False,
 }  # fmt: skip
 """Values that need not be said, nor noted where a type has no argument for them."""
