@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageActivity, SkipConditions
 from emulator.adapters.doubles import Doubles
@@ -20,7 +20,6 @@ from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
 from emulator.config import Config, ConfigError, placed
 from emulator.console.front import Bridge
-from emulator.console.view import View
 from emulator.deploy.localyun_yaml import Declarations
 from emulator.deploy.records import Deployments, DeploymentsFront
 from emulator.deploy.seeds import Seeds
@@ -70,6 +69,9 @@ from emulator.services.workflow.front import WorkflowFront
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database
 from emulator.wire.request import Front
+
+if TYPE_CHECKING:
+    from emulator.console.view import View
 
 _log = logging.getLogger(__name__)
 
@@ -349,8 +351,10 @@ class Composition:
         """Return the signature that a push with that string to sign has."""
         return await self._signer.authorization(text)
 
-    def view(self, lab: Lab, about: Callable[[], dict[str, Any]], bridge: Bridge) -> View:
+    def view(self, lab: Lab, about: Callable[[], dict[str, Any]], bridge: Bridge) -> "View":
         """Return the services as the console's pages see them."""
+        from emulator.console.view import View  # draws graphs: with Flask, on the first request for a page
+
         return View(
             self._tenant,
             functions=self._functions,
