@@ -353,7 +353,7 @@ class Composition:
 
     def view(self, lab: Lab, about: Callable[[], dict[str, Any]], bridge: Bridge) -> "View":
         """Return the services as the console's pages see them."""
-        from emulator.console.view import View  # draws flows, which takes long to load: with the first page
+        from emulator.console.view import View  # draws graphs: with Flask, on the first request for a page
 
         return View(
             self._tenant,

@@ -26,7 +26,7 @@ WINDOW = 20
 """So many branches or iterations of a step are shown at a time."""
 
 EVENTS_SHOWN = 100
-_DETAIL_SHOWN = 20_000
+_DETAIL_SHOWN = 2_000
 _KEPT = 4
 
 _LOUD: tuple[Outcome, ...] = ("failed", "running", "caught", "abandoned", "succeeded")

@@ -33,6 +33,9 @@ Row = dict[str, Any]
 PAGE = 50
 _EVENTS = 1_000
 _COMING = 1_000
+_SHORTEST_ID = 16
+"""Shorter texts are no request's id."""
+
 _WAKEUPS = {
     "wait": "end of a wait",
     "retry": "retry",
@@ -126,7 +129,7 @@ class View:
             if wanted in name.lower():
                 service, _, function = name.rpartition("/")
                 yield {"kind": "function", "name": name, "service": service, "function": function}
-        if self._journal.find(text):
+        if len(text) >= _SHORTEST_ID and self._journal.find(text):
             yield {"kind": "request", "name": text}
 
     # --- queues --------------------------------------------------------------------------------------------------
