@@ -10,7 +10,7 @@ import re
 import struct
 from pathlib import Path
 
-from emulator.cli.messages import DOMAIN, FOLDER
+from emulator.cli.output import DOMAIN, FOLDER
 from emulator.cli.parser import build
 from emulator.cli.render.tree_view import OUTCOMES
 from emulator.cli.tutorials import TUTORIALS

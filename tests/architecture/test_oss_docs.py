@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.oss import buckets, forms, objects, settings, uploads
+from emulator.oss import buckets, objects, uploads
+from emulator.oss import buckets as settings
+from emulator.oss import uploads as forms
 from emulator.wire.operation import operations_of
 
 ROOT = Path(__file__).parents[2]

@@ -18,8 +18,7 @@ from emulator.kernel.timers import VirtualTimers
 from emulator.services.workflow.front import WorkflowFront
 from emulator.services.workflow.ports import FunctionReply, FunctionResource, MessageReply, Submission
 from emulator.services.workflow.service import Workflow
-from emulator.storage.database import Database
-from emulator.storage.migrations import migrate
+from emulator.storage.database import Database, migrate
 from emulator.wire.request import OperationRequest
 
 WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
