@@ -7,6 +7,7 @@
     python3 dev.py crash [--kills N --seed S ...]                 kill the emulator under load and compare
     python3 dev.py coverage [arguments of pytest]                 measure branches run by the unit tests, hold the gates
     python3 dev.py house [--detail]                               print the shape of the code and the cost of requests
+    python3 dev.py suites NAME PATH                               run the suite of an SDK's maker from a checkout
     python3 dev.py fuzz  TARGET [--seconds N]                     fuzz one target, or all
     python3 dev.py clients                                        install SDKs of other languages for the tests
     python3 dev.py release VERSION | --check                      changelog, packages, tried in an empty environment
@@ -58,7 +59,7 @@ def main(arguments: list[str]) -> int:
         return fail(f"Python {wanted} or newer is needed, this is {found} ({sys.executable})")
     tasks = {
         "demo": demo, "test": test, "check": check, "bench": bench, "coverage": coverage, "crash": crash, "fuzz": fuzz,
-        "clients": clients, "house": house, "release": release, "setup": setup,
+        "clients": clients, "house": house, "suites": suites, "release": release, "setup": setup,
     }  # fmt: skip
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
@@ -127,6 +128,11 @@ def crash(arguments: list[str]) -> int:
 def house(arguments: list[str]) -> int:
     """Print modules, lines, import circles, and files and calls of four requests."""
     return prepare("dev") or run("-m", "benchmarks.house", *arguments)
+
+
+def suites(arguments: list[str]) -> int:
+    """Run the suite of an SDK's maker, from a checkout that is already there."""
+    return prepare("dev") or run("-m", "tests.suites", *arguments)
 
 
 def clients(arguments: list[str]) -> int:

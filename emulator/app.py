@@ -23,7 +23,7 @@ from emulator.config import Config
 from emulator.console import front as console_front
 from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
 from emulator.console.sessions import Sessions
-from emulator.gateway.admin import OWN, AdminFront
+from emulator.gateway.admin import OWN, AdminFront, Part
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
 from emulator.gateway.metrics import Traffic, process_figures
@@ -134,7 +134,7 @@ class Emulator:
         self._closing.callback(timers.close)
 
         keyring = Keyring(_own_key(self.keys))
-        admin = AdminFront(self.keys.admin_token, self._ids, [(self, OWN)], is_local=self.config.is_local)
+        self._admin = admin = AdminFront(self.keys.admin_token, self._ids, [(self, OWN)], is_local=self.config.is_local)
         fronts: dict[str, Front] = {"admin": admin}
         loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         policy = HostPolicy(self.config.allowed_hosts, wide=not self.config.is_local)
@@ -152,21 +152,40 @@ class Emulator:
 
         names = FunctionNames(policy, authority, renew)
         services = await self._load_services(database, timers, work, folder, names)
+        services.clock_moved(self._clock)
         await services.start()
         keyring.add(services.temporary_keys)
         keyring.add(services.accounts)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
         lab = self._lab(services)
-        console = self._console(services, lab)
-        fronts["console"] = console
+        console: list[Part] = []
+        if self.config.console:
+            front = self._console(services, lab)
+            fronts["console"] = front
+            console = [(front, console_front)]
         shrinker = self._tend_file(database, work, timers)
         kept = self._checkpoints(lab, services, shrinker, work)
-        parts = [(lab, lab_admin), (self._bench, bench_admin), (kept, checkpoint_operations), (console, console_front)]
-        admin.add([*services.admin(), *parts])
+        parts = [(lab, lab_admin), (self._bench, bench_admin), (kept, checkpoint_operations)]
+        admin.add([*services.admin(), *parts, *console])
         loaded.set_result(None)
         self._is_loaded = True
+        await services.seeds.deploy(self._surroundings())
+        services.arm_faults()
+        self._background.spawn(services.seeds.ready(self._surroundings()), "hooks")
         renew()
+
+    def _surroundings(self) -> dict[str, str]:
+        """Return the variables that lead a command to this emulator."""
+        return {
+            "LOCALYUN_ENDPOINT": self.http_url,
+            "LOCALYUN_STATE": str(self.config.state.absolute()),
+            "LOCALYUN_TOKEN": self.keys.admin_token,
+            "LOCALYUN_ACCOUNT_ID": self.tenant.account,
+            "LOCALYUN_REGION": self.tenant.region,
+            "ALIBABA_CLOUD_ACCESS_KEY_ID": self.keys.access_key_id,
+            "ALIBABA_CLOUD_ACCESS_KEY_SECRET": self.keys.access_key_secret,
+        }
 
     def _checkpoints(self, lab: Lab, services: "Composition", shrinker: Shrinker, work: Path) -> StateCheckpoints:
         """Return what keeps the whole state under names."""
@@ -178,6 +197,7 @@ class Emulator:
             lab.time,
             services,
             self.tenant,
+            memory=self._bench,
             resumed=[self._journal.mark, *([] if self.config.ephemeral else [shrinker.start])],
         )
 
@@ -190,6 +210,7 @@ class Emulator:
             watch=self._pipeline.watch,
             observed=[self._pipeline, *services.activities()],
             conditions=services.conditions(),
+            moved=lambda: services.clock_moved(self._clock),
         )
 
     def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
@@ -386,13 +407,23 @@ class Emulator:
         """Return the recent lines of the log that came about through a request, in JSON's terms."""
         return self._journal.find(request)
 
+    def openapi(self) -> dict[str, Any]:
+        """Return the description of the admin API."""
+        from emulator.gateway.openapi import describe  # seldom needed
+
+        return describe(self._admin.operations, self.http_url)
+
     def report(self) -> list[dict[str, Any]]:
         """Return the recent lines of the log since a checkpoint was restored, without those of the admin API."""
         return [line for line in self._journal.since_mark() if line.get("service") != "admin"]
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
         """Forget everything the services know, or what *scope* names; functions of the folder stay."""
-        return await self.services.reset(scope)
+        done = await self.services.reset(scope)
+        if not any(scope.values()):
+            await self.services.seeds.deploy(self._surroundings())
+            self.services.arm_faults()
+        return done
 
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""

@@ -11,30 +11,34 @@ from typing import Any
 
 from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageActivity, SkipConditions
 from emulator.adapters.doubles import Doubles
-from emulator.adapters.flows import FlowMessages, FunctionCalls
+from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
-from emulator.adapters.objects import CodeObjects, ObjectTriggers
+from emulator.adapters.objects import CodeObjects, FlowObjects, ObjectTriggers
 from emulator.adapters.permissions import FlowRights, FunctionRights, RoleRights
 from emulator.adapters.roles import AssumableRoles, RoleKeys
 from emulator.auth.push import PushSigner
 from emulator.auth.signed_request import KeySource
-from emulator.config import Config
+from emulator.config import Config, ConfigError, placed
 from emulator.console.front import Bridge
 from emulator.console.view import View
 from emulator.deploy.localyun_yaml import Declarations
 from emulator.deploy.records import Deployments, DeploymentsFront
+from emulator.deploy.seeds import Seeds
+from emulator.deploy.shapes import Part as FilePart
 from emulator.gateway.admin import Part
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import FunctionNames
 from emulator.gateway.journal import Journal
 from emulator.gateway.other_products import LocationFront, UnknownVersionFront, unavailable_fronts
-from emulator.kernel.clock import Clock
+from emulator.kernel.clock import AdjustableClock, Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family
 from emulator.kernel.observing import Observed
 from emulator.kernel.timers import Timers
 from emulator.lab.bench import Bench
+from emulator.lab.errors import LabError
+from emulator.lab.faults import Rule, read_rule
 from emulator.lab.service import Lab
 from emulator.lab.sinks import SinkFront
 from emulator.oss.front import OssFront
@@ -48,11 +52,12 @@ from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.ports import Ports
 from emulator.services.fc.runtime.model import FunctionImage
 from emulator.services.fc.runtime.pool import InstancePool
-from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.settings import FunctionTime, RuntimeSettings
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns import admin as mns_admin
 from emulator.services.mns.front import ManagementFront, MnsFront
 from emulator.services.mns.service import MessageService
+from emulator.services.mns.topics.push import PushPolicy
 from emulator.services.ram import admin as ram_admin
 from emulator.services.ram.accounts import Accounts
 from emulator.services.ram.authorizer import Authorizer
@@ -97,10 +102,14 @@ class Composition:
     ) -> None:
         self._config = config
         self._bench = bench
+        self._function_time = FunctionTime()
         self._clock = clock
         self._tenant = tenant
+        self._journal = journal
         self._ids = ids
         self._declared = Declarations(config, tenant)
+        self.seeds = Seeds(config, tenant, clock)
+        self._faults = [_fault(part) for part in self.seeds.faults]
         self._deployments = Deployments(database, tenant, clock)
         self._closing = AsyncExitStack()
         self.temporary_keys: KeySource
@@ -121,6 +130,7 @@ class Composition:
             extra_environment=environment,
             redirect_hook=python_hook(),
             add_hooks=lambda variables: with_hooks(variables, environment, node_hook()),
+            time=self._function_time,
         )
         self._pool = InstancePool(clock, ids, settings, on_log)
         self._signer = PushSigner(authority.parent / "notifications", clock=clock)
@@ -170,16 +180,21 @@ class Composition:
             ),
         )
         self._function_admin = FunctionAdmin(self._functions, clock, ids, self._pool)
+        self._flow_http = FlowHttp(
+            PushPolicy(config.allow_push_to), OwnNames(names.emulates, address).find, trusted=authority
+        )
         self._workflow = Workflow(
             database=database,
             clock=clock,
             ids=ids,
             timers=timers,
-            functions=FunctionCalls(self._functions),
+            functions=FunctionCalls(self._functions, ids),
             messages=FlowMessages(self._messages, clock, ids, bench.faults),
             kept_days=config.keep_executions,
             guard=FlowRights(rights) if config.enforce_ram else None,
             interference=bench.faults,
+            http=self._flow_http,
+            objects=FlowObjects(self._objects, clock, ids),
         )
 
     async def start(self) -> None:
@@ -193,8 +208,19 @@ class Composition:
         self._closing.push_async_callback(self._pool.close)
         self._closing.push_async_callback(self._functions.close)
         await self._functions.start(self._config.functions)
+        self._closing.push_async_callback(self._flow_http.close)
         self._closing.push_async_callback(self._workflow.close)
         await self._workflow.start()
+        await self._seed()
+
+    def arm_faults(self) -> None:
+        """Let the calls go wrong that the configuration names, once all that it deploys is there."""
+        for rule in self._faults:
+            self._bench.add_fault(rule)
+
+    async def _seed(self) -> None:
+        """Make what the configuration declares beside queues and topics."""
+        await self.seeds.apply(self._access, self._objects, self._workflow)
 
     def end_polls(self) -> None:
         """Answer every parked long poll; the server is about to stop."""
@@ -256,13 +282,16 @@ class Composition:
         match service:
             case "fnf":
                 self._workflow.reset()
+                await self._seed()
             case "mns":
                 self._messages.reset()
                 self._declared.apply(self._messages)
             case "ram":
                 self._access.reset()
+                await self._seed()
             case "oss":
                 await self._objects.reset()
+                await self._seed()
             case "fc":
                 await self._functions.reset()
             case _:
@@ -279,6 +308,7 @@ class Composition:
         self._access.reset()
         await self._objects.reset()
         await self._functions.reset()  # last: triggers of the folder subscribe to declared topics
+        await self._seed()
 
     def fronts(self) -> dict[str, Front]:
         """Return the services' fronts by the names the router uses."""
@@ -310,6 +340,10 @@ class Composition:
             FlowActivity(self._workflow, self._bench.mocks),
         ]
 
+    def clock_moved(self, clock: AdjustableClock) -> None:
+        """Let functions see the emulator's time, which has been moved, frozen or let go."""
+        self._function_time.shift = (clock.offset_ms, clock.frozen_at) if clock.is_adjusted else None
+
     async def sign_push(self, text: str) -> str:
         """Return the signature that a push with that string to sign has."""
         return await self._signer.authorization(text)
@@ -319,9 +353,12 @@ class Composition:
         return View(
             self._tenant,
             functions=self._functions,
+            function_admin=self._function_admin,
             messages=self._messages,
             workflow=self._workflow,
             lab=lab,
+            journal=self._journal,
+            clock=self._clock,
             about=about,
             bridge=bridge,
         )
@@ -339,3 +376,14 @@ class Composition:
         yield from mns_admin.metrics(self._messages, self._clock.now())
         yield from self._function_admin.metrics()
         yield from workflow_admin.metrics(self._workflow)
+
+
+def _fault(part: FilePart) -> Rule:
+    """Read a fault of the configuration.
+
+    Raises: ConfigError.
+    """
+    try:
+        return read_rule(part.value if isinstance(part.value, dict) else {})
+    except LabError as error:
+        raise ConfigError(placed(part.mark, f"{'.'.join(part.path)}: {error.message}")) from None

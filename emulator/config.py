@@ -25,12 +25,18 @@ AUTO_PORT = -1
 Marks = Mapping[tuple[str, ...], tuple[int, int]]
 """Line and column, from 1, of each part of the file by its path."""
 
-RESOURCE_KEYS = ("queues", "topics", "flows", "schedules", "buckets", "roles")
-"""Keys of ``localyun.yaml`` that describe resources; kept as written in `Config.resources`."""
+RESOURCE_KEYS = ("queues", "topics", "flows", "schedules", "buckets", "roles", "deploy", "hooks", "faults")
+"""Keys of ``localyun.yaml`` that describe resources, or lead to them; kept as written in `Config.resources`."""
 
 
 _MOST_DAYS = 36_500
 _SCALES = (0.001, 10)
+
+
+class Resources(dict[str, Any]):
+    """What the file has under `RESOURCE_KEYS`, as written; its relative paths start from ``folder``."""
+
+    folder = Path()
 
 
 class ConfigError(Exception):
@@ -62,6 +68,7 @@ class Config:
     auth: Literal["verify", "lenient"] = "verify"
     durability: Literal["normal", "full"] = "normal"
     enforce_ram: bool = False
+    console: bool = True
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning"] = "info"
     log_file: Path | None = None
@@ -74,7 +81,7 @@ class Config:
     allow_push_to: tuple[str, ...] = ()
     push_retry_scale: float = 1.0
     runtimes: Mapping[str, Path] = field(default_factory=dict)
-    resources: Mapping[str, Any] = field(default_factory=dict)
+    resources: "Resources" = field(default_factory=lambda: Resources())
     resource_marks: Marks = field(default_factory=dict)
 
     @property
@@ -334,12 +341,12 @@ def _executable(text: str, folder: Path) -> Path:
 # --- localyun.yaml -----------------------------------------------------------------------------------------------
 
 
-def _read_file(folder: Path) -> tuple[dict[str, _Given], dict[str, Any], Marks]:
+def _read_file(folder: Path) -> tuple[dict[str, _Given], Resources, Marks]:
     """Return the options, the resources and the places of all parts of the file in *folder*; empty without a file."""
     try:
         text = (folder / FILE_NAME).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        return {}, {}, {}
+        return {}, Resources(), {}
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{FILE_NAME}: cannot be read: {error}") from error
     from emulator.wire.yaml import RepeatedKey, UnreadableYaml, read_document  # most installations have no file
@@ -353,7 +360,8 @@ def _read_file(folder: Path) -> tuple[dict[str, _Given], dict[str, Any], Marks]:
     if content is not None and not isinstance(content, dict):
         raise ConfigError(placed(marks[()], "the file must be a mapping of settings"))
     given: dict[str, _Given] = {}
-    resources: dict[str, Any] = {}
+    resources = Resources()
+    resources.folder = folder
     options = {option.name for option in OPTIONS}
     for key, value in (content or {}).items():
         mark = marks[key,]
@@ -410,6 +418,7 @@ OPTIONS: tuple[Option, ...] = (
     _choice("auth", "check signatures, or accept any key (default: verify)", "verify", "lenient"),
     _choice("durability", "full also survives a power cut (default: normal)", "normal", "full"),
     Option(name="enforce_ram", read=_switch, is_switch=True, help="check what users and roles may do (default: no)"),
+    Option(name="console", read=_switch, is_switch=True, help="serve pages for a browser (default: yes)"),
     _choice("log_format", "one line per event as text or JSON (default: text)", "text", "json"),
     _choice("log_level", "how much the server logs (default: info)", "debug", "info", "warning"),
     Option(name="log_file", read=_path, metavar="FILE", help="file for the log instead of standard error"),

@@ -9,6 +9,7 @@ The programs do not know whether the service is the cloud or localyun: that is d
                         ALIBABA_CLOUD_ACCESS_KEY_SECRET
                         LOCALYUN_ACCOUNT_ID, ACCOUNT_ID  the account's id, for resource names
     --role-arn ARN   or ROLE_ARN                         the role of the flow; the cloud needs one
+    --language fdl|statemachine                          which of the two languages the flow is written in
     --record FILE                                        keep the executions when their flow is deleted, a line each
     --events json                                        print events as JSON, for programs that show them
     --keep                                               leave everything that was made
@@ -24,6 +25,9 @@ import time
 from contextlib import contextmanager
 from datetime import datetime
 from importlib import import_module
+
+LANGUAGES = {"fdl": "flow.yml", "statemachine": "statemachine.yml"}
+"""The file of an application that has its flow, by language."""
 
 FINAL = {"Succeeded", "Failed", "Stopped", "TimedOut"}
 POLL_INTERVAL_S = 0.3
@@ -124,8 +128,10 @@ class Session:
     def flow(self, name, path, *, keep=False, **names):
         """Create the flow from the `definition`, or update it; one that was not there before is deleted at the end.
 
+        *path* has it in the flow definition language; --language chooses another file beside it.
         With *keep*, or when the session keeps everything, it stays, so that its history can be looked at.
         """
+        path = path.with_name(LANGUAGES[self.given.language])
         content = {"Name": name, "Definition": self.definition(path, **names), "Description": name, "Type": "FDL"}
         if self.given.role_arn:
             content["RoleArn"] = self.given.role_arn
@@ -245,6 +251,7 @@ def command_line(description, default_input):
     """Return a parser for the options every client has; more may be added."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--sdk", choices=sorted(SDKS), default="core", help="which official SDK to use")
+    parser.add_argument("--language", choices=sorted(LANGUAGES), default="fdl", help="language of the flow")
     parser.add_argument("--input", default=default_input, help="input of the execution, JSON")
     parser.add_argument("--endpoint", default=os.environ.get("LOCALYUN_ENDPOINT", ""), help="URL of the service")
     region = os.environ.get("LOCALYUN_REGION") or os.environ.get("REGION") or "cn-hangzhou"

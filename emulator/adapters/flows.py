@@ -1,7 +1,9 @@
 """What flows call: functions, queues and topics, behind the ports of the workflow service."""
 
 import json
+from pathlib import Path
 
+from emulator.http.client_connection import ClientError, split_url
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
@@ -13,25 +15,41 @@ from emulator.services.mns.errors import MnsError
 from emulator.services.mns.naming import DIALECT, subject
 from emulator.services.mns.queues.model import MessageReceipt
 from emulator.services.mns.service import MessageService
-from emulator.services.workflow.ports import FunctionReply, FunctionResource, MessageReply, Refusal, Submission
+from emulator.services.mns.topics.push import GuardedClients, Home, PushPolicy
+from emulator.services.workflow.ports import (
+    FunctionReply,
+    FunctionResource,
+    HttpReply,
+    HttpResource,
+    MessageReply,
+    Refusal,
+    Submission,
+)
 
 
 class FunctionCalls:
     """Lets flows run functions (the port `FunctionInvoker` of the workflow service)."""
 
-    def __init__(self, functions: FunctionCompute) -> None:
+    def __init__(self, functions: FunctionCompute, ids: Ids) -> None:
         self._functions = functions
+        self._ids = ids
 
     async def invoke(self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str) -> FunctionReply:
         """Run a function and wait for its answer; a refusal keeps its HTTP status and code."""
         del key
         try:
             call = await self._functions.invoke(
-                tenant, resource.service, resource.function, resource.qualifier, event, origin="flow"
+                tenant,
+                resource.service,
+                resource.function,
+                resource.qualifier,
+                event,
+                request_id=(request_id := self._ids.uuid()),
+                origin="flow",
             )
         except FcError as error:
             return FunctionReply(refusal=_refusal(error))
-        return FunctionReply(body=call.result.body, error_type=call.result.error_type)
+        return FunctionReply(body=call.result.body, error_type=call.result.error_type, request_id=request_id)
 
     async def submit(
         self, tenant: Tenant, resource: FunctionResource, event: bytes, key: str, *, invocation_id: str
@@ -116,6 +134,52 @@ class FlowMessages:
         if receipt.handle is not None:
             members["ReceiptHandle"] = receipt.handle
         return MessageReply(members=members)
+
+
+HTTP_TIMEOUT_S = 60
+"""How long a call over HTTP may take; assumed. A task's own time-out may end it before."""
+
+_ANSWER_BYTES = 1024 * 1024
+
+
+class FlowHttp:
+    """Lets flows make calls over HTTP (the port `HttpCaller` of the workflow service), to where pushes may go.
+
+    *home* finds function URLs and the like, which lead back here.
+    """
+
+    def __init__(self, policy: PushPolicy, home: Home, trusted: Path) -> None:
+        self._clients = GuardedClients(policy, trusted)
+        self._home = home
+
+    async def call(self, target: HttpResource, headers: dict[str, str], body: bytes) -> HttpReply:
+        """Make a call and return its answer, whatever its status; redirects are not followed.
+
+        Raises: ValueError when URL or headers cannot go on the wire.
+        """
+        url = target.url
+        try:
+            origin, rest = split_url(url)
+            address = self._home(origin.host)
+            if address is not None:
+                url = f"http://{origin.authority}{rest}"
+            client = await self._clients.client(origin, plain=address is not None)
+            response = await client.request(
+                target.method,
+                url,
+                timeout_s=HTTP_TIMEOUT_S,
+                headers=list(headers.items()),
+                body=body,
+                connect_to=address,
+                max_response=_ANSWER_BYTES,
+            )
+        except ClientError as error:
+            return HttpReply(headers={}, failure=str(error))
+        return HttpReply(status=response.status, headers=dict(response.headers.pairs), body=response.body)
+
+    async def close(self) -> None:
+        """Close the connections that are kept."""
+        await self._clients.close()
 
 
 def _key(key: str) -> str:

@@ -1,7 +1,8 @@
-"""Functions and objects: code read from buckets, changes of objects that fire triggers."""
+"""Objects for functions and flows: code read from buckets, changes of objects that fire triggers, tasks that read."""
 
+import base64
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
@@ -11,9 +12,11 @@ from emulator.oss.service import LazyStorage
 from emulator.services.fc.ports import ObjectMissing, ObjectsUnavailable, ObjectTooLarge
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.fc.triggers.events import ObjectChange
+from emulator.services.workflow.ports import ObjectReply, ObjectResource, Refusal
+from emulator.wire.dates import iso_millis
 
 if TYPE_CHECKING:
-    from emulator.oss.model import Change
+    from emulator.oss.model import Caller, Change
 
 
 class CodeObjects:
@@ -32,13 +35,10 @@ class CodeObjects:
         Raises: ObjectMissing, ObjectTooLarge, ObjectsUnavailable.
         """
         storage = await self._storage.storage()
-        from emulator.oss.model import Caller, Place  # loaded with the operations
+        from emulator.oss.model import Place  # loaded with the operations
         from emulator.oss.objects import Objects
 
-        caller = Caller(
-            account=tenant.account, region=tenant.region, principal=tenant.account,
-            request_id=self._ids.hex(24).upper(), source_ip="127.0.0.1", now=self._clock.now(),
-        )  # fmt: skip
+        caller = _caller(tenant, self._clock, self._ids)
         try:
             stored = await Objects(storage).get(caller, Place(bucket, name))
         except OssError as error:
@@ -57,6 +57,69 @@ class CodeObjects:
         if stored.size > limit:
             raise ObjectTooLarge(stored.size)
         return await storage.contents.read(stored.pieces)
+
+
+class FlowObjects:
+    """Reads objects for flows (the port `ObjectReader` of the workflow service).
+
+    Source: OSS integration, CloudFlow documentation, for parameters and the first two members of the reply; the other
+    members are assumed.
+    """
+
+    def __init__(self, storage: LazyStorage, clock: Clock, ids: Ids) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._ids = ids
+
+    async def read(self, tenant: Tenant, target: ObjectResource, parameters: dict[str, str], limit: int) -> ObjectReply:
+        """Read an object of at most *limit* bytes: ``bucket``, ``key``, its attributes, and ``body``.
+
+        The body is text, or Base64 when it is no UTF-8; ``isBase64Encoded`` says which.
+        """
+        try:
+            return ObjectReply(members=await self._members(tenant, target, parameters, limit))
+        except OssError as error:
+            return ObjectReply(members={}, refusal=Refusal(error.http_status, error.code, error.message))
+
+    async def _members(
+        self, tenant: Tenant, target: ObjectResource, parameters: dict[str, str], limit: int
+    ) -> dict[str, Any]:
+        storage = await self._storage.storage()
+        from emulator.oss.model import Conditions, Place, Span, span_of  # loaded with the operations
+        from emulator.oss.objects import Objects
+
+        conditions = Conditions(
+            match=parameters.get("ifMatch", "").strip('"'), none_match=parameters.get("ifNoneMatch", "").strip('"')
+        )
+        caller = _caller(tenant, self._clock, self._ids)
+        stored = await Objects(storage).get(caller, Place(target.bucket, target.name), conditions)
+        text = parameters.get("range")
+        span = (span_of(text, stored.size, standard=False) if text else None) or Span(0, stored.size)
+        if len(span) > limit:
+            raise OssError("EntityTooLarge", f"The object has more than {limit} bytes, the most a state can hold.")
+        content = await storage.contents.read(stored.pieces, span)
+        try:
+            body, encoded = content.decode(), False
+        except UnicodeDecodeError:
+            body, encoded = base64.b64encode(content).decode("ascii"), True
+        return {
+            "bucket": target.bucket,
+            "key": target.name,
+            "etag": stored.etag,
+            "contentLength": len(content),
+            "lastModified": iso_millis(stored.modified_at),
+            "body": body,
+            "isBase64Encoded": encoded,
+        }
+
+
+def _caller(tenant: Tenant, clock: Clock, ids: Ids) -> "Caller":
+    from emulator.oss.model import Caller  # loaded with the operations
+
+    return Caller(
+        account=tenant.account, region=tenant.region, principal=tenant.account,
+        request_id=ids.hex(24).upper(), source_ip="127.0.0.1", now=clock.now(),
+    )  # fmt: skip
 
 
 class ObjectTriggers:

@@ -18,6 +18,8 @@ from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.ports import (
     FlowResource,
     FunctionResource,
+    HttpResource,
+    ObjectResource,
     QueueResource,
     Refusal,
     TaskTarget,
@@ -46,6 +48,8 @@ class FlowRights:
 
     def refusal(self, tenant: Tenant, role_arn: str, target: TaskTarget) -> Refusal | None:
         """Return what the called service would answer when the role lacks the right."""
+        if isinstance(target, HttpResource):
+            return None
         lacking = self._rights.lacking(tenant, role_arn, flow_rights.SERVICE, _demand(tenant, target))
         if lacking is None:
             return None
@@ -76,7 +80,9 @@ class FunctionRights:
         return f"the role {role} has not the right {lacking.action} on {lacking.resource}"
 
 
-def _demand(tenant: Tenant, target: TaskTarget) -> Demand:
+def _demand(
+    tenant: Tenant, target: FunctionResource | QueueResource | TopicResource | FlowResource | ObjectResource
+) -> Demand:
     match target:
         case FunctionResource():
             return function_rights.invocation(tenant, target.service, target.function, target.qualifier)
@@ -86,3 +92,5 @@ def _demand(tenant: Tenant, target: TaskTarget) -> Demand:
             return message_rights.demand(tenant, "PublishMessage", target.topic)
         case FlowResource():
             return flow_rights.about_flow(tenant, "StartExecution", target.flow)
+        case ObjectResource():
+            return Demand("oss:GetObject", f"acs:oss:{tenant.region}:{tenant.account}:{target.bucket}/{target.name}")

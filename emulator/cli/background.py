@@ -20,6 +20,8 @@ from emulator.cli.output import CommandFailed, NoEmulator, _, progress, say, say
 from emulator.config import OPTIONS, Config, Settings
 from emulator.keyfile import FILE_NAME as KEY_FILE
 
+CONSOLE = "/_localyun/console/"
+
 NAMES_SHOWN = 6
 """More functions than this are counted, not named."""
 
@@ -34,6 +36,10 @@ def lines(config: Config, status: Mapping[str, Any]) -> list[str]:
         "keys": _("{keys}; {command} env prints them for a shell", keys=keys, command=command()),
         "functions": _functions(config, status),
     }
+    if config.console:
+        rows["console"] = _(
+            "{address}; {command} console opens it", address=f"{status['http']}{CONSOLE}", command=command()
+        )
     if config.auth == "lenient":
         rows["auth"] = _("lenient: any key is accepted and no signature is checked")
     if config.ephemeral:

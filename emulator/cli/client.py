@@ -400,7 +400,7 @@ def _refusal(reply: Reply) -> CallRefused:
         content = {}
     code = content.get("Code") or content.get("ErrorCode") or ""
     message = content.get("Message") or content.get("ErrorMessage") or reply.body.decode("utf-8", "replace")[:200]
-    return CallRefused(reply.status, str(code), str(message))
+    return CallRefused(reply.status, str(code), str(message), content)
 
 
 def connect(settings: Settings, environ: Mapping[str, str] = os.environ) -> Client:

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from emulator.cli.render.text_width import cells
+from emulator.drawing.text_width import cells
 
 DONE = 0
 FAILED = 1
@@ -46,9 +46,10 @@ class WrongUsage(CommandFailed):
 
 
 class CallRefused(CommandFailed):
-    """The emulator answered a call with an error; ``code`` is the service's name for it."""
+    """The emulator answered a call with an error, whose name is ``code``; ``content`` is the whole answer."""
 
-    def __init__(self, status: int, code: str, message: str) -> None:
+    def __init__(self, status: int, code: str, message: str, content: dict[str, Any] | None = None) -> None:
+        self.content = content or {}
         self.status = status
         self.code = code
         super().__init__(f"{code}: {message}" if code else f"HTTP {status}: {message}")

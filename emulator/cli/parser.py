@@ -333,6 +333,95 @@ def _add_topic(commands: "_Commands[ArgumentParser]") -> None:
         shown.add_argument("-n", "--number", type=int, default=100, help="at most so many (default: 100)")
 
 
+def _add_clock(commands: "_Commands[ArgumentParser]") -> None:
+    clock = _command(commands, "clock", "clock:clock", "print the emulator's time and what comes, or move it")
+    clock.add_argument(
+        "action",
+        nargs="?",
+        choices=("advance", "to", "next", "freeze", "unfreeze"),
+        metavar="advance D|to T|next [N]|freeze|unfreeze",
+        help="how to change it (default: only look)",
+    )
+    clock.add_argument("value", nargs="?", metavar="", help=SUPPRESS)
+    settle = _command(commands, "settle", "clock:settle", "wait until nothing works any more")
+    settle.add_argument("--timeout", default="5s", metavar="D", help="real time to wait at the most (default: 5s)")
+    skip = _command(commands, "skip", "clock:skip", "jump from event to event until nothing is left to happen")
+    until = skip.add_mutually_exclusive_group()
+    until.add_argument("--execution", metavar="FLOW/EXECUTION", help="until this execution has ended")
+    until.add_argument("--queue", metavar="QUEUE", help="until this queue has visible messages")
+    until.add_argument("--calls", metavar="[SERVICE/]FUNCTION", help="until this function has been called")
+    skip.add_argument("--visible", type=int, default=1, metavar="N", help="with --queue: so many (default: 1)")
+    skip.add_argument("--count", type=int, default=1, metavar="N", help="with --calls: so often (default: 1)")
+    skip.add_argument("--limit", default="1h", metavar="D", help="emulator's time that may pass (default: 1h)")
+    skip.add_argument("--timeout", default="10s", metavar="D", help="real time to wait at the most (default: 10s)")
+
+
+def _add_trace(commands: "_Commands[ArgumentParser]") -> None:
+    trace = _command(commands, "trace", "trace:run", "print what caused a request and what came of it")
+    trace.add_argument("id", metavar="ID", help="a request, message or call id, or FLOW/EXECUTION")
+    trace.add_argument("--otlp", metavar="URL", help="also send it as OpenTelemetry spans to this OTLP/HTTP address")
+
+
+def _add_fault(commands: "_Commands[ArgumentParser]") -> None:
+    fault = commands.add_parser("fault", help="let calls go wrong on purpose")
+    fault.set_defaults(help_of=fault)
+    actions = fault.add_subparsers(title="actions", metavar="ACTION")
+    add = _command(actions, "add", "doubles:add_fault", "let calls go wrong")
+    add.add_argument("--service", choices=("fc", "fnf", "mns", "oss", "ram", "sts"), help="only calls of this service")
+    add.add_argument("--operation", metavar="NAME", help="only this operation; * and ? stand for anything")
+    add.add_argument("--resource", metavar="NAME", help="only this resource; * and ? stand for anything")
+    origins = ("client", "flow", "trigger", "push", "async")
+    add.add_argument("--from", dest="origin", choices=origins, help="only calls that come from there")
+    effect = add.add_mutually_exclusive_group()
+    effect.add_argument("--error", metavar="CODE", help="answer with this error of the service")
+    effect.add_argument("--throttle", action="store_true", help="answer that there are too many calls")
+    effect.add_argument(
+        "--drop", nargs="?", const="before", choices=("before", "after"), help="close the connection, before the work"
+    )
+    effect.add_argument("--function", choices=("timeout", "crash", "oom", "exception"), help="break the function")
+    add.add_argument("--status", type=int, metavar="N", help="with --error: HTTP status (default: the error's own)")
+    add.add_argument("--delay", metavar="D", help="wait so long first")
+    add.add_argument("--after", type=int, metavar="N", help="leave the first N calls alone")
+    add.add_argument("--times", type=int, metavar="N", help="only so many times")
+    add.add_argument("--probability", type=float, metavar="P", help="only to that part of the calls, 0 to 1")
+    add.add_argument("--seed", type=int, metavar="N", help="what the draws follow from (default: 0)")
+    _command(actions, "list", "doubles:list_faults", "list the faults")
+    remove = _command(actions, "remove", "doubles:remove_fault", "remove a fault")
+    remove.add_argument("name", metavar="ID", nargs="?", help="default: all")
+
+
+def _add_mock(commands: "_Commands[ArgumentParser]") -> None:
+    mock = commands.add_parser("mock", help="answer calls of functions in their place")
+    mock.set_defaults(help_of=mock)
+    actions = mock.add_subparsers(title="actions", metavar="ACTION")
+    add = _command(actions, "add", "doubles:add_mock", "answer calls of a function, which need not exist")
+    add.add_argument("function", metavar="[SERVICE/]FUNCTION[.QUALIFIER]", help="the function")
+    add.add_argument("--returns", action="append", metavar="JSON", help="return this; several are given in turn")
+    add.add_argument("--raises", metavar="[TYPE:]MESSAGE", help="fail like this, after what is returned")
+    add.add_argument("--answers", metavar="FILE", help="a JSON list of answers as in the HTTP API")
+    add.add_argument("--delay", metavar="D", help="take so long, by the emulator's clock")
+    add.add_argument("--then", choices=("repeat", "real", "fail"), help="after the last answer (default: repeat)")
+    _command(actions, "list", "doubles:list_mocks", "list the mocks")
+    calls = _command(actions, "calls", "doubles:calls", "print the calls that a mock or a function has had")
+    calls.add_argument("mock", metavar="ID|[SERVICE/]FUNCTION", help="the mock or function")
+    remove = _command(actions, "remove", "doubles:remove_mock", "let a function answer again")
+    remove.add_argument("name", metavar="ID", nargs="?", help="default: all")
+
+
+def _add_sink(commands: "_Commands[ArgumentParser]") -> None:
+    sink = commands.add_parser("sink", help="make addresses that keep what they are sent")
+    sink.set_defaults(help_of=sink)
+    actions = sink.add_subparsers(title="actions", metavar="ACTION")
+    add = _command(actions, "add", "doubles:add_sink", "make an address to send to and print it")
+    add.add_argument("--status", type=int, action="append", metavar="N", help="answer this; several are given in turn")
+    _command(actions, "list", "doubles:list_sinks", "list the sinks")
+    show = _command(actions, "show", "doubles:show_sink", "print what a sink has received")
+    show.add_argument("name", metavar="ID|URL", help="the sink")
+    show.add_argument("--full", action="store_true", help="all of each request, with its headers")
+    remove = _command(actions, "remove", "doubles:remove_sink", "remove a sink")
+    remove.add_argument("name", metavar="ID", nargs="?", help="default: all")
+
+
 def _add_checkpoint(commands: "_Commands[ArgumentParser]") -> None:
     checkpoint = commands.add_parser("checkpoint", help="keep the whole state under a name and put it back")
     checkpoint.set_defaults(help_of=checkpoint)
@@ -384,6 +473,16 @@ def _add_deploy(commands: "_Commands[ArgumentParser]") -> None:
     _command(commands, "deployments", "deploy:list_all", "list the deployments")
 
 
+def _add_console(commands: "_Commands[ArgumentParser]") -> None:
+    console = _command(commands, "console", "console:run", "open the emulator's pages in the browser")
+    console.add_argument(
+        "page", nargs="?", default="", metavar="PAGE", help="the page, such as queues/orders (default: the overview)"
+    )
+    console.add_argument(
+        "--print", dest="print_only", action="store_true", help="print the link, which works once, instead"
+    )
+
+
 def _add_exec(commands: "_Commands[ArgumentParser]") -> None:
     summary = "run a program written for the cloud, unchanged, with the emulator in the cloud's place"
     execute = _command(commands, "exec", "exec:run", summary, prints_data=False)
@@ -402,6 +501,8 @@ def _add_tutorial(commands: "_Commands[ArgumentParser]") -> None:
     run.add_argument("name", metavar="TUTORIAL")
     run.add_argument("--input", metavar="JSON", help="input of the execution (default: the tutorial's own)")
     run.add_argument("--sdk", choices=("core", "tea"), default="core", help="official SDK to use (default: core)")
+    languages = ("fdl", "statemachine")
+    run.add_argument("--language", choices=languages, default="fdl", help="language of the flow (default: fdl)")
     form = run.add_mutually_exclusive_group()
     form.add_argument("--steps", action="store_true", default=None, help="show steps (default on a terminal)")
     form.add_argument("--events", dest="steps", action="store_false", help="show every event (default in a pipe)")
@@ -418,9 +519,15 @@ _GROUPS = (
     ({"flow"}, _add_flow),
     ({"queue"}, _add_queue),
     ({"topic"}, _add_topic),
+    ({"clock", "settle", "skip"}, _add_clock),
+    ({"trace"}, _add_trace),
+    ({"fault"}, _add_fault),
+    ({"mock"}, _add_mock),
+    ({"sink"}, _add_sink),
     ({"checkpoint"}, _add_checkpoint),
     ({"account"}, _add_account),
     ({"deploy", "deployments"}, _add_deploy),
+    ({"console"}, _add_console),
     ({"exec"}, _add_exec),
     ({"tutorial"}, _add_tutorial),
 )

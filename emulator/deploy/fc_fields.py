@@ -9,6 +9,8 @@ from typing import Any, cast
 
 from emulator.deploy.shapes import (
     Field,
+    Like,
+    MapOf,
     Part,
     Reader,
     anything,
@@ -53,7 +55,7 @@ def or_auto(read: Reader, why: str) -> Reader:
             return None
         return read(part, capital)
 
-    return read_or_auto
+    return Like(read_or_auto, read)
 
 
 def with_note(read: Reader, why: str) -> Reader:
@@ -63,7 +65,7 @@ def with_note(read: Reader, why: str) -> Reader:
         part.note(why)
         return read(part, capital)
 
-    return read_with_note
+    return Like(read_with_note, read)
 
 
 # --- from the service's tables ---------------------------------------------------------------------------------------
@@ -112,10 +114,16 @@ _RULED: Mapping[str, Reader] = {"cpu": number, "environmentVariables": text_map,
 """Readers of fields whose kind is a rule of its own."""
 
 
+def _kinds(table: tuple[Row, ...]) -> dict[str, Check]:
+    return {row.wire: row.kind for row in table}
+
+
+_MOUNT_POINT = MapOf(fields_of(cast("Any", _kinds(catalog.SERVICE)["nasConfig"]).fields["mountPoints"].kind.fields, {}))
+
+
 def _mount_point(part: Part, capital: bool) -> dict[str, Any]:
     """Read a mount point; component fc splits its address into host and folder."""
-    kind = cast("Any", _kinds(catalog.SERVICE)["nasConfig"]).fields["mountPoints"].kind
-    values = members(part, (*fields_of(kind.fields, {}), Field("nasDir", text)), capital=capital)
+    values = members(part, (*_MOUNT_POINT.table, Field("nasDir", text)), capital=capital)
     if folder := values.pop("nasDir", None):
         values["serverAddr"] = f"{values.get('serverAddr')}:{folder}"
     return values
@@ -129,13 +137,9 @@ def _tracing(part: Part, capital: bool) -> Any:
     return _reader("tracingConfig", _kinds(catalog.SERVICE)["tracingConfig"], {})(part, capital)
 
 
-def _kinds(table: tuple[Row, ...]) -> dict[str, Check]:
-    return {row.wire: row.kind for row in table}
-
-
 def _without_effect(name: str, why: str) -> Reader:
     """Make the reader of a configuration that is kept and has no effect."""
-    own = {"mountPoints": list_of(_mount_point)} if name == "nasConfig" else {}
+    own = {"mountPoints": list_of(Like(_mount_point, _MOUNT_POINT))} if name == "nasConfig" else {}
     return or_auto(with_note(_reader(name, _kinds(catalog.SERVICE)[name], own), f"{why}; kept, without effect"), why)
 
 
@@ -144,7 +148,7 @@ _OWN: Mapping[str, Reader] = {
     "vpcConfig": _without_effect("vpcConfig", "there is no VPC here"),
     "nasConfig": _without_effect("nasConfig", "no file system is mounted"),
     "ossMountConfig": _without_effect("ossMountConfig", "no bucket is mounted"),
-    "tracingConfig": _tracing,
+    "tracingConfig": Like(_tracing, _reader("tracingConfig", _kinds(catalog.SERVICE)["tracingConfig"], {})),
 }
 
 SERVICE = (
@@ -171,7 +175,7 @@ def _side(part: Part, capital: bool) -> Any:
     return {"destination": part.value} if isinstance(part.value, str) else _DESTINATION(part, capital)
 
 
-_DESTINATIONS = map_of(Field("onSuccess", _side), Field("onFailure", _side))
+_DESTINATIONS = map_of(Field("onSuccess", Like(_side, _DESTINATION)), Field("onFailure", Like(_side, _DESTINATION)))
 ASYNC = (
     Field("destinationConfig", _DESTINATIONS, also=("destination", "Destination")),
     Field("maxAsyncEventAgeInSeconds", number),

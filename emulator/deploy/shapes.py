@@ -250,22 +250,78 @@ def text_map(part: Part, capital: bool = False) -> dict[str, Any]:
     return {entry.name: text(entry, capital) for entry in part.entries()}
 
 
+@frozen(kw_only=False)
+class ListOf:
+    """A reader of lists."""
+
+    read: Reader
+
+    def __call__(self, part: Part, capital: bool) -> list[Any]:
+        """Read every item."""
+        return [self.read(item, capital) for item in part.items()]
+
+
+@frozen(kw_only=False)
+class MapOf:
+    """A reader of maps with known members."""
+
+    table: tuple[Field, ...]
+
+    def __call__(self, part: Part, capital: bool) -> dict[str, Any]:
+        """Read every member."""
+        return members(part, self.table, capital=capital)
+
+
+@frozen(kw_only=False)
+class Like:
+    """A reader that also takes other forms than *usual*, the one in which `written` writes."""
+
+    read: Reader
+    usual: Reader
+
+    def __call__(self, part: Part, capital: bool) -> Any:
+        """Read whatever form there is."""
+        return self.read(part, capital)
+
+
 def list_of(read: Reader) -> Reader:
     """Make a reader of lists."""
-
-    def read_list(part: Part, capital: bool) -> list[Any]:
-        return [read(item, capital) for item in part.items()]
-
-    return read_list
+    return ListOf(read)
 
 
 def map_of(*table: Field) -> Reader:
     """Make a reader of maps with known members."""
+    return MapOf(table)
 
-    def read_fields(part: Part, capital: bool) -> dict[str, Any]:
-        return members(part, table, capital=capital)
 
-    return read_fields
+def written(read: Reader, value: Any, *, capital: bool) -> Any:
+    """Return *value*, in the terms of the API, as a file gives it to be read by *read*: the table backwards."""
+    match read:
+        case Like():
+            return written(read.usual, value, capital=capital)
+        case ListOf() if isinstance(value, list):
+            return [written(read.read, item, capital=capital) for item in value]
+        case MapOf() if isinstance(value, Mapping):
+            return written_members(read.table, value, capital=capital)
+        case _ if read is lowered and capital:
+            return _raised(value)
+        case _:
+            return value
+
+
+def written_members(table: tuple[Field, ...], values: Mapping[str, Any], *, capital: bool) -> dict[str, Any]:
+    """Return what `members` reads as *values*, in the order of the *table*; what has no value is left out."""
+    return {
+        field.spellings(capital=capital)[0]: written(field.read, values[field.name], capital=capital)
+        for field in table
+        if values.get(field.name) is not None
+    }
+
+
+def _raised(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {capitalised(key): _raised(item) for key, item in value.items()}
+    return [_raised(item) for item in value] if isinstance(value, list) else value
 
 
 def members(part: Part, table: tuple[Field, ...], *, capital: bool) -> dict[str, Any]:

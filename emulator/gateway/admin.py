@@ -228,6 +228,8 @@ class RunningEmulator(Protocol):
 
     def trace(self, request: str) -> list[dict[str, Any]]: ...  # noqa: D102
 
+    def openapi(self) -> dict[str, Any]: ...  # noqa: D102
+
     def report(self) -> list[dict[str, Any]]: ...  # noqa: D102
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]: ...  # noqa: D102
@@ -267,6 +269,13 @@ def metrics(emulator: RunningEmulator, call: OperationRequest) -> Response:
 def trace(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The recent lines of the log that a request caused."""
     return {"lines": emulator.trace(call.arguments["request"])}
+
+
+@operation("openapi", "GET /openapi.json", right=ANYONE_LOCAL)
+def openapi(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
+    """The description of this API in OpenAPI 3.1."""
+    del call
+    return emulator.openapi()
 
 
 @operation("report", "GET /report")

@@ -97,6 +97,11 @@ class Journal(logging.Handler):
             fields = {"request": request, "function": function}
             self._lines.append(_Line(self._clock.now(), text[:OUTPUT_BYTES], fields, ""))
 
+    def latest(self, logger: str) -> list[dict[str, Any]]:
+        """Return the kept lines of a logger, oldest first, in JSON's terms."""
+        lines = [each for each in list(self._lines) if not isinstance(each, _Line) and each[0].name == logger]
+        return [_line(*each).rendered() for each in lines]
+
     def find(self, request: str) -> list[dict[str, Any]]:
         """Return the lines that came of *request*, in their order, in JSON's terms.
 

@@ -4,6 +4,8 @@ All of it is in memory and ends with the emulator or a reset.
 """
 
 from collections.abc import Awaitable, Callable
+from copy import deepcopy
+from typing import Any
 
 from emulator.kernel.clock import Clock
 from emulator.kernel.ids import Ids
@@ -64,6 +66,23 @@ class Bench:
         """Remove all faults and return how many there were."""
         self._interfere(None)
         return self.faults.clear()
+
+    # --- checkpoints ---------------------------------------------------------------------------------------------
+
+    def kept(self) -> object:
+        """Return a copy of the faults, mocks and sinks, with what each has given so far."""
+        return deepcopy((self.faults.book, *self.mocks.parts(), *self.sinks.parts()))
+
+    def put_back(self, kept: Any) -> None:
+        """Put what `kept` has returned in the place of what there is, nothing for None; the calls are forgotten."""
+        self.clear()
+        if kept is None:
+            return
+        book, by_id, by_name, sinks, received = deepcopy(kept)
+        self.faults.take_up(book)
+        self.mocks.take_up(by_id, by_name)
+        self.sinks.take_up(sinks, received)
+        self._interfere(self.faults.stage if self.faults.active else None)
 
     def clear(self) -> None:
         """Remove everything and forget the calls."""

@@ -49,6 +49,11 @@ class Faults:
         self.active = False
         return self.book.clear()
 
+    def take_up(self, book: FaultBook) -> None:
+        """Go by another book from now on."""
+        self.book = book
+        self.active = len(book) > 0
+
     @asynccontextmanager
     async def around(self, subject: Subject, dialect: Dialect) -> AsyncIterator[None]:
         """Make a call within.

@@ -144,6 +144,16 @@ class Mocks:
         self._by_name.clear()
         return number
 
+    def parts(self) -> tuple[dict[str, Mock], dict[tuple[str, str], list[Mock]]]:
+        """Return the mocks by id and by function, as `take_up` takes them."""
+        return self.by_id, self._by_name
+
+    def take_up(self, by_id: dict[str, Mock], by_name: dict[tuple[str, str], list[Mock]]) -> None:
+        """Put other mocks in the place of those there are."""
+        self.clear()
+        self.by_id.update(by_id)  # in place: whoever asks whether there are any holds it
+        self._by_name.update(by_name)
+
     def find(self, service: str, function: str, qualifier: str) -> Mock | None:
         """Return the mock for a call with *qualifier* ("" for none)."""
         for mock in self._by_name.get((service, function), ()):

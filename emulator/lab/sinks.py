@@ -157,6 +157,15 @@ class Sinks:
         self._keep([])
         return number
 
+    def parts(self) -> tuple[dict[str, Sink], list[Received]]:
+        """Return the sinks and what they have received, as `take_up` takes them."""
+        return self._sinks, list(self._received)
+
+    def take_up(self, sinks: dict[str, Sink], received: list[Received]) -> None:
+        """Put other sinks in the place of those there are."""
+        self._sinks = sinks
+        self._keep(received)
+
     def take(self, sink: Sink, call: OperationRequest) -> SinkAnswer:
         """Keep a request and return the answer to it."""
         answer = sink.next()

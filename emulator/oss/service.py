@@ -50,13 +50,13 @@ class LazyStorage:
         if self._opened is None:
             await asyncio.to_thread(_import)
         if self._opened is None:  # another call may have come first
-            from emulator.oss import buckets, objects, uploads  # imported by now
+            from emulator.oss import buckets, objects, settings, uploads  # imported by now
             from emulator.oss.contents import Contents
             from emulator.oss.storage import ObjectStorage
 
             contents = Contents(self._folder, self._ids, sync=self._sync)
             storage = ObjectStorage(self._database, contents, self._ids, self._watcher, home=self._home)
-            operations = operations_of(buckets, objects, uploads)
+            operations = operations_of(buckets, settings, objects, uploads)
             self._opened = (storage, {each.route: each for each in operations})
         return self._opened
 

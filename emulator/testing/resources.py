@@ -306,8 +306,8 @@ class Flow:
 
     @property
     def executions(self) -> list[Execution]:
-        """The executions, newest first, up to 100."""
-        answer = self._api.fnf("ListExecutions", FlowName=self.name, Limit=100)
+        """The executions, newest first, up to 99."""
+        answer = self._api.fnf("ListExecutions", FlowName=self.name, Limit=99)
         return [Execution(self._api, self.name, each["Name"]) for each in answer["Executions"]]
 
 

@@ -12,7 +12,9 @@ import pytest
 
 pytestmark = pytest.mark.sdk
 
-FLOW = (Path(__file__).parents[2] / "sample-apps" / "poll-for-task-status" / "flow.yml").read_text()
+APPLICATION = Path(__file__).parents[2] / "sample-apps" / "poll-for-task-status"
+FLOW = (APPLICATION / "flow.yml").read_text()
+MACHINE = (APPLICATION / "statemachine.yml").read_text().replace("fnf-demo-poll-for-task-status", "polling")
 POLL = ["Wait10s", "GetJobStatus", "CheckJobComplete"]
 
 
@@ -47,12 +49,18 @@ def wait_for_end(fnf, flow, execution, within_s):
 
 
 @pytest.mark.timeout(180)
-def test_the_polling_tutorial_runs_as_the_guide_says(new_emulator, request):
+@pytest.mark.parametrize("definition", [FLOW, MACHINE], ids=["fdl", "statemachine"])
+def test_the_polling_tutorial_runs_as_the_guide_says(new_emulator, request, definition):
     """Delay 20 succeeds at the third or fourth poll; too long a delay, and none given (60 s), fail after four polls."""
     emulator = new_emulator(Path(request.config.rootpath) / "functions").start()
     fnf = emulator.fnf()
     fnf.send(
-        "CreateFlow", Name="polling", Definition=FLOW, Description="polling", Type="FDL", RoleArn="acs:ram::1:role/r"
+        "CreateFlow",
+        Name="polling",
+        Definition=definition,
+        Description="polling",
+        Type="FDL",
+        RoleArn="acs:ram::1:role/r",
     )
     inputs = {"guide": '{"delay": 20}', "too-long": '{"delay": 1000}', "no-delay": "{}"}
     started = {

@@ -154,6 +154,28 @@ def test_function_subscribed_to_the_topic_reports_the_task(tutorial, emulator):
     assert emulator.fc2().list_triggers("fnf-demo", "topicCallback").data["triggers"] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("multi-step-transaction", "ReserveHotel -> CancelFlight -> CancelTrainTicket -> OrderFailed"),
+        ("mns-queue-callback", 'execution Succeeded: {"key":"value"}'),
+        ("callback", 'execution Succeeded: {"s":"ok"}'),
+        ("troubleshooting", "the final step got ValueError: "),
+        ("timed-schedule", 'execution Succeeded: {"name":"hello world"}'),
+        ("versions-and-aliases", 'execution Succeeded: {"success":true}'),
+        ("mns-topic-callback", 'execution Succeeded: {"status":"success"}'),
+    ],
+)
+def test_tutorial_runs_in_the_state_machine_language(localyun, name, told):
+    """It ends as it does in the old language, and is drawn; the polling tutorial has a test of its own."""
+    sdk = "tea" if len(name) % 2 else "core"
+    done = localyun("tutorial", "run", name, "--language", "statemachine", "--sdk", sdk)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert told in done.stdout
+    assert "graph of the" in done.stdout
+
+
 @pytest.mark.parametrize("name", ["callback", "mns-queue-callback"])
 def test_client_that_nobody_reads_deletes_what_it_created(name, localyun, emulator):
     """The reader of its pipe is gone before the first line, which tells that something was created."""

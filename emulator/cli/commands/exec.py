@@ -92,6 +92,7 @@ def _environment(client: Client, state: Path, keep_proxy: bool) -> Mapping[str, 
     environ.update(identity(keys.access_key_id, keys.access_key_secret, account, region))
     environ.update(variables(client.endpoint.http, keys, account, region))
     environ["LOCALYUN_STATE"] = str(state.absolute())
+    environ["LOCALYUN_TOKEN"] = keys.admin_token
     return with_java(with_hooks(environ, _address(client, state), node_hook()))
 
 

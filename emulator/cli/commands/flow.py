@@ -21,9 +21,9 @@ from emulator.cli.output import (
     tell,
     wants_json,
 )
-from emulator.cli.render.execution_tree import Execution
 from emulator.cli.render.tree_view import HEADINGS, Event, Follower, Style, event_line, event_row, render
 from emulator.config import Settings
+from emulator.drawing.execution_tree import Execution
 
 EXPRESS_TIMEOUT_S = 330.0
 """An express execution may take five minutes, and its end is the answer."""

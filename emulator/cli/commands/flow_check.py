@@ -17,6 +17,9 @@ ACCOUNT = "{accountID}"
 
 STANDARD_INPUT = "-"
 
+AROUND = 60
+"""Characters of an expression that are shown on either side of the trouble."""
+
 _ANY_RESOURCE = "acs:fc:::services/any/functions/any"
 """Stands for the value of a tag while a definition of a template is checked."""
 
@@ -106,13 +109,34 @@ def read_definition(name: str) -> str:
 
 def _refuse(arguments: Namespace, error: "DefinitionError") -> None:
     if wants_json(arguments):
-        where = {"line": error.line, "column": error.column, "field": error.field}
+        where: dict[str, object] = {"line": error.line, "column": error.column, "field": error.field}
+        if error.expression is not None:
+            where["expression"], where["position"] = error.expression
         say_json({"ok": False, "error": {**where, "message": error.message}})
         return
     subject = f"{error.field}: " if error.field else ""
     name = "<stdin>" if arguments.file == STANDARD_INPUT else arguments.file
     # The form that editors and CI systems read, and where they read it.
     say(f"{name}:{error.line}:{error.column}: {subject}{error.message}")
+    if error.expression is not None:
+        for line in pointed_at(*error.expression):
+            say(line)
+
+
+def pointed_at(expression: str, position: int) -> tuple[str, str]:
+    """Return the line of *expression* that has the character at *position*, and a line with a caret under it.
+
+    Of a long line some of what is around it. Characters as wide as two columns get two columns.
+    """
+    from unicodedata import east_asian_width  # here: see run()
+
+    start = expression.rfind("\n", 0, position) + 1
+    line = expression[start:].partition("\n")[0].replace("\t", " ")
+    place = position - start
+    cut = max(place - AROUND, 0)
+    shown = line[cut : place + AROUND]
+    width = sum(2 if east_asian_width(character) in "WF" else 1 for character in shown[: place - cut])
+    return f"    {shown}", f"    {' ' * width}^"
 
 
 def count_steps(steps: "StepList") -> int:

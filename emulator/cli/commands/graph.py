@@ -15,9 +15,9 @@ from typing import Any
 from emulator.cli.client import Client, connect
 from emulator.cli.commands.flow import latest, read_history
 from emulator.cli.output import CommandFailed, _, complain, say, tell
-from emulator.cli.render.execution_tree import Execution
 from emulator.cli.render.tree_view import Event, spoken
 from emulator.config import Settings
+from emulator.drawing.execution_tree import Execution
 
 STANDARD_OUTPUT = "-"
 _SUFFIXES = {"svg": "svg", "mermaid": "mmd"}
@@ -63,28 +63,13 @@ def picture(definition: str, title: str, execution: Execution | None, form: str)
     Raises: CommandFailed for a definition that is no flow.
     """
     # Imported here: reading definitions takes longer to load than most commands take to run.
-    from emulator.cli.render.graph import mermaid, svg
-    from emulator.cli.render.graph.layout import draw
-    from emulator.cli.render.graph.model import build, steps_of, with_badges
-    from emulator.cli.render.graph.states import badges, states, taken
+    from emulator.drawing import picture as drawing
     from emulator.services.workflow.engine.language import DefinitionError
-    from emulator.services.workflow.languages.fdl.reader import parse_flow
 
     try:
-        flow = parse_flow(definition)
+        return drawing.picture(definition, title, execution, "mermaid" if form == "mermaid" else "svg")
     except DefinitionError as error:
         raise CommandFailed(_("the definition cannot be drawn: {error}", error=error)) from error
-    model = build(flow)
-    run = None
-    notes = {}
-    if execution is not None:
-        found = states(execution, [node.name for node in steps_of(model)])
-        run = svg.Run(states=found, taken=taken(execution))
-        notes = {name: state.note for name, state in found.items()}
-        model = with_badges(model, badges(found, steps_of(model)))
-    if form == "mermaid":
-        return mermaid.render(model, title, run.states if run is not None else None)
-    return svg.render(draw(model, notes), title, run)
 
 
 def picture_of_execution(described: Mapping[str, Any], history: Iterable[Event], form: str) -> str:

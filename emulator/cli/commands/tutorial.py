@@ -6,6 +6,7 @@ import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,7 @@ from emulator.cli import background
 from emulator.cli.background import command
 from emulator.cli.client import Client, connect
 from emulator.cli.commands import graph as recorded
+from emulator.cli.commands.console import link
 from emulator.cli.commands.graph import STANDARD_OUTPUT, open_picture
 from emulator.cli.endpoint import VARIABLE as ENDPOINT_VARIABLE
 from emulator.cli.endpoint import is_taken
@@ -77,10 +79,12 @@ def run(arguments: Namespace, settings: Settings) -> int:
     _bring_functions(tutorial, client, tell)
     fields = {"name": tutorial.name, "sdk": arguments.sdk, "duration": _(tutorial.duration)}
     tell(_("running {name} through the {sdk} SDK, {duration}", **fields))
+    _say_link(tell, _("watch it in a browser: {link}"), client, f"flows/{tutorial.flow}")
     tell("")
     steps = sys.stdout.isatty() if arguments.steps is None else arguments.steps
     with recorded.record_file() as record:
-        options = ["--sdk", arguments.sdk, "--input", chosen, *(["--keep"] if arguments.keep else [])]
+        options = ["--sdk", arguments.sdk, "--language", arguments.language, "--input", chosen]
+        options += ["--keep"] if arguments.keep else []
         output = sys.stderr if wants_json(arguments) else None
         if steps and output is None:
             succeeded = _show_steps(_program(tutorial, client, [*options, "--events", "json"], record), client)
@@ -99,10 +103,20 @@ def run(arguments: Namespace, settings: Settings) -> int:
                 _("graph of the last execution: {file}") if len(executions) > 1 else _("graph of the execution: {file}")
             )
             say(last.format(file=picture))
-        _say_what_next(tutorial, client, settings, keeps=arguments.keep or tutorial.keeps_flow)
+        keeps = arguments.keep or tutorial.keeps_flow
+        _say_what_next(tutorial, client, settings, keeps=keeps)
+        if keeps and executions:
+            page = f"flows/{executions[-1]['FlowName']}/executions/{executions[-1]['Name']}"
+            _say_link(say, _("its page, for a minute: {link}"), client, page)
     if drawn and arguments.open:
         open_picture(picture)
     return 0 if succeeded else 1
+
+
+def _say_link(tell: Callable[[str], None], text: str, client: Client, page: str) -> None:
+    """Print a link to a page of the console, unless this emulator has none."""
+    with suppress(CommandFailed):
+        tell(text.format(link=link(client, page)[0]))
 
 
 def _place_of_picture(name: str | None, settings: Settings, tutorial: Tutorial) -> Path:

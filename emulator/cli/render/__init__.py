@@ -1,1 +1,1 @@
-"""How executions and flows are shown: as trees of text, as Mermaid text, as SVG."""
+"""How executions are shown on a terminal: as trees of text."""

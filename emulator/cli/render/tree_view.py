@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from emulator.cli.output import _, short
-from emulator.cli.render.execution_tree import FAILED_ATTEMPT, Attempt, Execution, Part, Visit
-from emulator.cli.render.text_width import cut, terminal_width
+from emulator.drawing.execution_tree import FAILED_ATTEMPT, Attempt, Execution, Part, Visit, duration
+from emulator.drawing.text_width import cut, terminal_width
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.wire.dates import parse_iso
@@ -207,22 +207,6 @@ def spoken(status: str) -> str:
 def offset(millis: int) -> str:
     """Return an offset from the start: ``+12.34s``, ``+1m05s``."""
     return "+" + (f"{millis / 1000:.2f}s" if millis < 60_000 else duration(millis))
-
-
-def duration(millis: int) -> str:
-    """Return a span for people: ``12ms``, ``1.50s``, ``1m05s``, ``2h03m``, ``3d04h``."""
-    if millis < 1000:
-        return f"{max(millis, 0)}ms"
-    if millis < 60_000:
-        return f"{millis // 10 / 100:.2f}s"
-    minutes, seconds = divmod(millis // 1000, 60)
-    if minutes < 60:
-        return f"{minutes}m{seconds:02d}s"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 24:
-        return f"{hours}h{minutes:02d}m"
-    days, hours = divmod(hours, 24)
-    return f"{days}d{hours:02d}h"
 
 
 def event_row(event: Event, first: Event) -> tuple[str, str, str, str, str]:

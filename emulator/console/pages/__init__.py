@@ -1,5 +1,5 @@
 """The pages, a blueprint each."""
 
-from emulator.console.pages import overview
+from emulator.console.pages import clock, flows, functions, overview, queues, requests, topics
 
-BLUEPRINTS = (overview.blueprint,)
+BLUEPRINTS = tuple(page.blueprint for page in (overview, flows, queues, topics, functions, requests, clock))

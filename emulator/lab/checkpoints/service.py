@@ -10,7 +10,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from emulator import __version__
 from emulator.kernel.clock import AdjustableClock
@@ -46,6 +46,18 @@ class World(Protocol):
         ...
 
 
+class Memory(Protocol):
+    """What is in memory only and belongs to the state all the same; it does not outlive the emulator."""
+
+    def kept(self) -> object:
+        """Return a copy."""
+        ...
+
+    def put_back(self, kept: Any) -> None:
+        """Put what `kept` has returned in the place of what there is; None is nothing."""
+        ...
+
+
 class Checkpoints:
     """The checkpoints of one emulator. *resumed* are called last in a restore: what else has to set its timers anew."""
 
@@ -58,6 +70,7 @@ class Checkpoints:
         time: TimeControl,
         world: World,
         tenant: Tenant,
+        memory: Memory,
         resumed: Iterable[Callable[[], None]] = (),
     ) -> None:
         self._store = store
@@ -67,6 +80,8 @@ class Checkpoints:
         self._time = time
         self._world = world
         self._tenant = tenant
+        self._memory = memory
+        self._in_memory: dict[str, object] = {}
         self._resumed = list(resumed)
         self._lock = asyncio.Lock()
 
@@ -80,7 +95,9 @@ class Checkpoints:
             draft = await asyncio.to_thread(self._store.draft)
             try:
                 about = await self._save(draft, name)
+                in_memory = self._memory.kept()
                 await asyncio.to_thread(self._store.accept, draft, name)
+                self._in_memory[name] = in_memory
             except BaseException:
                 await asyncio.to_thread(self._store.discard, draft)
                 raise
@@ -156,6 +173,7 @@ class Checkpoints:
                 self._timers.clear()
                 self._time.take_up()
                 await self._world.resume()
+                self._memory.put_back(self._in_memory.get(name))
                 for resumed in self._resumed:
                     resumed()
             gone = before.difference(self._world.files())
@@ -188,6 +206,7 @@ class Checkpoints:
         check_name(name)
         async with self._lock:
             await asyncio.to_thread(self._store.remove, name)
+            self._in_memory.pop(name, None)
 
     # --- archives ------------------------------------------------------------------------------------------------
 
@@ -214,7 +233,10 @@ class Checkpoints:
         """
         check_name(name)
         async with self._lock:
-            return await asyncio.to_thread(self._take_in, name, offset, piece, last=last)
+            about = await asyncio.to_thread(self._take_in, name, offset, piece, last=last)
+            if about is not None:
+                self._in_memory.pop(name, None)
+            return about
 
     def _take_in(self, name: str, offset: int, piece: bytes, *, last: bool) -> About | None:
         from emulator.lab.checkpoints import archive  # as in `_read_piece`

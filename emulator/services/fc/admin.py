@@ -14,6 +14,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family, Sample, gauge, labelled
 from emulator.services.fc.catalog.resolving import Target
+from emulator.services.fc.code.packages import Download
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, refusal
 from emulator.services.fc.model import display_name
@@ -87,8 +88,8 @@ class FunctionAdmin:
             raise function_not_found(name, service)
         return logbook.read(service, name, lines, follow=follow)
 
-    def code_download(self, token: str) -> bytes | None:
-        """Return the zip a GetFunctionCode answer pointed to, None when the token is unknown or has expired."""
+    def code_download(self, token: str) -> Download | None:
+        """Return the package a GetFunctionCode answer pointed to, None when the token is unknown or has expired."""
         return self._functions.packages.download(token)
 
     # --- triggers ------------------------------------------------------------------------------------------------
@@ -213,8 +214,13 @@ def _problem(error: FcError) -> dict[str, Any]:
 @operation("code", "GET /code/{token}", right=ANYONE)
 def code(admin: FunctionAdmin, call: OperationRequest) -> Response | None:
     """The zip an answer to GetFunctionCode points to; the token in the path is the permission."""
-    content = admin.code_download(call.path["token"])
-    return None if content is None else Response(200, content, [("Content-Type", "application/zip")])
+    package = admin.code_download(call.path["token"])
+    if package is None:
+        return None
+    # the header of a download from a bucket, which clients compare with the checksum of GetFunctionCode
+    return Response(
+        200, package.content, [("Content-Type", "application/zip"), ("X-Oss-Hash-Crc64ecma", package.checksum)]
+    )
 
 
 @operation(

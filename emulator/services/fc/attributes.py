@@ -64,15 +64,26 @@ class Text:
         return value
 
 
+def not_allowed(label: str, choices: Iterable[str], value: Any) -> str:
+    """Return the service's text for a value that is none of *choices*.
+
+    Source: fc-nodejs-sdk and fc-java-sdk, their suites.
+    """
+    return f"{label} is set to an invalid value (allowed: {' | '.join(choices)}, actual: '{_shown(value)}')"
+
+
 @frozen(kw_only=False)
 class OneOf:
-    """A string out of *choices*."""
+    """A string out of *choices*. With *label* a refusal has the form that clients of the service look for."""
 
     choices: Set[str]
+    label: str = ""
 
     def __call__(self, value: Any, field: str) -> str:
         """Check a value."""
         if not isinstance(value, str) or value not in self.choices:
+            if self.label:
+                raise InvalidArgument(not_allowed(self.label, sorted(self.choices), value))
             raise InvalidArgument(
                 f"{field} '{_shown(value)}' is invalid: it must be one of {', '.join(sorted(self.choices))}"
             )
@@ -191,12 +202,23 @@ ANYTHING = Anything()
 # --- tables ------------------------------------------------------------------------------------------------------
 
 
+ABSENT: Any = object()
+"""How an answer shows a field that has not been set: not at all."""
+
+
 class Field(NamedTuple):
-    """A field on the wire, the attribute it becomes inside, and its kind."""
+    """A field on the wire, the attribute it becomes inside, its kind, and what answers show while it is not set.
+
+    *unset* is `ABSENT`, None for null (then also shown for an empty object), or a value. *members* are those that an
+    object shows for what it leaves out. Clients of typed languages tell these apart: one follows a pointer without
+    looking, another asks for null. A field that differs between versions of the API has a row in the table of each.
+    """
 
     wire: str
     attribute: str
     kind: Check
+    unset: Any = ABSENT
+    members: Mapping[str, Any] | None = None
 
 
 def read(fields: tuple[Field, ...], body: Mapping[str, Any]) -> dict[str, Any]:
@@ -215,12 +237,17 @@ def read(fields: tuple[Field, ...], body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write(fields: tuple[Field, ...], config: object) -> dict[str, Any]:
-    """Return wire name -> value; fields that are unset are left out."""
+    """Return wire name -> value as an answer shows it; see `Field` for fields that are not set."""
     written = {}
     for field in fields:
-        value = getattr(config, field.attribute)
-        if value is not None:
-            written[field.wire] = list(value) if isinstance(value, tuple) else value
+        value, unset = getattr(config, field.attribute), field.unset
+        if value is None or (unset is None and value == {}):
+            value = unset
+        if value is ABSENT:
+            continue
+        if field.members is not None:
+            value = {**field.members, **value}
+        written[field.wire] = list(value) if isinstance(value, tuple) else value
     return written
 
 

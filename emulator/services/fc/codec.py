@@ -153,6 +153,19 @@ def next_token(marker: str | None) -> str:
     return urlsafe_b64encode(marker.encode()).decode().rstrip("=") if marker else ""
 
 
+def page_answer(name: str, rows: list[Any] | None, marker: str | None, **more: Any) -> Response:
+    """Return a part of a list under *name*, with ``nextToken`` only where there is another part.
+
+    Clients loop while the token is not null, and an empty token starts the list again.
+
+    Source: fc-java-sdk, loops of its suite; fc-python-sdk test/provision_test.py, which wants no such member.
+    """
+    body: dict[str, Any] = {name: rows, **more}
+    if marker:
+        body["nextToken"] = next_token(marker)
+    return json_answer(body)
+
+
 def truth(value: object) -> bool:
     """Read a boolean of a query or body, in any spelling clients use; anything else is false."""
     return value is True or (isinstance(value, str) and value.lower() == "true")

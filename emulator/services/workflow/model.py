@@ -125,6 +125,7 @@ class LiveExecution:
     snapshot: str | None
     is_express: bool = False
     trace: str = ""
+    role_arn: str = ""
 
 
 @frozen

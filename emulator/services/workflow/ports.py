@@ -1,6 +1,6 @@
 """What tasks call, and what the service needs from outside for it, named after the need; adapters fill it."""
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
@@ -44,7 +44,23 @@ class ActionResource:
     operation: str
 
 
-TaskTarget = FunctionResource | QueueResource | TopicResource | FlowResource
+@frozen(kw_only=False)
+class HttpResource:
+    """An address that is called over HTTP."""
+
+    method: str
+    url: str
+
+
+@frozen(kw_only=False)
+class ObjectResource:
+    """An object in a bucket."""
+
+    bucket: str
+    name: str
+
+
+TaskTarget = FunctionResource | QueueResource | TopicResource | FlowResource | HttpResource | ObjectResource
 """What the call of a task is made to."""
 
 Resource = TaskTarget | ActionResource
@@ -71,6 +87,7 @@ class FunctionReply:
     body: bytes = b""
     error_type: str | None = None
     refusal: Refusal | None = None
+    request_id: str = ""
 
 
 class Submission(NamedTuple):
@@ -134,4 +151,38 @@ class MessageSender(Protocol):
         self, tenant: Tenant, topic: str, body: str, *, tag: str | None, attributes: str | None, key: str
     ) -> MessageReply:
         """Publish to a topic; *attributes* is JSON text."""
+        ...
+
+
+@frozen
+class HttpReply:
+    """What came of a call over HTTP: the answer, whatever its status, or why there is none."""
+
+    status: int = 0
+    headers: dict[str, str]
+    body: bytes = b""
+    failure: str | None = None
+
+
+class HttpCaller(Protocol):
+    """Makes calls over HTTP, to where the emulator may call."""
+
+    async def call(self, target: HttpResource, headers: dict[str, str], body: bytes) -> HttpReply:
+        """Make a call; never raises but when cancelled or when a header cannot be sent, which is a ValueError."""
+        ...
+
+
+@frozen
+class ObjectReply:
+    """What came of reading an object: the members of the reply, or the refusal."""
+
+    members: dict[str, Any]
+    refusal: Refusal | None = None
+
+
+class ObjectReader(Protocol):
+    """Reads objects."""
+
+    async def read(self, tenant: Tenant, target: ObjectResource, parameters: dict[str, str], limit: int) -> ObjectReply:
+        """Read an object of at most *limit* bytes; *parameters* are ``range``, ``versionId`` and the like."""
         ...

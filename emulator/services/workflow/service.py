@@ -19,7 +19,7 @@ from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import FlowRecord
-from emulator.services.workflow.ports import FunctionInvoker, MessageSender, TaskGuard
+from emulator.services.workflow.ports import FunctionInvoker, HttpCaller, MessageSender, ObjectReader, TaskGuard
 from emulator.services.workflow.schedules.firing import Firing
 from emulator.services.workflow.schedules.model import DueSchedule, execution_input
 from emulator.services.workflow.schedules.schedules import Schedules
@@ -56,6 +56,8 @@ class Workflow:
         functions: FunctionInvoker | None = None,
         messages: MessageSender | None = None,
         guard: TaskGuard | None = None,
+        http: HttpCaller | None = None,
+        objects: ObjectReader | None = None,
         bounds: Bounds = DOCUMENTED,
         kept_days: int = 0,
         interference: Interference = _UNDISTURBED,
@@ -69,7 +71,7 @@ class Workflow:
         self._mint = Mint()
         self._waiters = EndWaiters(timers)
         self._retention = Retention(self._store, timers, clock, kept_days)
-        self._effects = Effects(self._store, self._waiters, functions, messages, guard, interference)
+        self._effects = Effects(self._store, self._waiters, functions, messages, guard, http, objects, interference)
         programs = Programs(self._flow_store.definition)
         self._engine = Driver(
             database=database,
@@ -150,6 +152,13 @@ class Workflow:
     def waiting_for_reports(self, limit: int) -> list[tuple[str, str, str]]:
         """Return the steps of up to *limit* open executions that wait for a task token: flow, execution, step."""
         return self._engine.waiting_for_reports(limit)
+
+    def tokens(self, tenant: Tenant, flow_name: str, execution: str) -> list[tuple[str, str]]:
+        """Return the steps of an execution that wait for a report, each with its task token.
+
+        Raises: FlowNotExists, ExecutionNotExists.
+        """
+        return self._engine.tokens(self.executions.get(tenant, flow_name, execution).id)
 
     @property
     def is_idle(self) -> bool:

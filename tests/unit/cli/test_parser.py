@@ -25,21 +25,14 @@ def test_every_command_is_there():
     names = {name for name, _ in commands(build())}
 
     assert names == {
-        *(
-            "start",
-            "stop",
-            "status",
-            "list",
-            "env",
-            "completion",
-            "config",
-            "logs",
-            "invoke",
-            "reset",
-            "version",
-            "exec",
-        ),
-        *("deploy", "deployments"),
+        *("start", "stop", "status", "list", "reset", "env", "config", "completion", "version"),
+        *("logs", "invoke", "exec", "console", "deploy", "deployments"),
+        *("clock", "settle", "skip", "trace"),
+        *(f"fault {action}" for action in ("add", "list", "remove")),
+        *(f"mock {action}" for action in ("add", "list", "calls", "remove")),
+        *(f"sink {action}" for action in ("add", "list", "show", "remove")),
+        *(f"account {action}" for action in ("add", "list", "remove")),
+        *(f"checkpoint {action}" for action in ("save", "list", "restore", "delete", "export", "import")),
         *(
             f"flow {action}"
             for action in ("start", "history", "graph", "check", "list", "describe", "create", "delete", "stop")

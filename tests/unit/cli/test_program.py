@@ -203,7 +203,7 @@ class TestStartThatCannotBe:
     def test_damaged_state(self, program, mode):
         """The file is named and left alone."""
         state = program.folder / ".localyun"
-        state.mkdir()
+        state.mkdir(mode=0o700)
         (state / "state.db").write_bytes(b"not a database" * 100)
 
         assert f"{state / 'state.db'} is damaged" in self.refuse(program, *mode)
@@ -212,7 +212,7 @@ class TestStartThatCannotBe:
     def test_state_of_a_newer_version(self, program, mode):
         """Nothing of it is touched."""
         state = program.folder / ".localyun"
-        state.mkdir()
+        state.mkdir(mode=0o700)
         with sqlite3.connect(state / "state.db") as database:
             database.execute(
                 "CREATE TABLE schema_versions (service TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID"
@@ -231,7 +231,7 @@ class TestStartThatCannotBe:
     def test_damaged_keys(self, program, mode):
         """The file is named, and what deleting it means."""
         state = program.folder / ".localyun"
-        state.mkdir()
+        state.mkdir(mode=0o700)
         (state / "keys.json").write_text("{")
 
         assert f"{state / 'keys.json'} cannot be used" in self.refuse(program, *mode)
@@ -262,7 +262,7 @@ def test_client_command_without_an_emulator_ends_with_3(program, words):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     state = program.folder / ".localyun"
-    state.mkdir()
+    state.mkdir(mode=0o700)
     keys = dict.fromkeys(("accessKeyId", "accessKeySecret", "region", "adminToken"), "x") | {"accountId": "1" * 16}
     (state / "keys.json").write_text(json.dumps(keys))
 

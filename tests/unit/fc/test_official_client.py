@@ -66,8 +66,8 @@ class Door:
 
     async def _serve(self, request: Request, respond: Respond) -> None:
         if request.path.startswith("/_localyun/code/"):
-            content = self._service.packages.download(request.path.rpartition("/")[2])
-            respond(Response(404 if content is None else 200, content or b""))
+            package = self._service.packages.download(request.path.rpartition("/")[2])
+            respond(Response(404 if package is None else 200, package.content if package else b""))
             return
         context = OperationRequest(request, self._clock.now())
         context.region = REGION

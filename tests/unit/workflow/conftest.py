@@ -16,7 +16,16 @@ from emulator.kernel.identity import AccountId, Principal, Region, Tenant
 from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.workflow.front import WorkflowFront
-from emulator.services.workflow.ports import FunctionReply, FunctionResource, MessageReply, Submission
+from emulator.services.workflow.ports import (
+    FunctionReply,
+    FunctionResource,
+    HttpReply,
+    HttpResource,
+    MessageReply,
+    ObjectReply,
+    ObjectResource,
+    Submission,
+)
 from emulator.services.workflow.service import Workflow
 from emulator.storage.database import Database, migrate
 from emulator.wire.request import OperationRequest
@@ -94,6 +103,31 @@ class RecordingMessages:
         return self.reply
 
 
+class RecordingHttp:
+    """Answers every call over HTTP with ``reply`` and remembers it."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.reply = HttpReply(status=200, headers={"Content-Type": "text/plain"}, body=b"hello world")
+
+    async def call(self, target: HttpResource, headers: dict[str, str], body: bytes) -> HttpReply:
+        self.calls.append((target.method, target.url, headers, body))
+        return self.reply
+
+
+class RecordingObjects:
+    """Answers every reading of an object with ``reply`` and remembers it."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str, dict[str, str]]] = []
+        self.reply = ObjectReply(members={"bucket": "b", "key": "k", "body": "text"})
+
+    async def read(self, tenant: Tenant, target: ObjectResource, parameters: dict[str, str], limit: int) -> ObjectReply:
+        assert tenant == WORLD
+        self.calls.append((target.bucket, target.name, parameters))
+        return self.reply
+
+
 class Bench:
     """One emulator's workflow service; `restart` is a crash of everything but the database."""
 
@@ -104,6 +138,8 @@ class Bench:
         self.ids = CountingIds()
         self.functions = ScriptedFunctions()
         self.messages = RecordingMessages()
+        self.http: RecordingHttp | None = RecordingHttp()
+        self.objects: RecordingObjects | None = RecordingObjects()
         self.database = Database(path)
         migrate(self.database, [Workflow.SCHEMA])
         self._make()
@@ -116,6 +152,8 @@ class Bench:
             timers=self.timers,
             functions=self.functions,
             messages=self.messages,
+            http=self.http,
+            objects=self.objects,
         )
         self.front = WorkflowFront(self.service, self.ids)
 

@@ -10,18 +10,16 @@ from typing import Any, Literal
 
 from emulator.http.message import Response
 from emulator.kernel.clock import Millis
-from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import (
     FINAL,
     AsyncCall,
-    AsyncConfig,
     Status,
     StoredConfig,
     TaskEvent,
     TaskQuery,
 )
 from emulator.services.fc.asynchronous.records import CONFIG_2, CONFIG_3
-from emulator.services.fc.attributes import read
+from emulator.services.fc.attributes import read, write
 from emulator.services.fc.codec import (
     V2023,
     WITH_SERVICES,
@@ -29,8 +27,8 @@ from emulator.services.fc.codec import (
     function_of,
     json_answer,
     json_body,
-    next_token,
     no_content,
+    page_answer,
     page_marker,
     page_size,
     parse_number,
@@ -50,11 +48,6 @@ from emulator.wire.request import OperationRequest
 Generation = Literal["2.0", "3.0"]
 
 _CONFIG_FIELDS = {"2.0": CONFIG_2, "3.0": CONFIG_3}
-_CONFIG_DEFAULTS = {
-    "max_age_s": limits.ASYNC_AGE_S.default,
-    "max_retries": limits.ASYNC_RETRIES.default,
-    "task_mode": False,
-}
 _WAITING_AFTER_FAILURE = {Status.RETRYING, Status.FAILED, Status.EXPIRED}
 
 
@@ -62,25 +55,13 @@ _WAITING_AFTER_FAILURE = {Status.RETRYING, Status.FAILED, Status.EXPIRED}
 
 
 def render_config(stored: StoredConfig, generation: Generation) -> dict[str, Any]:
-    """Write a configuration: what was never set as its default, and destinations that were never set not at all.
-
-    Source: the defaults of the API reference; that they are shown is assumed.
-    """
+    """Write a configuration; what has never been set is null, or its default in 3.0 (`CONFIG_2`, `CONFIG_3`)."""
     lane = stored.lane
     times = {"createdTime": iso_seconds(stored.created_at), "lastModifiedTime": iso_seconds(stored.modified_at)}
-    said = {
-        field.wire: value
-        for field in _CONFIG_FIELDS[generation]
-        if (value := _said_or_default(stored.config, field.attribute)) is not None
-    }
+    said = write(_CONFIG_FIELDS[generation], stored.config)
     if generation == "3.0":
         return {"functionArn": function_arn(lane.tenant, "", lane.function, lane.qualifier), **times, **said}
     return {"service": lane.service, "function": lane.function, "qualifier": lane.qualifier, **times, **said}
-
-
-def _said_or_default(config: AsyncConfig, attribute: str) -> Any:
-    value = getattr(config, attribute)
-    return _CONFIG_DEFAULTS.get(attribute) if value is None else value
 
 
 @operation(
@@ -129,9 +110,16 @@ def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
 def list_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List the configurations of a function; in 3.0 those of all functions, or of ``functionName``."""
     function = call.path.get("function") or query(call, "functionName") or None
-    page = fc.async_configs.page(call.tenant, service_of(call), function, page_marker(call), page_size(call))
+    generation = _generation(call)
+    token = query(call, "nextToken")
+    marker = page_marker(call) if generation == "3.0" else token and f"{function}/{token}"
+    page = fc.async_configs.page(call.tenant, service_of(call), function, marker, page_size(call))
     rows = [render_config(stored, _generation(call)) for stored in page.items]
-    return json_answer({"configs": rows, "nextToken": next_token(page.next_marker)})
+    if generation == "3.0":
+        return page_answer("configs", rows, page.next_marker)
+    # The one list of 2.0 with an empty token at its end; its tokens are qualifiers, and it is null rather than empty.
+    # Source: fc-python-sdk test/async_config_test.py, fc-java-sdk FunctionComputeClientTest.
+    return json_answer({"configs": rows or None, "nextToken": (page.next_marker or "").partition("/")[2]})
 
 
 # --- tasks -------------------------------------------------------------------------------------------------------
@@ -235,7 +223,7 @@ def list_tasks(fc: FunctionCompute, call: OperationRequest) -> Response:
     page = fc.tasks.page(call.tenant, *function_of(call), wanted)
     payload = truth(query(call, "includePayload"))
     rows = [render_task(task, fc.tasks.events(task), payload=payload) for task in page.items]
-    return json_answer({names["list"]: rows, "nextToken": next_token(page.next_marker)})
+    return page_answer(names["list"], rows, page.next_marker)
 
 
 @operation(
@@ -271,7 +259,7 @@ def list_task_functions(fc: FunctionCompute, call: OperationRequest) -> Response
         {"serviceName": service, "functionName": function, "qualifier": qualifier}
         for service, function, qualifier in page.items
     ]
-    return json_answer({"data": rows, "nextToken": next_token(page.next_marker)})
+    return page_answer("data", rows, page.next_marker)
 
 
 # --- pieces ------------------------------------------------------------------------------------------------------

@@ -41,18 +41,27 @@ _SIDE = Shape(destination=_destination)
 _DESTINATIONS: Check = Shape(onSuccess=_SIDE, onFailure=_SIDE)
 
 
-def _config_fields(task_mode: str) -> tuple[Field, ...]:
-    """Return the fields of a configuration; *task_mode* is the dialect's name for that switch."""
-    return (
-        Field("destinationConfig", "destinations", _DESTINATIONS),
-        Field("maxAsyncEventAgeInSeconds", "max_age_s", Whole(limits.ASYNC_AGE_S)),
-        Field("maxAsyncRetryAttempts", "max_retries", Whole(limits.ASYNC_RETRIES)),
-        Field(task_mode, "task_mode", FLAG),
-    )
+CONFIG_2 = (
+    Field("destinationConfig", "destinations", _DESTINATIONS),
+    Field("maxAsyncEventAgeInSeconds", "max_age_s", Whole(limits.ASYNC_AGE_S), unset=None),
+    Field("maxAsyncRetryAttempts", "max_retries", Whole(limits.ASYNC_RETRIES), unset=None),
+    Field("statefulInvocation", "task_mode", FLAG, unset=False),
+)
+"""A configuration of asynchronous calls of a function in a service.
 
+Source: fc-java-sdk FunctionComputeClientTest, whose configuration without an age reads null.
+"""
 
-CONFIG_2, CONFIG_3 = _config_fields("statefulInvocation"), _config_fields("asyncTask")
-"""A configuration of asynchronous calls, of a function in a service and of one without."""
+CONFIG_3 = (
+    Field("destinationConfig", "destinations", _DESTINATIONS),
+    Field("maxAsyncEventAgeInSeconds", "max_age_s", Whole(limits.ASYNC_AGE_S), unset=limits.ASYNC_AGE_S.default),
+    Field("maxAsyncRetryAttempts", "max_retries", Whole(limits.ASYNC_RETRIES), unset=limits.ASYNC_RETRIES.default),
+    Field("asyncTask", "task_mode", FLAG, unset=False),
+)
+"""The same of a function without a service.
+
+Source: the defaults of the API reference; that they are shown is assumed.
+"""
 
 
 class AsyncConfigs:

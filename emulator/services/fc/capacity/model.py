@@ -98,25 +98,27 @@ _HORIZONTAL = Shape(
 
 
 def _actions(value: Any, field: str) -> list[Any]:
-    actions: list[Any] = Items(_ACTION, limits.POLICIES)(value, field)
+    _check_number(value, field)
+    actions: list[Any] = Items(_ACTION)(value, field)
     for index, action in enumerate(actions):
         place = f"{field}[{index}]"
         _require(action, ("name", "target", "scheduleExpression"), place)
         compile_action(action, place)
-    _distinct(actions, field)
+    _distinct(actions, "action", field)
     return actions
 
 
 def _policies(check: Check, low: str, high: str) -> Check:
     def check_policies(value: Any, field: str) -> list[Any]:
-        policies: list[Any] = Items(check, limits.POLICIES)(value, field)
+        _check_number(value, field)
+        policies: list[Any] = Items(check)(value, field)
         for index, policy in enumerate(policies):
             place = f"{field}[{index}]"
             _require(policy, ("name", "metricType", "metricTarget", low, high), place)
             if policy[low] > policy[high]:
                 raise InvalidArgument(f"{place}.{low} must not be greater than {high}")
             compile_action({**policy, "scheduleExpression": "cron(0 0 0 * * *)"}, place)  # for its window
-        _distinct(policies, field)
+        _distinct(policies, "policy", field)
         return policies
 
     return check_policies
@@ -128,10 +130,26 @@ def _require(given: Mapping[str, Any], names: tuple[str, ...], field: str) -> No
             raise InvalidArgument(f"{field}.{name} is required")
 
 
-def _distinct(rows: list[Any], field: str) -> None:
-    names = [row["name"] for row in rows]
-    if len(set(names)) != len(names):
-        raise InvalidArgument(f"{field} must not have two items of the same name")
+def _check_number(value: Any, field: str) -> None:
+    """See that a list is not too long. Source of the text: fc-java-sdk FunctionComputeClientTest."""
+    if isinstance(value, list) and len(value) > limits.POLICIES:
+        raise InvalidArgument(
+            f"{_title(field)} contains too many values (max: {limits.POLICIES}, actual: {len(value)})"
+        )
+
+
+def _title(field: str) -> str:
+    name = field.rpartition(".")[2]
+    return name[:1].upper() + name[1:]
+
+
+def _distinct(rows: list[Any], what: str, field: str) -> None:
+    """See that no two rows have one name. Source of the text: fc-java-sdk FunctionComputeClientTest."""
+    seen = set()
+    for row in rows:
+        if row["name"] in seen:
+            raise InvalidArgument(f"Duplicate {what} name '{row['name']}' in {_title(field)} is not allowed")
+        seen.add(row["name"])
 
 
 ON_DEMAND = Shape(maximumInstanceCount=_TARGET)

@@ -30,8 +30,8 @@ from emulator.services.fc.codec import (
     json_answer,
     json_body,
     json_list,
-    next_token,
     no_content,
+    page_answer,
     page_marker,
     page_size,
     qualifier_of,
@@ -140,6 +140,9 @@ def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     config = _READ[kind](json_body(call))
     change = fc.capacity.provision if kind in {Kind.PROVISION, Kind.SCALING} else fc.capacity.limit
     setting = change(kind, call.tenant, *function_of(call), qualifier_of(call), config, call.now, if_match(call))
+    if kind is Kind.PROVISION and setting.place.service:
+        # what was asked for, also while a schedule asks for more. Source: fc-java-sdk FunctionComputeClientTest
+        return json_answer(render_provision_2(fc, setting) | {"target": default_target(setting)}, setting.etag)
     return _shown(fc, setting)
 
 
@@ -195,7 +198,8 @@ def list_on_demand_configs(fc: FunctionCompute, call: OperationRequest) -> Respo
         page_size(call),
     )
     rows = [render_on_demand(fc, setting) for setting in page.items]
-    return json_answer({"configs": rows, "nextToken": next_token(page.next_marker)})
+    # null when there is none. Source: fc-python-sdk test/on_demand_config_test.py
+    return page_answer("configs", rows or None, page.next_marker)
 
 
 @operation("ListProvisionConfigs", "GET /provision-configs", api=WITH_SERVICES)
@@ -248,7 +252,7 @@ def _list(
         kind, call.tenant, wanted, lambda setting: "/".join(setting.place[1:]), page_marker(call), page_size(call)
     )
     rows = [(_RENDER_2 if setting.place.service else _RENDER_3)[kind](fc, setting) for setting in page.items]
-    return json_answer({name: rows, "nextToken": next_token(page.next_marker)})
+    return page_answer(name, rows, page.next_marker)
 
 
 # --- instances ---------------------------------------------------------------------------------------------------

@@ -33,26 +33,33 @@ class Action(NamedTuple):
 def compile_action(raw: Mapping[str, Any], field: str) -> Action:
     """Compile a scheduled action or policy of the API.
 
-    Raises: InvalidArgument.
+    Raises: InvalidArgument. Source of its texts: fc-java-sdk FunctionComputeClientTest.
     """
     zone = str(raw.get("timeZone") or "")
     expression = str(raw["scheduleExpression"]).strip()
-    start = _timestamp(raw.get("startTime"), zone, f"{field}.startTime")
-    end = _timestamp(raw.get("endTime"), zone, f"{field}.endTime")
+    _check_zone(zone, f"{field}.timeZone")
+    start = _timestamp(raw.get("startTime"), zone, "StartTime")
+    end = _timestamp(raw.get("endTime"), zone, "EndTime")
     if start is not None and end is not None and end <= start:
         raise InvalidArgument(f"{field}.endTime must be later than startTime")
     schedule, once = None, Millis(0)
     if expression.startswith("at(") and expression.endswith(")"):
-        once = _timestamp(expression[3:-1].strip(), zone, f"{field}.scheduleExpression") or Millis(0)
+        once = _timestamp(expression[3:-1].strip(), zone, "ScheduleExpression") or Millis(0)
     elif expression.startswith("cron(") and expression.endswith(")"):
         text = expression[5:-1].strip()
         try:
             schedule = parse_schedule(f"CRON_TZ={zone} {text}" if zone and "CRON_TZ" not in text else text, LENIENT)
-        except CronError as error:
-            raise InvalidArgument(f"{field}.scheduleExpression '{expression[:80]}' is invalid: {error}") from None
+        except CronError:
+            raise InvalidArgument(_NO_SCHEDULE.format(expression[:80])) from None
     else:
-        raise InvalidArgument(f"{field}.scheduleExpression '{expression[:80]}' is invalid: write cron(...) or at(...)")
+        raise InvalidArgument(_NO_SCHEDULE.format(expression[:80]))
     return Action(int(raw.get("target") or 0), start or Millis(0), end or _END_OF_TIME, schedule, once)
+
+
+_NO_SCHEDULE = (
+    "The ScheduleExpression should be atTime or cron expression "
+    "(example: ['at(2020-10-10T10:10:10Z)', 'cron(0 */30 * * * *)'], actual: '{}')"
+)
 
 
 def target_at(actions: Iterable[Action], default: int, now: Millis) -> int:
@@ -106,21 +113,31 @@ def _runs_between(schedule: Schedule, after: Millis, until: Millis) -> bool:
 
 
 def _timestamp(text: Any, zone: str, field: str) -> Millis | None:
-    """Read ``2020-10-10T10:10:10Z``; a time without an offset is one of *zone*, which is UTC when empty."""
+    """Read ``2020-10-10T10:10:10Z``; a time without an offset is one of *zone*, and refused where that is empty."""
     if text is None or text == "":
         return None
     try:
         moment = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
         if moment.tzinfo is None:
+            if not zone:
+                raise ValueError("a time of no zone")  # noqa: TRY301 - refused as what cannot be read is
             moment = moment.replace(tzinfo=_zone(zone))
         return Millis((moment - _EPOCH) // timedelta(milliseconds=1))
     except (ValueError, OverflowError, KeyError, OSError):
-        raise InvalidArgument(f"{field} '{str(text)[:80]}' is invalid: write 2020-10-10T10:10:10Z") from None
+        raise InvalidArgument(
+            f"The {field} is not in UTC time format (example: '2020-10-10T10:10:10Z', actual: '{str(text)[:80]}')"
+        ) from None
+
+
+def _check_zone(name: str, field: str) -> None:
+    try:
+        if name:
+            _zone(name)
+    except (ValueError, KeyError, OSError):
+        raise InvalidArgument(f"{field} '{name}' is invalid: it must be the name of a time zone") from None
 
 
 def _zone(name: str) -> Any:
-    if not name:
-        return UTC
     from zoneinfo import ZoneInfo  # here, because few schedules name a zone
 
     return ZoneInfo(name)

@@ -25,6 +25,9 @@ _MISSING: Mapping[Kind, str] = {
 }
 
 
+_POLICIES = ("scheduledActions", "targetTrackingPolicies")
+
+
 class Settings:
     """The configurations of every account; ``service`` is empty for functions of 3.0.
 
@@ -52,8 +55,7 @@ class Settings:
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, and the kind's own "not found".
         """
-        self._resolver.function(tenant, service, function, qualifier)
-        place = place_of(kind, tenant, service, function, qualifier)
+        place = self._place(kind, tenant, service, function, qualifier)
         found = self._store.get(kind, place)
         if found is None:
             raise FcError(_MISSING[kind], resource=resource_of(place))
@@ -83,6 +85,16 @@ class Settings:
         """Return the configurations that are *wanted*, ordered by *key*, from *start* on."""
         rows = sorted(filter(wanted, self._store.list(kind, tenant)), key=key)
         return cut([row for row in rows if key(row) >= start][: limit + 1], limit, key)
+
+    def _place(self, kind: Kind, tenant: Tenant, service: str, function: str, qualifier: str | None) -> Place:
+        """Return the place of a configuration; a limit of instances may be for what is not there yet.
+
+        Raises: as `get`.
+        Source: fc-java-sdk FunctionComputeClientTest, whose on-demand configurations are for no service.
+        """
+        if kind is not Kind.ON_DEMAND:
+            self._resolver.function(tenant, service, function, qualifier)
+        return place_of(kind, tenant, service, function, qualifier)
 
     def _put(self, kind: Kind, place: Place, config: Mapping[str, Any], if_match: str, now: Millis) -> Setting:
         old = self._store.get(kind, place)
@@ -116,8 +128,7 @@ class Settings:
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, PreconditionFailed.
         """
-        self._resolver.function(tenant, service, function, qualifier)
-        return self._put(kind, place_of(kind, tenant, service, function, qualifier), config, if_match, now)
+        return self._put(kind, self._place(kind, tenant, service, function, qualifier), config, if_match, now)
 
     # --- instances kept ready ------------------------------------------------------------------------------------
 
@@ -132,13 +143,15 @@ class Settings:
         now: Millis,
         if_match: str = "",
     ) -> Setting:
-        """Set how many instances are kept ready; none and no schedule removes the configuration.
+        """Set how many instances are kept ready; with none and no schedule a 3.0 function's configuration is removed.
 
+        In 2.0 schedules and policies that *config* does not have stay; empty lists remove them.
         *kind* is PROVISION or SCALING; one function and qualifier has one of them.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, PreconditionFailed,
         InstanceMetricsRequired, ProvisionConfigExist, ResidentScalingConfigExists; InvalidArgument for a version of
         2.0, where only an alias and LATEST can have instances kept ready.
+        Source: fc-java-sdk FunctionComputeClientTest for 2.0.
         """
         target = self._resolver.function(tenant, service, function, qualifier)
         if service and qualifier and is_version(qualifier):
@@ -146,9 +159,11 @@ class Settings:
         self._check_metrics(target, config)
         place = place_of(kind, tenant, service, function, qualifier)
         self._check_other(kind, place)
+        old = self._store.get(kind, place)
+        if service and old is not None:
+            config = {name: old.config[name] for name in _POLICIES if name in old.config} | dict(config)
         setting = self._put(kind, place, config, if_match, now)
-        policies = ("scheduledActions", "targetTrackingPolicies")
-        if kind is Kind.PROVISION and not default_target(setting) and not any(config.get(name) for name in policies):
+        if not service and _keeps_nothing(setting):
             self._store.delete(setting)
         return setting
 
@@ -159,7 +174,8 @@ class Settings:
             raise FcError("InstanceMetricsRequired", metric=metric)
 
     def _check_other(self, kind: Kind, place: Place) -> None:
-        if kind is Kind.SCALING and self._store.get(Kind.PROVISION, place) is not None:
+        provision = self._store.get(Kind.PROVISION, place)
+        if kind is Kind.SCALING and provision is not None and not _keeps_nothing(provision):
             raise FcError("ProvisionConfigExist", resource=resource_of(place))
         if kind is Kind.PROVISION and self._store.get(Kind.SCALING, place) is not None:
             raise FcError("ResidentScalingConfigExists", resource=resource_of(place))
@@ -233,7 +249,16 @@ class Settings:
 
     @staticmethod
     def _refuse(setting: Setting) -> None:
-        if setting.kind is Kind.PROVISION:
+        if setting.kind is Kind.PROVISION and not _keeps_nothing(setting):
             raise FcError("ProvisionConfigExist", resource=resource_of(setting.place))
         if setting.kind is Kind.SCALING:
             raise FcError("ResidentScalingConfigExists", resource=resource_of(setting.place))
+
+
+def _keeps_nothing(setting: Setting) -> bool:
+    """Whether it is a provision configuration with a target of 0 and without schedules and policies."""
+    return (
+        setting.kind is Kind.PROVISION
+        and not default_target(setting)
+        and not any(setting.config.get(name) for name in _POLICIES)
+    )

@@ -60,7 +60,10 @@ _GROUP = r"\$(\d{1,2})"
 
 @frozen
 class Domain:
-    """A custom domain. ``config`` is checked and under the API's own names; ``api`` is the version that made it."""
+    """A custom domain. ``config`` is checked and under the API's own names; ``api`` is the version that made it.
+
+    ``name`` is in lower case, ``config["domainName"]`` as it was written.
+    """
 
     name: str
     tenant: Tenant
@@ -179,8 +182,9 @@ def _expanded(replacement: str, found: re.Match[str]) -> str:
 
 
 def shown(config: Struct) -> dict[str, Any]:
-    """Return a configuration as answers have it: without the private key."""
+    """Return a configuration as answers have it: with null for the private key.
+
+    Source: fc-java-sdk FunctionComputeClientTest.
+    """
     certificate = config.get("certConfig")
-    if not certificate:
-        return dict(config)
-    return {**config, "certConfig": {key: value for key, value in certificate.items() if key != "privateKey"}}
+    return {**config, "certConfig": {**certificate, "privateKey": None}} if certificate else dict(config)

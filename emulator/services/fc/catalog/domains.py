@@ -118,7 +118,7 @@ class Domains:
         name = domain_name(body.get("domainName"))
         if self._store.get(name) is not None:
             raise FcError("DomainNameAlreadyExists", domain=name)
-        config = {"protocol": "HTTP", **_read(body, api)}
+        config = {"domainName": body["domainName"], "protocol": "HTTP", **_read(body, api)}
         domain = Domain(
             name=name,
             tenant=tenant,

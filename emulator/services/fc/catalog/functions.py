@@ -89,11 +89,16 @@ class Functions:
         return function
 
     def get(self, tenant: Tenant, service: str, name: str, qualifier: str | None = None) -> Function:
-        """Return a function as *qualifier* has it.
+        """Return a function as *qualifier* has it, a version of a 3.0 function with the version's own description.
 
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound.
+        Source: observed through Terraform's provider, which compares the description of a version with it.
         """
-        return self._resolver.function(tenant, service, name, qualifier)
+        function = self._resolver.function(tenant, service, name, qualifier)
+        if service or not function.version:
+            return function
+        version = self._resolver.version(tenant, function.scope, function.version)
+        return replace(function, config=replace(function.config, description=version.description))
 
     def page(self, tenant: Tenant, service: str, qualifier: str | None, part: Slice) -> Page[Function]:
         """Return functions by name: those of a service as *qualifier* has it, or the 3.0 functions.

@@ -21,8 +21,8 @@ from emulator.services.fc.codec import (
     json_body,
     json_list,
     large_body,
-    next_token,
     no_content,
+    page_answer,
     qualifier_of,
     query,
     service_of,
@@ -53,7 +53,7 @@ def get_account_settings(fc: FunctionCompute, call: OperationRequest) -> Respons
 def list_reserved_capacities(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List reserved capacities: there are none."""
     del fc, call
-    return json_answer({"reservedCapacities": [], "nextToken": ""})
+    return page_answer("reservedCapacities", [], None)
 
 
 @operation("DescribeRegions", "GET /regions", api=V2023)
@@ -104,7 +104,7 @@ def list_services(fc: FunctionCompute, call: OperationRequest) -> Response:
     tags = {key[4:]: valid_text(value) for key, value in call.query.items() if key.startswith("tag_")}
     page = fc.catalog.page(call.tenant, slice_of(call, tags))
     rows = [v2016.render_service(service) for service in page.items]
-    return json_answer({"services": rows, "nextToken": next_token(page.next_marker)})
+    return page_answer("services", rows, page.next_marker)
 
 
 # --- functions ---------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ async def create_function(fc: FunctionCompute, call: OperationRequest) -> Respon
 @operation("GetFunction", "GET /functions/{function}", api=V2023)
 def get_function(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Return a function, current or as a version froze it."""
-    return _function_answer(fc, call, fc.resolver.function(call.tenant, *function_of(call), qualifier_of(call)))
+    return _function_answer(fc, call, fc.functions.get(call.tenant, *function_of(call), qualifier_of(call)))
 
 
 @operation("UpdateFunction", "PUT /services/{service}/functions/{function}", api=WITH_SERVICES)
@@ -159,7 +159,7 @@ def list_functions_of_service(fc: FunctionCompute, call: OperationRequest) -> Re
     """List the functions of a service, current or as a version froze them."""
     page = fc.functions.page(call.tenant, service_of(call), qualifier_of(call), slice_of(call))
     rows = [v2016.render_function(function) for function in page.items]
-    return json_answer({"functions": rows, "nextToken": next_token(page.next_marker)})
+    return page_answer("functions", rows, page.next_marker)
 
 
 @operation("ListFunctions", "GET /functions", api=V2023)
@@ -170,11 +170,11 @@ def list_functions(fc: FunctionCompute, call: OperationRequest) -> Response:
     with ``fcVersion=v2`` the list is empty.
     """
     if query(call, "fcVersion").lower() == "v2":
-        return json_answer({"functions": [], "nextToken": ""})
+        return page_answer("functions", [], None)
     tags = tag_pairs(json_list(query(call, "tags"), "tags"), "tags")
     page = fc.functions.page(call.tenant, "", None, slice_of(call, tags))
     rows = [_render_3(fc, call, function) for function in page.items if _passes(call, function)]
-    return json_answer({"functions": rows, "nextToken": next_token(page.next_marker)})
+    return page_answer("functions", rows, page.next_marker)
 
 
 @operation("GetFunctionCode", "GET /services/{service}/functions/{function}/code", api=WITH_SERVICES)

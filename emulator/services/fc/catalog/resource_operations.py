@@ -23,8 +23,8 @@ from emulator.services.fc.codec import (
     json_answer,
     json_body,
     large_body,
-    next_token,
     no_content,
+    page_answer,
     page_size,
     qualifier_of,
     query,
@@ -60,7 +60,7 @@ def _render(
     else:
         body |= {"arn": arn, "arnV2": arn, "codesize": version.code.size}  # one official client reads that spelling
     if with_code:
-        token = fc.packages.offer(version.code.digest)
+        token = fc.packages.offer(version.code)
         body["code"] = {"location": fc.code_url(token), "repositoryType": "OSS"}
     return body
 
@@ -107,11 +107,11 @@ def list_layers(fc: FunctionCompute, call: OperationRequest) -> Response:
     The layers of the cloud itself (``official``) are not here.
     """
     if truth(query(call, "official")):
-        return json_answer({"layers": [], "nextToken": ""})
+        return page_answer("layers", [], None)
     public = truth(query(call, "public"))
     page = fc.layers.page(call.tenant, slice_of(call), public=public)
     rows = [_render(fc, call, owner, version) for owner, version in page.items]
-    return json_answer({"layers": rows, "nextToken": next_token(page.next_marker)})
+    return page_answer("layers", rows, page.next_marker)
 
 
 @operation("DeleteLayerVersion", "DELETE /layers/{layer}/versions/{version}", api=EVERY_API)
@@ -181,7 +181,7 @@ def list_custom_domains(fc: FunctionCompute, call: OperationRequest) -> Response
     """List domains by name."""
     page = fc.sources.domains.page(call.tenant, slice_of(call))
     rows = [render_domain(domain) for domain in page.items]
-    return json_answer({"customDomains": rows, "nextToken": next_token(page.next_marker)})
+    return page_answer("customDomains", rows, page.next_marker)
 
 
 def _owner(call: OperationRequest) -> tuple[str, str]:
@@ -213,6 +213,19 @@ def delete_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Remove a binding."""
     fc.attachments.unbind(call.tenant, *_owner(call), call.path["vpc"])
     return no_content()
+
+
+@operation("DeleteVpcBinding", "DELETE /services/{service}/binding", api=WITH_SERVICES)
+def delete_named_vpc_binding(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Remove the binding that the body names; answers 200.
+
+    Source: fc-java-sdk DeleteVpcBindingRequest and FunctionComputeClientTest.
+    """
+    vpc = json_body(call).get("vpcId")
+    if not isinstance(vpc, str) or not vpc:
+        raise InvalidArgument("vpcId is required")
+    fc.attachments.unbind(call.tenant, *_owner(call), vpc)
+    return json_answer({})
 
 
 def _render_source(source: EventSource) -> dict[str, str]:

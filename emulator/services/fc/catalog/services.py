@@ -51,13 +51,17 @@ class Services:
     def get(self, tenant: Tenant, name: str, qualifier: str | None = None) -> Service:
         """Return a service; with a version or alias as *qualifier*, with the configuration frozen in it.
 
+        Its description is then the one the version was published with.
+
         Raises: ServiceNotFound, VersionNotFound, AliasNotFound.
+        Source: fc-python-sdk test/version_test.py.
         """
         service = self.require(tenant, name)
         number = self._resolver.number(tenant, Scope(service=name), qualifier)
         if number:
             version = self._resolver.version(tenant, Scope(service=name), number)
-            service = replace(service, config=version.config or service.config, modified_at=version.modified_at)
+            config = replace(version.config or service.config, description=version.description)
+            service = replace(service, config=config, modified_at=version.modified_at)
         return service
 
     def require(self, tenant: Tenant, name: str) -> Service:

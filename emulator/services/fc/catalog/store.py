@@ -62,7 +62,7 @@ def parse_changes(text: str) -> dict[str, Any]:
 
 @frozen
 class Slice:
-    """A part of a list of names: from *start* on, with *prefix*, carrying *tags*."""
+    """A part of a list of names: from *start* on, with *prefix*, carrying *tags*; an empty value stands for any."""
 
     limit: int
     start: str = ""
@@ -360,7 +360,7 @@ class CatalogStore:
             if tenant is not None:
                 sql += (
                     " AND EXISTS (SELECT 1 FROM fc_tags WHERE account = ? AND region = ? AND resource = ? || name "
-                    "AND key = ? AND value = ?)"
+                    "AND key = ? AND ? IN ('', value))"
                 )
                 values += [tenant.account, tenant.region, kind, key, value]
         return self._database.read(sql + " ORDER BY name LIMIT ?", (*values, part.limit + 1)).fetchall()

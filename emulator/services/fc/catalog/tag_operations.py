@@ -19,6 +19,7 @@ from emulator.services.fc.codec import (
     json_body,
     json_list,
     next_token,
+    page_answer,
     page_marker,
     page_size,
     query,
@@ -82,7 +83,7 @@ def list_tagged_resources(fc: FunctionCompute, call: OperationRequest) -> Respon
         {"resourceArn": service_arn(call.tenant, resource.partition("/")[2]), "tags": tags}
         for resource, tags in page.items
     ]
-    return json_answer({"resources": rows, "nextToken": next_token(page.next_marker)})
+    return page_answer("resources", rows, page.next_marker)
 
 
 # --- functions ---------------------------------------------------------------------------------------------------

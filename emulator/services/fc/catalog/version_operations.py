@@ -9,6 +9,7 @@ from emulator.http.message import Response
 from emulator.services.fc.attributes import Field, read
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.codec import (
+    V2016,
     V2021,
     V2023,
     WITH_SERVICES,
@@ -16,15 +17,15 @@ from emulator.services.fc.codec import (
     if_match,
     json_answer,
     json_body,
-    next_token,
     no_content,
     owner_of,
+    page_answer,
     page_marker,
     page_size,
     query,
     slice_of,
 )
-from emulator.services.fc.dialects import v2016, v2021
+from emulator.services.fc.dialects import v2016
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Alias
 from emulator.services.fc.service import FunctionCompute
@@ -61,7 +62,7 @@ def list_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
         limit=page_size(call),
     )
     rows = [v2016.render_version(version) for version in page.items]
-    return json_answer({"versions": rows, "nextToken": next_token(page.next_marker), "direction": direction})
+    return page_answer("versions", rows, page.next_marker, direction=direction)
 
 
 @operation("DeleteServiceVersion", "DELETE /services/{service}/versions/{version}", api=WITH_SERVICES)
@@ -117,12 +118,15 @@ def list_aliases(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List aliases by name."""
     page = fc.publishing.page_aliases(call.tenant, owner_of(call), slice_of(call))
     rows = [_render(call, alias) for alias in page.items]
-    return json_answer({"aliases": rows, "nextToken": next_token(page.next_marker)})
+    return page_answer("aliases", rows, page.next_marker)
+
+
+_FIELDS = {V2016: fields.ALIAS, V2021: fields.ALIAS_2021, V2023: fields.ALIAS_2023}
 
 
 def _alias_fields(call: OperationRequest) -> tuple[Field, ...]:
-    return fields.ALIAS_2021 if api_of(call) == V2021 else fields.ALIAS
+    return _FIELDS[api_of(call)]
 
 
 def _render(call: OperationRequest, alias: Alias) -> dict[str, Any]:
-    return v2021.render_alias(alias) if api_of(call) == V2021 else v2016.render_alias(alias)
+    return v2016.render_alias(alias, _alias_fields(call))

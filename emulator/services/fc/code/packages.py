@@ -45,6 +45,13 @@ class CodeLocation(NamedTuple):
     checksum: str
 
 
+class Download(NamedTuple):
+    """A package that is downloaded, and its CRC-64 as decimal text."""
+
+    content: bytes
+    checksum: str
+
+
 class Packages:
     """Reads, packs and hands out packages; without *objects* code cannot come from a bucket."""
 
@@ -53,7 +60,7 @@ class Packages:
         self._clock = clock
         self._ids = ids
         self._objects = objects
-        self._downloads: dict[str, tuple[str, Millis]] = {}
+        self._downloads: dict[str, tuple[Code, Millis]] = {}
 
     # --- in ------------------------------------------------------------------------------------------------------
 
@@ -88,26 +95,27 @@ class Packages:
         if function.code is None:
             raise InvalidArgument(f"function '{function.name}' runs a container image and has no code package")
         package = await self.packed(function) if function.code.folder else function.code
-        return CodeLocation(token=self.offer(package.digest), checksum=package.checksum)
+        return CodeLocation(token=self.offer(package), checksum=package.checksum)
 
-    def offer(self, digest: str) -> str:
+    def offer(self, package: Code) -> str:
         """Make a stored package available for download for some minutes and return the token of its address."""
         now = self._clock.now()
         self._downloads = {token: kept for token, kept in self._downloads.items() if kept[1] > now}
         token = self._ids.secret(24).hex()
-        self._downloads[token] = (digest, Millis(now + limits.CODE_URL_LIFE_S * SECOND))
+        self._downloads[token] = (package, Millis(now + limits.CODE_URL_LIFE_S * SECOND))
         return token
 
-    def download(self, token: str) -> bytes | None:
+    def download(self, token: str) -> Download | None:
         """Return the package behind a token of `offer`, None when the token is unknown or has expired."""
-        digest, until = self._downloads.get(token, ("", 0))
-        if until <= self._clock.now():
+        offered = self._downloads.get(token)
+        if offered is None or offered[1] <= self._clock.now():
             return None
-        return self._codes.package(digest)
+        content = self._codes.package(offered[0].digest)
+        return None if content is None else Download(content, offered[0].checksum)
 
     def offered(self) -> Iterable[str]:
         """Return the digests of the packages that are offered for download."""
-        return [digest for digest, _ in self._downloads.values()]
+        return [package.digest for package, _ in self._downloads.values()]
 
     async def packed(self, function: Function) -> Code:
         """Pack code that is used in place and keep the package; return where it is.

@@ -7,7 +7,7 @@ Source: models of 2021-04-06 and 2023-03-30; codes are assumed.
 """
 
 from emulator.http.message import Response
-from emulator.services.fc.codec import V2021, V2023, json_answer, json_body, qualifier_of
+from emulator.services.fc.codec import V2021, V2023, json_body, page_answer, qualifier_of
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.operation import operation
@@ -41,7 +41,7 @@ def create_session(fc: FunctionCompute, call: OperationRequest) -> Response:
 def list_sessions(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List no sessions."""
     _check(fc, call)
-    return json_answer({"sessions": [], "nextToken": ""})
+    return page_answer("sessions", [], None)
 
 
 @operation("GetSession", "GET /functions/{function}/sessions/{session}", api=V2023)
@@ -73,7 +73,7 @@ def no_snapshot(fc: FunctionCompute, call: OperationRequest) -> Response:
 @operation("ListSnapshots", "GET /snapshots", api=V2023)
 def list_snapshots(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List no snapshots."""
-    return json_answer({"snapshots": [], "nextToken": ""})
+    return page_answer("snapshots", [], None)
 
 
 def _check(fc: FunctionCompute, call: OperationRequest) -> None:

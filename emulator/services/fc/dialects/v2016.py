@@ -5,7 +5,7 @@ Source: aliyun-fc2 client.py; the API reference of 2016-08-15.
 
 from typing import Any
 
-from emulator.services.fc.attributes import write
+from emulator.services.fc.attributes import Field, write
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.model import Alias, Function, Service, Version
 from emulator.services.fc.triggers.model import Trigger
@@ -30,7 +30,6 @@ def render_function(function: Function) -> dict[str, Any]:
     return {
         "functionName": function.name,
         "functionId": function.function_id,
-        **fields.SHOWN_2,
         **write(fields.FUNCTION_2, function.config),
         "layersArnV2": list(function.config.layers),
         "codeSize": code.size if code else 0,
@@ -50,27 +49,30 @@ def render_version(version: Version) -> dict[str, Any]:
     }
 
 
-def render_alias(alias: Alias) -> dict[str, Any]:
-    """Write an alias; 2023-03-30 has the same form."""
+def render_alias(alias: Alias, table: tuple[Field, ...] = fields.ALIAS) -> dict[str, Any]:
+    """Write an alias with the fields of *table*."""
     return {
         "aliasName": alias.name,
-        "versionId": alias.version_id,
-        "description": alias.description,
-        "additionalVersionWeight": dict(alias.weights),
+        **write(table, alias),
         "createdTime": iso_seconds(alias.created_at),
         "lastModifiedTime": iso_seconds(alias.modified_at),
     }
 
 
 def trigger_base(trigger: Trigger) -> dict[str, Any]:
-    """Write what every version shows of a trigger."""
+    """Write what every version shows of a trigger.
+
+    An HTTP trigger has no source, whatever was sent; the role is the text that was sent, empty without one.
+
+    Source: fc-go-sdk client_test.go and fc-python-sdk test/trigger_test.py.
+    """
     return {
         "triggerName": trigger.name,
         "description": trigger.description,
         "triggerId": trigger.trigger_id,
         "triggerType": trigger.kind,
-        "sourceArn": trigger.source_arn or None,
-        "invocationRole": trigger.role or None,
+        "sourceArn": (trigger.source_arn or None) if trigger.kind != "http" else None,
+        "invocationRole": trigger.role,
         "qualifier": trigger.qualifier,
         "createdTime": iso_seconds(trigger.created_at),
         "lastModifiedTime": iso_seconds(trigger.modified_at),

@@ -8,15 +8,8 @@ from typing import Any
 
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.dialects import v2016
-from emulator.services.fc.model import Alias, function_arn
+from emulator.services.fc.model import function_arn
 from emulator.services.fc.triggers.model import Trigger
-
-
-def render_alias(alias: Alias) -> dict[str, Any]:
-    """Write an alias, with its policies of routing by content."""
-    policies = {"resolvePolicy": alias.resolve_policy, "routePolicy": alias.route_policy}
-    set_policies = {name: value for name, value in policies.items() if value is not None}
-    return v2016.render_alias(alias) | set_policies
 
 
 def render_trigger(tenant: Tenant, trigger: Trigger, url: str, host: str) -> dict[str, Any]:

@@ -34,7 +34,6 @@ def render_function(
         "functionName": function.name,
         "functionId": function.function_id,
         "functionArn": function_arn(tenant, "", function.name),
-        **fields.SHOWN_3,
         **write(fields.FUNCTION_3, function.config),
         "layers": [{"arn": arn, "size": layer_size(arn)} for arn in function.config.layers],
         "codeSize": code.size if code else 0,

@@ -11,6 +11,7 @@ from base64 import b64encode
 from emulator.http.message import Response
 from emulator.http.websocket import NoHandshake, accept
 from emulator.services.fc.asynchronous.model import Order
+from emulator.services.fc.attributes import not_allowed
 from emulator.services.fc.codec import (
     V2023,
     WITH_SERVICES,
@@ -45,8 +46,9 @@ async def invoke_function(fc: FunctionCompute, call: OperationRequest) -> Respon
     204 for a dry run.
     """
     headers = call.http.headers
-    kind = _choice(headers.get("x-fc-invocation-type") or "Sync", "X-Fc-Invocation-Type", ("sync", "async", "dryrun"))
-    tail = _choice(headers.get("x-fc-log-type") or "None", "X-Fc-Log-Type", ("none", "tail")) == "tail"
+    kind = _choice(headers.get("x-fc-invocation-type"), "InvocationType", ("Sync", "Async", "DryRun"))
+    log_types = ("None",) if kind == "async" else ("Tail", "None")
+    tail = _choice(headers.get("x-fc-log-type") or "None", "LogType", log_types) == "tail"
     invocation = FunctionCall(
         service=service_of(call),
         function=call.path["function"],
@@ -91,9 +93,11 @@ def _queue(fc: FunctionCompute, call: OperationRequest, invocation: FunctionCall
     return Response(202, b"", [("Access-Control-Expose-Headers", _EXPOSED), *named])
 
 
-def _choice(value: str, header: str, choices: tuple[str, ...]) -> str:
-    if value.lower() not in choices:
-        raise InvalidArgument(f"{header} '{value[:40]}' is invalid: it must be one of {', '.join(choices)}")
+def _choice(value: str, name: str, choices: tuple[str, ...]) -> str:
+    """Return the value of a header in lower case, the first of *choices* when it is empty."""
+    value = value or choices[0]
+    if value.lower() not in {choice.lower() for choice in choices}:
+        raise InvalidArgument(not_allowed(name, choices, value))
     return value.lower()
 
 

@@ -42,6 +42,7 @@ class AgentProcess(InstanceProcess):
         self._unread = False
         self._marks = False
         self._began: set[str] = set()
+        self._shift: tuple[int, int | None] | None = None
 
     def boot_frame(
         self,
@@ -58,6 +59,9 @@ class AgentProcess(InstanceProcess):
         neither.
         """
         self._marks = mark
+        self._shift = self._settings.time.shift
+        if self._shift is not None:
+            more = {**more, "time": self._shift}
         return {
             "do": "boot",
             "name": image.function,
@@ -107,6 +111,10 @@ class AgentProcess(InstanceProcess):
             "keys": keys and (keys.access_key_id, keys.access_key_secret, keys.security_token),
             "tracing": dict(call.tracing),
         }
+        shift = self._settings.time.shift
+        if shift != self._shift:
+            self._shift = shift
+            header["time"] = shift or (0, None)
         if call.fault:
             header["break"] = call.fault
         if call.http is not None:

@@ -145,6 +145,7 @@ class CustomProcess(ProgramProcess):
         measured: bool = True,
     ) -> None:
         super().__init__(image, listener, measured=measured)
+        self.follow(settings.time)
         self._limit = settings.response_limit
         self._client = client
         self.port = 0

@@ -5,6 +5,7 @@ Source: Function Compute, health checks of custom runtimes and containers.
 
 import asyncio
 import os
+import platform
 import re
 import shutil
 import socket
@@ -26,7 +27,7 @@ from emulator.services.fc.runtime.model import (
     ProgramMissing,
 )
 from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
-from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment
+from emulator.services.fc.runtime.settings import FunctionTime, RuntimeSettings, instance_environment
 
 PORT_VARIABLES = ("FC_SERVER_PORT", "FC_CUSTOM_LISTEN_PORT")
 _KEY_VARIABLES = (
@@ -58,8 +59,38 @@ def program_of(
     environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
     environment |= variables
     environment |= key_variables(credentials if image.keys_in_environment else None)
+    environment |= time_variables(settings.time)
     command[0] = _found(command[0], folder, environment["PATH"], image.runtime)
     return Program(command=tuple(command), folder=folder, environment=environment)
+
+
+_FAKETIME = (
+    "/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1",
+    "/usr/lib/faketime/libfaketimeMT.so.1",
+    "/usr/lib64/faketime/libfaketimeMT.so.1",
+    "/usr/local/lib/faketime/libfaketimeMT.so.1",
+)
+
+
+def faketime_library() -> str:
+    """Return the file of libfaketime, empty where it is not installed."""
+    machine = platform.machine()
+    places = (place.format(machine=machine) for place in _FAKETIME)
+    return next((place for place in places if Path(place).is_file()), "")
+
+
+def time_variables(time: FunctionTime) -> dict[str, str]:
+    """Return what lets a program see the time that functions see, from its start on; nothing while that is real.
+
+    Source: libfaketime, "Faking the date and time, system-wide".
+    """
+    library = faketime_library() if time.shift is not None else ""
+    if time.shift is None or not library:
+        return {}
+    offset_ms, standing = time.shift
+    shown = f"{offset_ms / 1000:+.3f}" if standing is None else f"{standing / 1000:.3f}"
+    variables = {"LD_PRELOAD": library, "FAKETIME": shown, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    return variables if standing is None else {**variables, "FAKETIME_FMT": "%s"}
 
 
 def key_variables(credentials: Credentials | None) -> dict[str, str]:
@@ -142,6 +173,23 @@ class ProgramProcess(InstanceProcess):
         self._background: set[asyncio.Task[None]] = set()
         self._at_end: list[Callable[[], object]] = []
         self._tail = b""
+        self._time = FunctionTime()
+        self._shift: tuple[int, int | None] | None = None
+        self._warned = False
+
+    def follow(self, time: FunctionTime) -> None:
+        """Take note of the time that the program sees: that of its start, where libfaketime is installed."""
+        self._time = time
+        self._shift = time.shift if faketime_library() else None
+
+    def _warn_of_time(self) -> None:
+        """Say once in the function's log that the program does not see the emulator's time."""
+        if not self._warned:
+            self._warned = True
+            why = "of its start" if faketime_library() else "of this machine: libfaketime is not installed"
+            self._listener.output(
+                f"The emulator's clock has been moved, but this program sees the time {why}.\n".encode(), None
+            )
 
     def at_end(self, action: Callable[[], object]) -> None:
         """Have *action* called when the process has ended, or was never started."""
@@ -163,6 +211,9 @@ class ProgramProcess(InstanceProcess):
         if self.gone.done():
             future.set_result(Exit(memory_kb=self._memory_kb, unread=True))
             return future
+        if self._time.shift != self._shift and kind == "invoke":
+            self._shift = self._time.shift
+            self._warn_of_time()
         self._calls.add(future)
         future.add_done_callback(self._calls.discard)
         if call.fault and kind == "invoke":

@@ -166,6 +166,7 @@ class PollingLauncher:
         Raises: ProgramMissing; RuntimeUnavailable; InstanceStartFailed.
         """
         process = PollingProcess(image, listener, self._settings.response_limit)
+        process.follow(self._settings.time)
         async with AsyncExitStack() as undo:
             undo.callback(process.abandon)
             address = await self._api.open(process)

@@ -13,6 +13,19 @@ from emulator.services.fc.runtime.model import Credentials, FunctionImage
 MEBIBYTE = 1024 * 1024
 
 
+class FunctionTime:
+    """The time that functions see.
+
+    ``shift`` is the offset from the system's in milliseconds and, while it stands still, the time it stands at; None as
+    long as it is the system's.
+    """
+
+    __slots__ = ("shift",)
+
+    def __init__(self) -> None:
+        self.shift: tuple[int, int | None] | None = None
+
+
 @frozen
 class RuntimeSettings:
     """How instances are started, bounded and ended. Sizes in bytes, spans in seconds unless named otherwise.
@@ -24,7 +37,7 @@ class RuntimeSettings:
     ``extra_environment``. ``add_hooks`` returns the environment of any other program with what redirects it. A custom
     runtime has ``listen_timeout_s`` to open its port. ``isolation`` ``auto`` gives instances namespaces where the
     kernel has them for this user; ``scratch`` is the folder below which each instance has its own. A zygote that leaves
-    a command without effect for ``zygote_silence_s`` is replaced.
+    a command without effect for ``zygote_silence_s`` is replaced. ``time`` is what functions see of the clock.
     """
 
     interpreters: Mapping[str, str] = field(default_factory=dict)
@@ -43,6 +56,7 @@ class RuntimeSettings:
     isolation: Literal["auto", "none"] = "auto"
     scratch: Path | None = None
     zygote_silence_s: float = 3.0
+    time: FunctionTime = field(default_factory=FunctionTime)
 
 
 RUNTIME_VERSION = "localyun"

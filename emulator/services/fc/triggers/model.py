@@ -9,6 +9,7 @@ from typing import Any, Literal, cast, get_args
 from emulator.kernel.clock import Millis
 from emulator.kernel.cron import LENIENT, CronError, parse_schedule
 from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import ANYTHING, FLAG, TEXT, Check, Items, OneOf, Shape, Text
 from emulator.services.fc.errors import InvalidArgument
@@ -90,6 +91,9 @@ def trigger_path(trigger: Trigger) -> str:
 KINDS = frozenset(get_args(TriggerKind))
 
 METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"})
+PASSED_ON = frozenset({"log", "tablestore", "cdn_events", "eventbridge", "rds"})
+"""Kinds whose configuration is for another service, and is kept as it comes."""
+
 _WITH_SOURCE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events"})
 _WITH_ROLE = frozenset({"oss", "mns_topic", "log", "tablestore", "cdn_events", "rds"})
 
@@ -154,6 +158,18 @@ def bucket_of(source_arn: str) -> str:
     """Return the bucket a resource name names, empty when it names none."""
     found = re.fullmatch(_BUCKET_ARN, source_arn)
     return found[1] if found else ""
+
+
+def rule_arn(tenant: Tenant, service: str, function: str, name: str, config: Struct) -> str:
+    """Return the resource name of the rule that the service makes for an EventBridge trigger.
+
+    Source: fc-go-sdk client_test.go; the rule of a 3.0 function is assumed.
+    """
+    source = config.get("eventSourceConfig")
+    kind = source.get("eventSourceType") if isinstance(source, Mapping) else None
+    bus = f"{kind}-{function}-{name}" if kind and kind != "Default" else "default"
+    rule = "-".join(part for part in (service, function, name) if part)
+    return f"acs:eventbridge:{tenant.region}:{tenant.account}:eventbus/{bus}/rule/{rule}"
 
 
 def _opened(given: object) -> Mapping[str, Any]:

@@ -13,8 +13,8 @@ from emulator.services.fc.codec import (
     if_match,
     json_answer,
     json_body,
-    next_token,
     no_content,
+    page_answer,
     slice_of,
     writable_service,
 )
@@ -64,7 +64,7 @@ def list_triggers(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List the triggers of a function by name."""
     page = fc.sources.triggers.page(call.tenant, *_function(call), slice_of(call))
     rows = [_render(fc, call, trigger) for trigger in page.items]
-    return json_answer({"triggers": rows, "nextToken": next_token(page.next_marker)})
+    return page_answer("triggers", rows, page.next_marker)
 
 
 def _function(call: OperationRequest) -> tuple[str, str]:

@@ -16,7 +16,16 @@ from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.catalog.versions import check_if_match
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import LATEST, Function, Struct
-from emulator.services.fc.triggers.model import Trigger, bucket_of, check_source, config_of, host_label, kind_of
+from emulator.services.fc.triggers.model import (
+    PASSED_ON,
+    Trigger,
+    bucket_of,
+    check_source,
+    config_of,
+    host_label,
+    kind_of,
+    rule_arn,
+)
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.storage.database import CommitFailed, Database
 
@@ -68,7 +77,7 @@ class Triggers:
         TriggerAlreadyExists, LimitExceeded for a bucket that has enough triggers.
         """
         self._resolver.function(tenant, service, function)
-        trigger = self._read(service, function, body, now)
+        trigger = self._read(tenant, service, function, body, now)
         if self._store.get(tenant, service, function, trigger.name) is not None:
             raise FcError("TriggerAlreadyExists", trigger=trigger.name, function=function)
         check_source(trigger.kind, trigger.source_arn, trigger.role)
@@ -99,9 +108,10 @@ class Triggers:
         if_match: str,
         now: Millis,
     ) -> Trigger:
-        """Change what *body* says; a configuration is replaced as a whole.
+        """Change what *body* says; a configuration is replaced as a whole, one that is only passed on member by member.
 
         Raises: as `get`; PreconditionFailed, InvalidArgument, VersionNotFound, AliasNotFound, TriggerAlreadyExists.
+        Source: fc-java-sdk FunctionComputeClientTest for log triggers, fc-go-sdk client_test.go for EventBridge.
         """
         old = self.get(tenant, service, function, name)
         check_if_match(if_match, old.etag)
@@ -113,7 +123,8 @@ class Triggers:
             if wire in values
         }
         if "triggerconfig" in values:
-            changes["config"] = config_of(old.kind, values["triggerconfig"])
+            kept = old.config if old.kind in PASSED_ON else {}
+            changes["config"] = {**kept, **config_of(old.kind, values["triggerconfig"])}
         if values.get("qualifier"):
             changes["qualifier"] = values["qualifier"]
         trigger = replace(old, **_checked(changes), modified_at=now, revision=old.revision + 1)
@@ -173,7 +184,7 @@ class Triggers:
         for function in functions:
             for described in function.triggers:
                 try:
-                    trigger = self._read(function.service, function.name, _as_api(described), now)
+                    trigger = self._read(tenant, function.service, function.name, _as_api(described), now)
                     check_source(trigger.kind, trigger.source_arn, trigger.role, role_needed=False)
                     self._follow(tenant, replace(trigger, folder=function.folder), now)
                 except FcError as error:
@@ -215,9 +226,11 @@ class Triggers:
 
     # --- inside --------------------------------------------------------------------------------------------------
 
-    def _read(self, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
+    def _read(self, tenant: Tenant, service: str, function: str, body: Mapping[str, Any], now: Millis) -> Trigger:
         values = _given(body)
         kind = kind_of(values.get("triggertype"))
+        name = check_name(values.get("triggername"), "triggerName", limits.TRIGGER_NAME_LENGTH)
+        config = config_of(kind, values.get("triggerconfig"))
         trigger_id = self._ids.uuid()
         texts = {
             "source_arn": values.get("sourcearn") or "",
@@ -225,13 +238,15 @@ class Triggers:
             "qualifier": values.get("qualifier") or LATEST,
             "description": values.get("description") or "",
         }
+        if kind == "eventbridge":
+            texts["source_arn"] = rule_arn(tenant, service, function, name, config)
         return Trigger(
             service=service,
             function=function,
-            name=check_name(values.get("triggername"), "triggerName", limits.TRIGGER_NAME_LENGTH),
+            name=name,
             trigger_id=trigger_id,
             kind=kind,
-            config=config_of(kind, values.get("triggerconfig")),
+            config=config,
             label=host_label(service, function, trigger_id) if kind == "http" else "",
             created_at=now,
             modified_at=now,

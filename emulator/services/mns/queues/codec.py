@@ -242,11 +242,12 @@ def _message(message: Message, indent: str, *, peeked: bool) -> str:
     )
     if message.group_id is not None:
         content += leaf("MessageGroupId", message.group_id, indent)
-    if message.user_properties is not None:
-        content += render_properties("UserProperties", "PropertyValue", restored(message.user_properties), indent)
+    # the reader of user properties in aliyun-mns-php-sdk goes to the end of the document, so they come last
     if message.system_properties is not None:
         properties = restored(message.system_properties)
         content += render_properties("SystemProperties", "SystemPropertyValue", properties, indent)
+    if message.user_properties is not None:
+        content += render_properties("UserProperties", "PropertyValue", restored(message.user_properties), indent)
     return content
 
 

@@ -16,7 +16,7 @@ from emulator.services.mns.naming import DIALECT, push, subject
 from emulator.services.mns.ports import FunctionInvoker, FunctionRefused
 from emulator.services.mns.queues.live_queues import LiveQueue
 from emulator.services.mns.queues.messages import Messages
-from emulator.services.mns.queues.model import Draft, Properties, Property
+from emulator.services.mns.queues.model import Draft, Properties, Property, appended, restored, stored
 from emulator.services.mns.queues.store import NotStored
 from emulator.services.mns.topics.endpoints import (
     FunctionEndpoint,
@@ -133,7 +133,7 @@ class Carrier:
             case QueueEndpoint(queue):
                 if self._interference.active:
                     return None
-                return self._send(subscription, publication, queue, publication.user_properties, ())
+                return self._send(subscription, publication, queue, publication.system_properties)
             case OutboxEndpoint() as target:
                 return self._outbox.record(target, subscription, publication, self._clock.now())
             case _:
@@ -157,8 +157,7 @@ class Carrier:
             async with self._interference.around(meant, DIALECT):
                 if isinstance(endpoint, HttpEndpoint):
                     return await self._pusher.push(endpoint.url, subscription, publication)
-                properties = publication.user_properties
-                return self._send(subscription, publication, endpoint.queue, properties, ())
+                return self._send(subscription, publication, endpoint.queue, publication.system_properties)
         except MnsError as error:
             return Outcome(delivered=False, detail=str(error))
 
@@ -183,16 +182,18 @@ class Carrier:
             Property("DLQSourceArn", f"acs:mns:{tenant.region}:{tenant.account}:{path}", "STRING"),
             Property("DLQOriginMessageId", publication.message_id, "STRING"),
         )
-        return self._send(subscription, publication, policy.target, publication.user_properties, origin)
+        system = restored(appended(stored(publication.system_properties), origin))
+        return self._send(subscription, publication, policy.target, system)
 
-    def _send(
-        self, subscription: Subscription, publication: Publication, queue: str, user: Properties, system: Properties
-    ) -> Outcome:
-        """Send the notification as plain text, with a message id, digest and priority of its own. Source: observed."""
+    def _send(self, subscription: Subscription, publication: Publication, queue: str, system: Properties) -> Outcome:
+        """Send the notification as plain text, with a message id, digest and priority of its own.
+
+        Source: observed; for the properties aliyun-mns-php-sdk Tests/TopicTest.php.
+        """
         draft = Draft(
             body=notification(subscription, publication),
             group_id=publication.group_id,
-            user_properties=user,
+            user_properties=publication.user_properties,
             system_properties=system,
         )
         try:

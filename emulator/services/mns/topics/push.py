@@ -216,6 +216,39 @@ connection has failed and is tried again seconds later only."""
 
 _ANSWER_BYTES = 1024 * 1024
 
+
+class GuardedClients:
+    """Clients that call only where *policy* allows; *trusted* is a file with further authorities for https."""
+
+    def __init__(self, policy: PushPolicy, trusted: Path | None = None) -> None:
+        self._policy = policy
+        self._trusted = trusted
+        self._clients: dict[tuple[bool, bool], HttpClient] = {}
+        self._context: ssl.SSLContext | None = None
+
+    async def client(self, origin: Origin, *, plain: bool) -> HttpClient:
+        """Return the client for calls to *origin*; *plain*: without https even if the address says so."""
+        secure = origin.scheme == "https" and not plain
+        named = self._policy.names(origin.host)
+        if secure and self._context is None:
+            # reading the system's authorities takes tens of milliseconds
+            self._context = await asyncio.get_running_loop().run_in_executor(None, _client_context, self._trusted)
+        client = self._clients.get((secure, named))
+        if client is None:
+            client = self._clients[secure, named] = HttpClient(
+                permit=self._policy.permits_named if named else self._policy.permits,
+                ssl_context=self._context if secure else None,
+                idle_s=_KEPT_S,
+            )
+        return client
+
+    async def close(self) -> None:
+        """Close the connections that are kept."""
+        for client in self._clients.values():
+            await client.close()
+        self._clients.clear()
+
+
 Home = Callable[[str], tuple[str, int] | None]
 """Tells where a host name that this emulator itself serves is listening for plain HTTP; None for any other name."""
 
@@ -241,12 +274,9 @@ class Pusher:
         self._signer = signer
         self._clock = clock
         self._ids = ids
-        self._policy = policy
         self._certificate_url = certificate_url
         self._home = home
-        self._trusted = trusted
-        self._clients: dict[tuple[bool, bool], HttpClient] = {}
-        self._context: ssl.SSLContext | None = None
+        self._clients = GuardedClients(policy, trusted)
 
     async def push(self, url: str, subscription: Subscription, publication: Publication) -> Outcome:
         """Push a message; never raises but when cancelled.
@@ -261,7 +291,7 @@ class Pusher:
             address = self._home(origin.host)
             if address is not None:
                 url = f"http://{origin.authority}{target}"
-            response = await (await self._client(origin, plain=address is not None)).request(
+            response = await (await self._clients.client(origin, plain=address is not None)).request(
                 "POST",
                 url,
                 timeout_s=PUSH_TIMEOUT_S,
@@ -282,9 +312,7 @@ class Pusher:
 
     async def close(self) -> None:
         """Close the connections that are kept."""
-        for client in self._clients.values():
-            await client.close()
-        self._clients.clear()
+        await self._clients.close()
 
     async def _signed(
         self, subscription: Subscription, publication: Publication, body: bytes, target: str
@@ -302,21 +330,6 @@ class Pusher:
         )
         headers.append(("Authorization", await self._signer.authorization(string_to_sign(headers, target))))
         return headers
-
-    async def _client(self, origin: Origin, *, plain: bool) -> HttpClient:
-        secure = origin.scheme == "https" and not plain
-        named = self._policy.names(origin.host)
-        if secure and self._context is None:
-            # reading the system's authorities takes tens of milliseconds
-            self._context = await asyncio.get_running_loop().run_in_executor(None, _client_context, self._trusted)
-        client = self._clients.get((secure, named))
-        if client is None:
-            client = self._clients[secure, named] = HttpClient(
-                permit=self._policy.permits_named if named else self._policy.permits,
-                ssl_context=self._context if secure else None,
-                idle_s=_KEPT_S,
-            )
-        return client
 
 
 def _client_context(trusted: Path | None) -> ssl.SSLContext:

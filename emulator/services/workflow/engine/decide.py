@@ -38,7 +38,6 @@ from emulator.services.workflow.engine.language import (
 from emulator.services.workflow.engine.model import ROOT, CatchPolicy, Entry, Phase, RetryPolicy, Strand, Task
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.limits import STEP_DATA_BYTES
-from emulator.services.workflow.ports import FunctionResource
 
 RUNTIME_ERROR: Final = "FnF.RuntimeError"
 DATA_LIMIT: Final = "FnF.DataLimitExceeded"
@@ -134,22 +133,23 @@ def _timer(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fi
     task = entry.step
     if fired.kind != "timeout":
         return facts.program.resume(facts, state, strand, entry, fired)
-    if not isinstance(task, Task) or task.timeout_s is None or entry.phase not in {Phase.CALLING, Phase.SUBMITTED}:
+    if not isinstance(task, Task) or entry.phase not in {Phase.CALLING, Phase.SUBMITTED}:
         return ()
-    if time_out_at(task.timeout_s, entry) > fired.now:
+    timeout_s = task.timeout_of(entry)
+    if timeout_s is None or time_out_at(timeout_s, entry) > fired.now:
         return ()  # the timer of an earlier attempt
-    cause = f"The task has not ended within {task.timeout_s} seconds."
+    cause = f"The task has not ended within {timeout_s} seconds."
     return (_event(state, strand, entry, events.TASK_TIMED_OUT, TASK_TIMEOUT, cause),)
 
 
 def _replied(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, step: Task, result: Result) -> Events:
-    if entry.phase is Phase.SUBMITTED and reply_is_result(step):
+    if entry.phase is Phase.SUBMITTED and step.reply_is_result:
         return (_result(facts, state, strand, entry, result, state.last),)
     if entry.phase is not Phase.CALLING:
         return ()
     if step.pattern == "requestResponse":
         return (_result(facts, state, strand, entry, result, state.last),)
-    if reply_is_result(step) and not result.refused:  # a synchronous call: submission and result in one
+    if step.reply_is_result and not result.refused:  # a synchronous call: submission and result in one
         submitted = _submitted(facts, state, strand, entry, Result())
         return (submitted, _result(facts, state, strand, entry, result, submitted.id, cause_id=submitted.id))
     if result.error is not None:
@@ -235,7 +235,7 @@ def final_event(state: ExecutionState, kind: str, error: str, cause: str) -> Eve
 
 def data_limit_exceeded(facts: Facts, state: ExecutionState) -> Event:
     """Make the event for data over the limit."""
-    cause = f"The input, local and output of a step hold more than {facts.bounds.step_data_bytes} bytes."
+    cause = f"The data of a step holds more than {facts.step_data_bytes} bytes."
     return final_event(state, events.EXECUTION_FAILED, DATA_LIMIT, cause)
 
 
@@ -252,7 +252,7 @@ def check_bytes(facts: Facts, count: int) -> None:
 
     Raises: TooMuchData.
     """
-    if count > facts.bounds.step_data_bytes:
+    if count > facts.step_data_bytes:
         raise TooMuchData
 
 
@@ -279,27 +279,24 @@ def trigger(state: ExecutionState) -> int:
     return root.last if root is not None else state.last
 
 
-def reply_is_result(step: Task) -> bool:
-    """Whether the reply of a sync task's call is its result: a function's run is waited for, not reported."""
-    return step.pattern == "sync" and isinstance(step.resource, FunctionResource)
-
-
 def time_out_at(timeout_s: int, entry: Entry) -> Millis:
     """Return when the attempt that *entry* is in has run for its *timeout_s* seconds."""
     return Millis(entry.scheduled_at + timeout_s * SECOND)
 
 
-def strand_exited(state: ExecutionState, strand: Strand, kind: str, value: Any, text: str) -> Event:
-    """Return the event, of type *kind*, that ends a branch or iteration with the local *value*."""
+def strand_exited(
+    state: ExecutionState, strand: Strand, kind: str, value: Any, text: str, member: str = "local"
+) -> Event:
+    """Return the event, of type *kind*, that ends a branch or iteration with *value*, shown as *member*."""
     owner = state.strands[strand.parent].scopes[-1].entry
-    detail = f'{{"index":{strand.index},"local":{text}}}'
+    detail = f'{{"index":{strand.index},"{member}":{text}}}'
     name = owner.step.name if owner is not None else ""
     return Event(state.last + 1, kind, strand.id, strand.last, name, detail, None, (value, text))
 
 
 def waits_for_call(entry: Entry, task: Task) -> Park:
     """Park with the call of the attempt that *entry* is in, and its time-out."""
-    if entry.phase is Phase.SUBMITTED and not reply_is_result(task):
+    if entry.phase is Phase.SUBMITTED and not task.reply_is_result:
         return Park(_time_out(task, entry))
     # after a submission: still being made; or made again after a restart, under the same key, which finds what runs
     return Park((call_of(entry, task), *_time_out(task, entry)))
@@ -307,13 +304,15 @@ def waits_for_call(entry: Entry, task: Task) -> Park:
 
 def call_of(entry: Entry, task: Task) -> CallService:
     """Return the call of the attempt that *entry* is in."""
-    return CallService(entry.id, entry.retries, task, entry.input, entry.input_text)
+    value, text = entry.request or (entry.input, entry.input_text)
+    return CallService(entry.id, entry.retries, task, value, text)
 
 
 def _time_out(task: Task, entry: Entry) -> tuple[Command, ...]:
-    if task.timeout_s is None:
+    timeout_s = task.timeout_of(entry)
+    if timeout_s is None:
         return ()
-    return (WakeAt(entry.id, "timeout", time_out_at(task.timeout_s, entry)),)
+    return (WakeAt(entry.id, "timeout", time_out_at(timeout_s, entry)),)
 
 
 # --- retry and catch ------------------------------------------------------------------------------------------------

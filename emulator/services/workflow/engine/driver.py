@@ -185,6 +185,18 @@ class Driver:
                     rows.append((flow, name, entry.step.name))
         return rows
 
+    def tokens(self, execution: ExecutionId) -> list[tuple[str, str]]:
+        """Return the steps of an open execution that wait for a report, each with its task token."""
+        run = self._run_now(execution)
+        if run is None:
+            return []
+        waiting = []
+        for strand in run.state.strands.values():
+            entry = strand.scopes[-1].entry
+            if entry is not None and entry.phase is Phase.SUBMITTED:
+                waiting.append((entry.step.name, run.facts.token(entry.id, entry.retries)))
+        return waiting
+
     def halt(self, executions: Iterable[ExecutionId]) -> None:
         """Let executions, marked so in the store, enter no further step."""
         for execution in executions:

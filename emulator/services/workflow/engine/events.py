@@ -164,6 +164,17 @@ def parse_object(text: str) -> dict[str, Any]:
     raise NotAnObject("not a JSON object")
 
 
+def parse_value(text: str) -> Any:
+    """Read the text of any JSON value.
+
+    Raises: NotAnObject.
+    """
+    members = parse_object(f'{{"value":{text}}}')
+    if members.keys() != {"value"}:  # text such as 1,"x":2
+        raise NotAnObject("more than one value")
+    return members["value"]
+
+
 def _depth(text: str) -> int:
     depth = deepest = 0
     quoted = escaped = False
@@ -273,24 +284,27 @@ def decode(kind: str, detail: str) -> Any:
     """Return the ``value`` of an event of type *kind* whose detail is *detail*.
 
     A JSON value comes with its text: ExecutionStarted, StepEntered, TaskScheduled: (input, text); StepSucceeded,
-    TaskSucceeded, ExecutionSucceeded: (output, text); StepExited: (local, text, goto); failures: (error, cause).
+    TaskSucceeded, ExecutionSucceeded: (output, text); StepExited: (local, text, goto, what changes in the variables of
+    the execution or None); failures: (error, cause). Of other languages (`model.Definition.decode`), StepStarted may
+    have (input, text, elements to iterate over or None).
     """
     match kind:
         case "StepStarted" | "TaskStarted" | "TaskSubmitted" | "BranchEntered" | "IterationEntered":
             return None
         case "ExecutionStarted" | "StepEntered" | "TaskScheduled":
-            return _with_text(json.loads(detail)["input"])
+            return with_text(json.loads(detail)["input"])
         case "StepSucceeded" | "TaskSucceeded" | "ExecutionSucceeded":
-            return _with_text(json.loads(detail)["output"])
+            return with_text(json.loads(detail)["output"])
         case "BranchExited" | "IterationExited":
-            return _with_text(json.loads(detail)["local"])
+            return with_text(json.loads(detail)["local"])
         case "StepExited":
             members = json.loads(detail)
-            return (*_with_text(members["local"]), members.get("goto"))
+            return (*with_text(members["local"]), members.get("goto"), None)
         case _:
             members = json.loads(detail)
             return members.get("error", ""), members.get("cause", "")
 
 
-def _with_text(value: Any) -> tuple[Any, str]:
+def with_text(value: Any) -> tuple[Any, str]:
+    """Return a JSON value and its text."""
     return value, canonical(value)

@@ -12,7 +12,7 @@ A language is a package of `languages` that offers ``read(text) -> Program``. It
   for. Both are pure: no clock, no randomness, no store, and they raise only `decide.TooMuchData`. What is evaluated
   once must be in an event. `engine.decide` offers the events that all languages share (attempts, failures, ends) and
   the rules of retry and catch.
-- *Drawing.* `model.Step.inner_lists` gives the nesting; `cli.render.graph.model` makes the graph of a language's steps
+- *Drawing.* `model.Step.inner_lists` gives the nesting; `drawing.model` makes the graph of a language's steps
   from their classes.
 
 History, fold, snapshots, timers, calls and their keys, tokens, reports, retries, storage, recovery and the API are the
@@ -137,7 +137,8 @@ class DefinitionError(Exception):
     """A definition that is not a flow: what is wrong and where.
 
     ``line`` and ``column`` count from 1; ``field`` is the path of the field, such as ``steps[2].choices[0].condition``,
-    or empty for the document as a whole.
+    or empty for the document as a whole. ``expression`` is the text of an expression that does not parse, and the
+    offset in it where the trouble starts.
     """
 
     def __init__(self, message: str, line: int = 1, column: int = 1, field: str = "") -> None:
@@ -145,6 +146,7 @@ class DefinitionError(Exception):
         self.line = line
         self.column = column
         self.field = field
+        self.expression: tuple[str, int] | None = None
         super().__init__(f"{field}: {message}" if field else message)
 
     def __str__(self) -> str:
@@ -172,12 +174,18 @@ class Program(Definition):
         raise NotImplementedError
 
 
+def no_chance(number: int) -> bytes:
+    """Return bytes that are not random at all."""
+    return number.to_bytes(32, "big")
+
+
 @frozen
 class Facts:
     """The fixed facts of one execution, which decisions may know beside the state.
 
-    ``input`` is what the caller gave; ``token`` makes the task token of an entry and attempt; ``halted`` is set when
-    the flow has been deleted: no further step is entered.
+    ``input`` is what the caller gave; ``token`` makes the task token of an entry and attempt; ``chance`` gives random
+    bytes for the number of an event, the same ones whenever it is asked; ``halted`` is set when the flow has been
+    deleted: no further step is entered.
     """
 
     program: Program
@@ -187,3 +195,11 @@ class Facts:
     token: Callable[[int, int], str]
     halted: bool = False
     bounds: Bounds = DOCUMENTED
+    chance: Callable[[int], bytes] = no_chance
+    role_arn: str = ""
+    is_express: bool = False
+
+    @property
+    def step_data_bytes(self) -> int:
+        """How many bytes the data of a step may hold."""
+        return max(self.bounds.step_data_bytes, self.program.step_data_bytes)

@@ -14,11 +14,13 @@ it for every event would cost more than all other work on a step. Only `engine.s
 
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
-from emulator.services.workflow.ports import Resource
+from emulator.services.workflow.engine import events
+from emulator.services.workflow.limits import STEP_DATA_BYTES
+from emulator.services.workflow.ports import FunctionResource, Resource
 
 # --- definitions ----------------------------------------------------------------------------------------------------
 
@@ -30,12 +32,14 @@ Pattern = Literal["requestResponse", "sync", "waitForCallback"]
 class StepList:
     """Serial steps: the body of a flow, option, branch or iteration. Jumps stay inside one list.
 
-    ``index`` has the position of each step by name; ``start`` is the position the list begins at.
+    ``index`` has the position of each step by name; ``start`` is the position the list begins at. ``hands_on``: each
+    step gets the output of the one before it, the first one the input of the list; so the local begins as the input.
     """
 
     steps: tuple["Step", ...]
     index: Mapping[str, int]
     start: int = 0
+    hands_on: bool = False
 
 
 @frozen
@@ -81,9 +85,12 @@ class Step:
         del mark
         return None
 
-    def fork(self, value: Any, freed: int) -> "Fork | None":
-        """Return the fork of a step with input *value* that opens strands; *freed* is the id of its StepStarted."""
-        del value, freed
+    def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> "Fork | None":
+        """Return the fork of a step with input *value* that opens strands; *freed* is the id of its StepStarted.
+
+        *items* are the elements to iterate over when its StepStarted has them, because they do not follow from *value*.
+        """
+        del value, freed, items
         return None
 
     def branch(self, entry: "Entry", index: int) -> tuple[StepList, Any]:
@@ -104,9 +111,15 @@ class Task:
 
     ``resource_arn`` is the resource as written, ``timeout_s`` the seconds an attempt may take. A mixin for a class
     that is a `Step`, too.
+
+    ``sends_parameters``: what TaskScheduled has is sent and is not the step's input. ``answers_in_full``: the output of
+    a call is an object with the reply's code, header and body; else it is the body.
     """
 
     __slots__ = ()
+
+    sends_parameters: ClassVar[bool] = False
+    answers_in_full: ClassVar[bool] = False
 
     name: str
     resource: Resource
@@ -123,6 +136,37 @@ class Task:
         """
         raise NotImplementedError
 
+    def target(self, value: Any) -> Resource:
+        """Return what is called for the input *value*.
+
+        Raises: ParameterError.
+        """
+        del value
+        return self.resource
+
+    def event(self, value: Any, text: str) -> bytes:
+        """Return what a called function gets; *text* is the text of the input *value*.
+
+        Raises: ParameterError.
+        """
+        del value
+        return text.encode()
+
+    def child_reply(self, members: dict[str, Any], request_id: str) -> dict[str, Any]:
+        """Return what the task gets for the execution it has started, of the *members* that describe it."""
+        del request_id
+        return members
+
+    @property
+    def reply_is_result(self) -> bool:
+        """Whether the reply of a sync task's call is its result: a function's run is waited for, not reported."""
+        return self.pattern == "sync" and isinstance(self.resource, FunctionResource)
+
+    def timeout_of(self, entry: "Entry") -> int | None:
+        """Return the seconds that the present attempt of *entry* may take."""
+        del entry
+        return self.timeout_s
+
 
 class ParameterError(Exception):
     """A parameter the task cannot do without is missing or of the wrong kind."""
@@ -132,9 +176,15 @@ class Definition:
     """A definition that has been read, as far as folding a history needs it.
 
     ``timeout_s`` are the seconds an execution may take, None for the service's limit; ``warnings`` are for the log.
+    ``name`` is that of the flow when the definition must have it, ``step_data_bytes`` how much the data of a step may
+    hold at least, ``needs_description`` whether flows of this language need a description.
     """
 
     __slots__ = ()
+
+    name: str | None = None
+    step_data_bytes: ClassVar[int] = STEP_DATA_BYTES
+    needs_description: ClassVar[bool] = True
 
     steps: StepList
     timeout_s: int | None
@@ -143,6 +193,15 @@ class Definition:
     def begin(self, value: Any) -> Any:
         """Return the input of the steps for the execution's input *value*."""
         raise NotImplementedError
+
+    def decode(self, kind: str, detail: str) -> Any:
+        """Return the ``value`` of an event of type *kind* whose detail is *detail*; see `events.decode`."""
+        return events.decode(kind, detail)
+
+    def unfit_for_express(self) -> str | None:
+        """Return what keeps the flow from being express, None when nothing does."""
+        task = next(waiting_tasks(self.steps), None)
+        return f"the pattern {task.pattern} of step {task.name!r} is not for express flows" if task else None
 
 
 def all_steps(steps: StepList) -> Iterator[Step]:
@@ -192,10 +251,11 @@ class Fork:
 
     ``items`` are the elements of a foreach (None for a parallel), ``freed`` the id of the event that made room for the
     next strand: the StepStarted, later the end of an earlier strand. ``sizes`` are the members of a foreach's input in
-    bytes (`events.member_bytes`): every iteration's input has them all.
+    bytes (`events.member_bytes`): every iteration's input has them all. ``own_items``: the elements do not follow from
+    the step's input.
     """
 
-    __slots__ = ("freed", "items", "opened", "results", "running", "sizes", "total")
+    __slots__ = ("freed", "items", "opened", "own_items", "results", "running", "sizes", "total")
 
     def __init__(
         self, total: int, freed: int, items: list[Any] | None = None, sizes: dict[str, int] | None = None
@@ -203,6 +263,7 @@ class Fork:
         self.total = total
         self.items = items
         self.sizes = sizes or {}
+        self.own_items = False
         self.opened = 0
         self.running = 0
         self.results: dict[int, Any] = {}
@@ -210,11 +271,14 @@ class Fork:
 
 
 class Entry:
-    """A step that has been entered. ``id`` is the id of its StepEntered; ``at`` the time of its latest event."""
+    """A step that has been entered. ``id`` is the id of its StepEntered; ``at`` the time of its latest event.
+
+    ``request`` is what a task sends, with its text, when that is not its input.
+    """
 
     __slots__ = (
         "at", "cause", "error", "fork", "id", "input", "input_text", "local", "mark", "output", "output_text",
-        "phase", "retries", "scheduled_at", "step",
+        "phase", "request", "retries", "scheduled_at", "step",
     )  # fmt: skip
 
     def __init__(self, step: Step, entry_id: int, at: Millis, value: Any, text: str) -> None:
@@ -232,6 +296,7 @@ class Entry:
         self.mark: int | None = None
         self.retries = 0
         self.scheduled_at = at
+        self.request: tuple[Any, str] | None = None
         self.fork: Fork | None = None
 
 
@@ -243,8 +308,8 @@ class Scope:
     def __init__(self, steps: StepList, value: Any) -> None:
         self.steps = steps
         self.input = value
-        self.local: dict[str, Any] = {}
-        self.local_text = "{}"
+        self.local: dict[str, Any] = value if steps.hands_on else {}
+        self.local_text = events.canonical(value) if steps.hands_on else "{}"
         self.position = steps.start
         self.entry: Entry | None = None
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import TaskGroup
-from emulator.services.workflow.engine.events import Event, decode, parse_object
+from emulator.services.workflow.engine.events import Event, parse_object
 from emulator.services.workflow.engine.language import Arrival, CallService, Facts, Program, Replied, Result
 from emulator.services.workflow.engine.snapshot import load
 from emulator.services.workflow.engine.state import ExecutionState, apply
@@ -64,6 +64,9 @@ def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mi
     def token(entry: int, attempt: int) -> str:
         return mint.make(live.tenant, live.flow_name, live.name, live.started_at, entry, attempt)
 
+    def chance(number: int) -> bytes:
+        return mint.chance(live.tenant, live.flow_name, live.name, live.started_at, number)
+
     facts = Facts(
         program=program,
         flow_name=live.flow_name,
@@ -72,6 +75,9 @@ def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mi
         token=token,
         halted=live.halted,
         bounds=bounds,
+        chance=chance,
+        role_arn=live.role_arn,
+        is_express=live.is_express,
     )
     state = load(program, live.snapshot) if live.snapshot is not None else None
     snapshot_at = state.last if state is not None else 0
@@ -79,15 +85,15 @@ def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mi
     run = Run(live, facts, state, snapshot_at)
     if live.last_event > snapshot_at:
         for row in store.events_after(live.id, snapshot_at):
-            event = _event(row)
+            event = _event(program, row)
             apply(program, state, event, Millis(row[7]))
             run.chars_since += len(event.detail)
     return run
 
 
-def _event(row: tuple[object, ...]) -> Event:
+def _event(program: Program, row: tuple[object, ...]) -> Event:
     event_id, kind, strand, cause, step, detail, mark, _ = row
-    return Event(event_id, kind, strand, cause, step, detail, mark, decode(kind, detail))  # type: ignore[arg-type]  # columns are typed by the schema
+    return Event(event_id, kind, strand, cause, step, detail, mark, program.decode(kind, detail))  # type: ignore[arg-type]  # columns are typed by the schema
 
 
 class Slice(Changes):

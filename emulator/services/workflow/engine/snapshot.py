@@ -10,11 +10,11 @@ import json
 from typing import Any
 
 from emulator.kernel.clock import Millis
-from emulator.services.workflow.engine.events import canonical
-from emulator.services.workflow.engine.model import ROOT, Definition, Entry, Phase, Scope, Step, StepList, Strand
+from emulator.services.workflow.engine.events import canonical, with_text
+from emulator.services.workflow.engine.model import ROOT, Definition, Entry, Fork, Phase, Scope, Step, StepList, Strand
 from emulator.services.workflow.engine.state import ExecutionState
 
-FORMAT = 2
+FORMAT = 3
 
 
 def dump(state: ExecutionState) -> str:
@@ -33,7 +33,9 @@ def dump(state: ExecutionState) -> str:
         ]
         for strand in state.strands.values()
     ]
-    return canonical([FORMAT, state.last, state.at, state.started_at, state.error, state.cause, strands])
+    return canonical(
+        [FORMAT, state.last, state.at, state.started_at, state.error, state.cause, state.variables, strands]
+    )
 
 
 def _scopes_out(strand: Strand) -> list[list[Any]]:
@@ -53,12 +55,13 @@ def load(definition: Definition, text: str) -> ExecutionState | None:
     version, *rest = json.loads(text)
     if version != FORMAT:
         return None
-    last, at, started_at, error, cause, strands = rest
+    last, at, started_at, error, cause, variables, strands = rest
     state = ExecutionState()
     state.last = last
     state.at = Millis(at)
     state.started_at = Millis(started_at)
     state.error, state.cause = error, cause
+    state.variables = variables
     for fields in sorted(strands, key=_strand_id):  # a parent's id is smaller than its children's
         strand = _strand_in(definition, state, fields)
         state.strands[strand.id] = strand
@@ -85,8 +88,14 @@ def _entry_out(entry: Entry, scope: Scope) -> list[Any]:
         entry.mark,
         entry.retries,
         entry.scheduled_at,
-        fork and [fork.total, fork.opened, fork.running, sorted(fork.results.items()), fork.freed],
+        entry.request and entry.request[0],
+        fork and _fork_out(fork),
     ]
+
+
+def _fork_out(fork: Fork) -> list[Any]:
+    items = fork.items if fork.own_items else None
+    return [fork.total, fork.opened, fork.running, sorted(fork.results.items()), fork.freed, items]
 
 
 def _strand_in(definition: Definition, state: ExecutionState, fields: list[Any]) -> Strand:
@@ -123,7 +132,7 @@ def _branch(state: ExecutionState, parent: int, index: int) -> tuple[StepList, A
 
 
 def _entry_in(step: Step, fields: list[Any], scope: Scope) -> Entry:
-    entry_id, phase, at, own, local, output, error, cause, mark, retries, scheduled_at, fork = fields
+    entry_id, phase, at, own, local, output, error, cause, mark, retries, scheduled_at, request, fork = fields
     derived = step.derived_input(scope)
     value = own if derived is None else derived
     entry = Entry(step, entry_id, Millis(at), value, canonical(value))
@@ -135,9 +144,10 @@ def _entry_in(step: Step, fields: list[Any], scope: Scope) -> Entry:
     entry.mark = mark
     entry.retries = retries
     entry.scheduled_at = Millis(scheduled_at)
+    entry.request = None if request is None else with_text(request)
     if fork:
-        total, opened, running, results, freed = fork
-        entry.fork = step.fork(value, freed)
+        total, opened, running, results, freed, items = fork
+        entry.fork = step.fork(value, freed, items)
         if entry.fork is None or entry.fork.total != total:
             raise LookupError("a snapshot has a fork that its step does not open")
         entry.fork.opened, entry.fork.running = opened, running

@@ -7,23 +7,26 @@ made of stands in `engine.model`; what differs from one type of step to another,
 
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
+from typing import Any
 
 from emulator.kernel.clock import Millis
 from emulator.services.workflow.engine.events import Event
-from emulator.services.workflow.engine.model import ROOT, Definition, Entry, Phase, Scope, Strand
+from emulator.services.workflow.engine.model import ROOT, Definition, Entry, Phase, Scope, Strand, Task
 
 
 class ExecutionState:
     """Everything decisions are made from.
 
     ``last`` and ``at`` are the id and the time of the latest event; ``outcome`` is the type of the final one, None
-    before; ``output_text``, ``error`` and ``cause`` then say how it ended. ``abandoned`` collects the entries that
+    before; ``output_text``, ``error`` and ``cause`` then say how it ended. ``variables`` are those of the execution as
+    a whole, in languages that have such. ``abandoned`` collects the entries that
     were under way when a sibling failed or the execution ended; whoever holds timers and calls of them takes it and
     empties it.
     """
 
     __slots__ = (
         "abandoned", "at", "cause", "error", "last", "outcome", "output_text", "ready", "started_at", "strands",
+        "variables",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -36,6 +39,7 @@ class ExecutionState:
         self.output_text = ""
         self.error = ""
         self.cause = ""
+        self.variables: dict[str, Any] = {}
         self.abandoned: list[Entry] = []
 
     def next_ready(self) -> Strand | None:
@@ -145,14 +149,20 @@ def _step_entered(state: ExecutionState, strand: Strand, event: Event, at: Milli
 def _step_started(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
     del state
     entry = _entry(strand)
+    if entry.phase is Phase.FAILING:  # what the step opened is opened once more
+        entry.retries += 1
+        entry.error = entry.cause = ""
     entry.phase = Phase.STARTED
     entry.at = at
+    items = None
+    if event.value is not None:
+        entry.input, entry.input_text, items = event.value
     if event.mark is not None:
         entry.mark = event.mark
         nested = entry.step.nested(event.mark)
         if nested is not None and nested.steps:
             strand.scopes.append(Scope(nested, entry.input))
-    entry.fork = entry.step.fork(entry.input, event.id)
+    entry.fork = entry.step.fork(entry.input, event.id, items)
 
 
 def _step_succeeded(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
@@ -170,14 +180,15 @@ def _step_failed(state: ExecutionState, strand: Strand, event: Event, at: Millis
 
 
 def _step_exited(state: ExecutionState, strand: Strand, event: Event, at: Millis) -> None:
-    del at
     scope = strand.scopes[-1]
     entry = _entry(strand)
     scope.entry = None
-    scope.local, scope.local_text, goto = event.value
+    scope.local, scope.local_text, goto, variables = event.value
     if entry.phase is Phase.FAILED:
-        _scope_failed(state, strand, event.id, entry.error, entry.cause)
+        _scope_failed(state, strand, event.id, at, entry.error, entry.cause)
         return
+    if variables:
+        state.variables = {**state.variables, **variables}
     if goto is not None:
         scope.position = scope.steps.index[goto]
     else:
@@ -195,7 +206,7 @@ def _leave_nested_steps(strand: Strand) -> None:
         owner.local = scope.local
 
 
-def _scope_failed(state: ExecutionState, strand: Strand, event_id: int, error: str, cause: str) -> None:
+def _scope_failed(state: ExecutionState, strand: Strand, event_id: int, at: Millis, error: str, cause: str) -> None:
     strand.scopes.pop()
     if strand.scopes:
         owner = strand
@@ -210,6 +221,7 @@ def _scope_failed(state: ExecutionState, strand: Strand, event_id: int, error: s
         return
     entry = _entry(owner)
     entry.phase = Phase.FAILING
+    entry.at = at
     entry.error, entry.cause = error, cause
     entry.fork = None
 
@@ -277,7 +289,11 @@ def _task_scheduled(state: ExecutionState, strand: Strand, event: Event, at: Mil
         entry.retries += 1
     entry.phase = Phase.SCHEDULED
     entry.scheduled_at = at
-    entry.input, entry.input_text = event.value
+    entry.mark = event.mark
+    if isinstance(entry.step, Task) and entry.step.sends_parameters:
+        entry.request = event.value
+    else:
+        entry.input, entry.input_text = event.value
     entry.error = entry.cause = ""
 
 

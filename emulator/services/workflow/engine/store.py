@@ -88,7 +88,7 @@ class EngineStore:
         """Return an execution that has not ended."""
         row = self._database.read(
             "SELECT e.id, e.world, f.name, e.name, e.definition, e.input, e.callback_token, e.started_at, e.halted,"
-            " e.last_event, e.snapshot, f.execution_mode = 'Express', e.trace"
+            " e.last_event, e.snapshot, f.execution_mode = 'Express', e.trace, e.role_arn"
             " FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
             " WHERE e.id = ? AND e.stopped_at IS NULL",
             (execution,),

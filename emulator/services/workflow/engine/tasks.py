@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
-from emulator.services.workflow.engine.events import canonical
+from emulator.services.workflow.engine.events import NotAnObject, canonical, parse_value
 from emulator.services.workflow.engine.language import CallService, Result
 from emulator.services.workflow.engine.model import ParameterError
 from emulator.services.workflow.limits import REPLY_CAUSE_CHARS
@@ -21,8 +21,12 @@ from emulator.services.workflow.ports import (
     FunctionInvoker,
     FunctionReply,
     FunctionResource,
+    HttpCaller,
+    HttpResource,
     MessageReply,
     MessageSender,
+    ObjectReader,
+    ObjectResource,
     QueueResource,
     Refusal,
     TaskTarget,
@@ -30,6 +34,12 @@ from emulator.services.workflow.ports import (
 )
 
 RUNTIME_ERROR = "FnF.RuntimeError"
+
+CALLBACK_HEADER = "X-FnF-Http-Callback-Task-Token"
+"""The header that brings a task's token to what it calls over HTTP."""
+
+OBJECT_BYTES = 64 * 1024
+"""Largest object a task reads: no output of a state holds more."""
 
 
 class FlowStarter(Protocol):
@@ -50,10 +60,19 @@ class FlowStarter(Protocol):
 class TaskCaller:
     """Performs attempts of tasks. Every failure becomes a `Result`; nothing is raised but cancellation and bugs."""
 
-    def __init__(self, invoker: FunctionInvoker | None, sender: MessageSender | None, flows: FlowStarter) -> None:
+    def __init__(
+        self,
+        invoker: FunctionInvoker | None,
+        sender: MessageSender | None,
+        flows: FlowStarter,
+        http: HttpCaller | None = None,
+        objects: ObjectReader | None = None,
+    ) -> None:
         self._invoker = invoker
         self._sender = sender
         self._flows = flows
+        self._http = http
+        self._objects = objects
 
     async def perform(
         self, tenant: Tenant, call: CallService, key: str, token: str, submitted: Callable[[Result], None]
@@ -64,7 +83,7 @@ class TaskCaller:
         """
         try:
             parameters = call.step.parameters(call.input)
-            match call.step.resource:
+            match call.step.target(call.input):
                 case FunctionResource() as function:
                     return await self._call_function(tenant, function, call, parameters, key, submitted)
                 case QueueResource() as target:
@@ -73,6 +92,10 @@ class TaskCaller:
                     return await self._publish(tenant, target.topic, call, parameters, key)
                 case FlowResource() as target:
                     return self._start(tenant, target.flow, call, parameters, key, token)
+                case HttpResource() as target:
+                    return await self._request(target, call, parameters, token)
+                case ObjectResource() as target:
+                    return await self._read(tenant, target, parameters)
                 case ActionResource() as action:
                     return self._act(tenant, action, call, parameters, key)
         except ParameterError as problem:
@@ -94,22 +117,29 @@ class TaskCaller:
         kind = parameters.get("InvocationType", "Sync")
         if kind not in {"Sync", "Async"}:
             raise ParameterError("InvocationType must be Sync or Async")
-        event = call.input_text.encode()
+        event = call.step.event(call.input, call.input_text)
+        in_full = call.step.answers_in_full
         if kind == "Sync":
-            return function_result(await self._invoker.invoke(tenant, function, event, key))
+            reply = await self._invoker.invoke(tenant, function, event, key)
+            result = function_result(reply)
+            if in_full and result.error is None:
+                return _in_full(200, _request_id_header(reply.request_id), reply.body)
+            return result
         own_id = _text(parameters.get("StatefulAsyncInvocationID", ""))
         submission = await self._invoker.submit(tenant, function, event, key, invocation_id=own_id)
         accepted = function_result(
             FunctionReply(body=canonical({"RequestId": submission.request_id}).encode(), refusal=submission.refusal)
         )
         if submission.refusal is not None or call.step.pattern != "sync":
+            if in_full and submission.refusal is None:
+                return _in_full(202, _request_id_header(submission.request_id), b"")
             return accepted
         submitted(accepted)
         return function_result(await self._invoker.result(tenant, submission.request_id))
 
     def abandon(self, tenant: Tenant, call: CallService, key: str) -> None:
         """Stop the asynchronous call of a function that an attempt has queued."""
-        if self._invoker is not None and isinstance(call.step.resource, FunctionResource):
+        if self._invoker is not None and isinstance(target_of(call), FunctionResource):
             self._invoker.abandon(tenant, key)
 
     # --- messages ------------------------------------------------------------------------------------------------
@@ -181,7 +211,56 @@ class TaskCaller:
             members = self._flows.start_child(tenant, flow, name, text, callback, own_name=own_name)
         except ServiceError as error:
             return Result(error=f"{prefix}.{error.code}", cause=error.message, refused=True)
-        return Result(output=canonical(members))
+        return Result(output=canonical(call.step.child_reply(members, _request_id(key))))
+
+    # --- HTTP and objects ----------------------------------------------------------------------------------------
+
+    async def _request(self, target: HttpResource, call: CallService, parameters: dict[str, Any], token: str) -> Result:
+        if self._http is None:
+            return Result(error="HTTP.Unknown", cause="Calls over HTTP are not available here.", refused=True)
+        body = parameters.get("Body")
+        headers = dict(parameters.get("Headers", {}))
+        if body is not None and not isinstance(body, str) and "content-type" not in map(str.lower, headers):
+            headers["Content-Type"] = "application/json"
+        if call.step.pattern == "waitForCallback":
+            headers[CALLBACK_HEADER] = token
+        try:
+            reply = await self._http.call(target, headers, b"" if body is None else _text(body).encode())
+        except ValueError as error:
+            raise ParameterError(str(error)) from error
+        if reply.failure is not None:
+            return Result(error="HTTP.Unknown", cause=reply.failure[:REPLY_CAUSE_CHARS], refused=True)
+        return _in_full(reply.status, reply.headers, reply.body)
+
+    async def _read(self, tenant: Tenant, target: ObjectResource, parameters: dict[str, Any]) -> Result:
+        if self._objects is None:
+            return Result(error="OSS.Unknown", cause="Object storage is not available here.", refused=True)
+        reply = await self._objects.read(tenant, target, parameters, OBJECT_BYTES)
+        if reply.refusal is not None:
+            cause = reply.refusal.message[:REPLY_CAUSE_CHARS]
+            return Result(error=f"OSS.{reply.refusal.code}", cause=cause, refused=True)
+        return Result(output=canonical(reply.members))
+
+
+def _in_full(status: int, headers: dict[str, str], body: bytes) -> Result:
+    """Return a result with the reply's code, header and body, which is parsed when it is JSON."""
+    text = body.decode("utf-8", "replace")
+    value: Any = text
+    if text.strip():
+        try:
+            value = parse_value(text)
+        except NotAnObject:
+            value = text
+    return Result(output=canonical({"Code": status, "Header": headers, "Body": value}))
+
+
+def _request_id_header(request_id: str) -> dict[str, str]:
+    return {"X-Fc-Request-Id": request_id} if request_id else {}
+
+
+def _request_id(key: str) -> str:
+    digits = hashlib.sha256(f"request {key}".encode()).hexdigest().upper()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}"
 
 
 def child_name(call: CallService, parameters: dict[str, Any], key: str) -> str:
@@ -198,17 +277,18 @@ def child_name(call: CallService, parameters: dict[str, Any], key: str) -> str:
 
 def child_of(call: CallService, key: str) -> tuple[str, str] | None:
     """Return (flow, execution) of the child that a sync task has started, None for any other task."""
-    if call.step.pattern != "sync" or not isinstance(call.step.resource, FlowResource):
+    target = target_of(call) if call.step.pattern == "sync" else None
+    if not isinstance(target, FlowResource):
         return None
-    return call.step.resource.flow, child_name(call, call.step.parameters(call.input), key)
+    return target.flow, child_name(call, call.step.parameters(call.input), key)
 
 
 def target_of(call: CallService) -> TaskTarget | None:
     """Return what the call of a task is made to; None for one that cannot be made."""
-    resource = call.step.resource
-    if not isinstance(resource, ActionResource):
-        return resource
     try:
+        resource = call.step.target(call.input)
+        if not isinstance(resource, ActionResource):
+            return resource
         flow = call.step.parameters(call.input).get("FlowName")
     except ParameterError:
         return None
@@ -224,6 +304,10 @@ def refused(target: TaskTarget, refusal: Refusal) -> Result:
             return _message_result(MessageReply(members={}, refusal=refusal))
         case FlowResource():
             return Result(error=f"FnF.{refusal.code}", cause=refusal.message, refused=True)
+        case ObjectResource():
+            return Result(error=f"OSS.{refusal.code}", cause=refusal.message, refused=True)
+        case HttpResource():
+            return Result(error="HTTP.Unknown", cause=refusal.message, refused=True)
 
 
 def function_result(reply: FunctionReply) -> Result:

@@ -39,6 +39,11 @@ class Mint:
         text = f"v1#{flow}#{execution}#{entry}#{base64.b64encode(code).decode('ascii')}"
         return base64.b64encode(text.encode()).decode("ascii")
 
+    def chance(self, tenant: Tenant, flow: str, execution: str, started_at: Millis, number: int) -> bytes:
+        """Return 32 random bytes for event *number* of an execution; the same ones whenever they are asked for."""
+        text = f"chance#{tenant.account}#{tenant.region}#{flow}#{execution}#{started_at}#{number}"
+        return hmac.digest(self.secret, text.encode(), "sha256")
+
     def vouches_for(self, token: TaskToken, tenant: Tenant, started_at: Millis) -> bool:
         """Whether *token* was made here, for the execution of that name that started then."""
         code = self._code(tenant, token.flow, token.execution, started_at, token.entry, token.attempt)

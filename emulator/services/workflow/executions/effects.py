@@ -19,7 +19,7 @@ from emulator.services.workflow.executions.store import ExecutionStore
 from emulator.services.workflow.executions.waiters import EndWaiters
 from emulator.services.workflow.model import EndedExecution, ExecutionId, Status
 from emulator.services.workflow.naming import DIALECT, subject
-from emulator.services.workflow.ports import FunctionInvoker, MessageSender, TaskGuard
+from emulator.services.workflow.ports import FunctionInvoker, HttpCaller, MessageSender, ObjectReader, TaskGuard
 
 _log = logging.getLogger(__name__)
 
@@ -40,12 +40,14 @@ class Effects:
         functions: FunctionInvoker | None,
         messages: MessageSender | None,
         guard: TaskGuard | None = None,
+        http: HttpCaller | None = None,
+        objects: ObjectReader | None = None,
         interference: Interference = _UNDISTURBED,
     ) -> None:
         self._interference = interference
         self._store = store
         self._waiters = waiters
-        self._caller = TaskCaller(functions, messages, self)
+        self._caller = TaskCaller(functions, messages, self, http, objects)
         self._guard = guard
 
     def connect(self, engine: Driver, executions: Executions, reports: Reports, retention: Retention) -> None:

@@ -166,14 +166,18 @@ def evaluate(term: Term, document: Any) -> Any:
             value = evaluate(term.operand, document)
             return -value if _is_number(value) else MISSING
         case Comparison():
-            return _compare(term.sign, evaluate(term.left, document), evaluate(term.right, document))
+            return compare(term.sign, evaluate(term.left, document), evaluate(term.right, document))
         case And():
             return all(evaluate(operand, document) is True for operand in term.operands)
         case Or():
             return any(evaluate(operand, document) is True for operand in term.operands)
 
 
-def _compare(sign: ComparisonSign, left: Any, right: Any) -> bool:
+def compare(sign: ComparisonSign, left: Any, right: Any) -> bool:
+    """Return whether a comparison of two values, each of which may be `MISSING`, holds.
+
+    Raises: EvaluationError.
+    """
     if left is MISSING or right is MISSING:
         return sign == "!="
     if sign == "==":

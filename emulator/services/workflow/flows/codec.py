@@ -19,7 +19,7 @@ def parse_new_settings(call: OperationRequest) -> FlowSettings:
     Raises: MissingRequiredParams, InvalidArgument.
     """
     settings = FlowSettings(
-        description=required(call, "Description"),
+        description=optional(call, "Description"),
         type=required(call, "Type"),
         role_arn=optional(call, "RoleArn"),
         storage_location=optional(call, "ExternalStorageLocation"),

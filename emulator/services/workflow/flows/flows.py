@@ -15,7 +15,6 @@ from emulator.kernel.paging import Page, cut
 from emulator.services.workflow import limits
 from emulator.services.workflow.codec import check_name
 from emulator.services.workflow.engine.language import DefinitionError, Program
-from emulator.services.workflow.engine.model import waiting_tasks
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
@@ -43,6 +42,7 @@ class Flows:
         """
         check_name("Name", name)
         program = await self._read(definition)
+        _check_own_name(program, name)
         _check_mode(program, settings)
         if self._store.get(tenant, name) is not None:
             raise WorkflowError("FlowAlreadyExists", flow=name)
@@ -75,6 +75,7 @@ class Flows:
         program = await self._read(definition) if definition is not None else None
         record = self.get(tenant, name)  # not before: it may go, or change, while a long definition is parsed
         if program is not None:
+            _check_own_name(program, name)
             _check_mode(program, record.settings)
         text = definition if definition is not None else record.definition
         now = Millis(max(self._clock.now(), record.modified_at))
@@ -99,6 +100,13 @@ class Flows:
         rows = self._store.page(tenant, marker, limit + 1, resource_group)
         return cut(rows, limit, lambda record: record.name)
 
+    async def needs_description(self, definition: str) -> bool:
+        """Whether a flow of the language of *definition* must have a description.
+
+        Raises: InvalidArgument.
+        """
+        return (await self._read(definition)).needs_description
+
     async def _read(self, definition: str) -> Program:
         try:
             program = await self._programs.read(definition)
@@ -114,10 +122,19 @@ def _check_mode(program: Program, settings: FlowSettings) -> None:
 
     Raises: InvalidArgument.
     """
-    if settings.is_express and (task := next(waiting_tasks(program.steps), None)) is not None:
+    unfit = program.unfit_for_express() if settings.is_express else None
+    if unfit is not None:
+        raise WorkflowError("InvalidArgument", reason=f"Definition: {unfit}.")
+
+
+def _check_own_name(program: Program, name: str) -> None:
+    """Refuse a definition that must have the name of its flow and has another.
+
+    Raises: InvalidArgument.
+    """
+    if program.name is not None and program.name != name:
         raise WorkflowError(
-            "InvalidArgument",
-            reason=f"Definition: the pattern {task.pattern} of step {task.name!r} is not for express flows.",
+            "InvalidArgument", reason=f"Definition: Name: {program.name!r} is not the name of the flow, {name!r}."
         )
 
 

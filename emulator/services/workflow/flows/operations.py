@@ -34,6 +34,8 @@ async def create_flow(service: Workflow, call: OperationRequest) -> Reply:
     """
     name = required(call, "Name")
     definition = required(call, "Definition")
+    if "Description" not in call.parameters and await service.flows.needs_description(definition):
+        required(call, "Description")
     settings = parse_new_settings(call)
     flow = render_flow(await service.flows.create(call.tenant, name, definition, settings))
     del flow["ExternalStorageLocation"]

@@ -53,10 +53,15 @@ class Node:
 
 @dataclass(slots=True)
 class Scalar(Node):
-    """One value: ``text`` as written; ``plain`` when without quotes, so that it may be a number, boolean or null."""
+    """One value: ``text`` as written; ``plain`` when without quotes, so that it may be a number, boolean or null.
+
+    ``inside`` is how many columns after its start the text begins, when every character of it stands in one line as it
+    is; None otherwise.
+    """
 
     text: str = ""
     plain: bool = False
+    inside: int | None = None
 
     @property
     def is_null(self) -> bool:
@@ -178,8 +183,16 @@ class _Composer:
     def _scalar(self, event: Any) -> Scalar:
         if event.tag is not None and event.tag not in _STRING_TAGS:
             raise self._error(f"the tag {event.tag} is not known", event)
-        mark = event.start_mark
-        return Scalar(mark.line + 1, mark.column + 1, text=event.value, plain=event.implicit[0] and event.tag is None)
+        mark, end = event.start_mark, event.end_mark
+        quotes = 0 if event.style is None else 1
+        as_it_is = mark.line == end.line and end.column - mark.column == len(event.value) + 2 * quotes
+        return Scalar(
+            mark.line + 1,
+            mark.column + 1,
+            text=event.value,
+            plain=event.implicit[0] and event.tag is None,
+            inside=quotes if as_it_is and event.tag is None else None,
+        )
 
     def _enter(self, event: Any) -> None:
         if event.tag not in _COLLECTION_TAGS:

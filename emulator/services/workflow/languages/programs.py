@@ -16,6 +16,8 @@ from emulator.services.workflow.model import DefinitionId
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    from emulator.services.workflow.languages.document import Node
+
 KEPT = 128
 SHORT_CHARS = 2 * 1024
 """About two milliseconds of parsing, once per definition and start of the emulator."""
@@ -30,9 +32,25 @@ def read_program(text: str) -> Program:
     Raises: DefinitionError, for everything that would keep the flow from running as written.
     """
     # Here, because an emulator that has no flows starts faster without the reader and YAML.
-    from emulator.services.workflow.languages.fdl.reader import parse_flow
+    from emulator.services.workflow.languages.document import read_document
 
-    return parse_flow(text)
+    root = read_document(text)
+    if _is_machine(root):
+        from emulator.services.workflow.languages.statemachine.reader import read_machine
+
+        return read_machine(root)
+    from emulator.services.workflow.languages.fdl.reader import read_flow
+
+    return read_flow(root)
+
+
+def _is_machine(root: "Node") -> bool:
+    """Whether a document is meant to be of the state machine language: keys there begin with a capital letter."""
+    from emulator.services.workflow.languages.document import Table
+
+    return isinstance(root, Table) and any(
+        key.text in {"Type", "SpecVersion", "StartAt", "States"} for key, _ in root.entries
+    )
 
 
 class Programs:

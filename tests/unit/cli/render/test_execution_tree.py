@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from emulator.cli.render.execution_tree import Execution
-from emulator.cli.render.graph.states import StepState, states
-from emulator.cli.render.tree_view import Follower, Style, duration, offset, render
+from emulator.cli.render.tree_view import Follower, Style, offset, render
+from emulator.drawing.execution_tree import Execution, duration
+from emulator.drawing.states import StepState, states
 from emulator.wire.dates import iso_millis
 
 ROOT = Path(__file__).parents[4]

@@ -77,9 +77,9 @@ def test_schedule_that_runs_every_second_is_quick_to_look_back_on():
     ("raw", "words"),
     [
         ({"scheduleExpression": "0 0 20 * * *"}, "cron"),
-        ({"scheduleExpression": "cron(0 0 20 * *)"}, "six fields"),
+        ({"scheduleExpression": "cron(0 0 20 * *)"}, "cron expression"),
         ({"scheduleExpression": "at(tomorrow)"}, "2020-10-10T10:10:10Z"),
-        ({"scheduleExpression": "cron(0 0 20 * * *)", "startTime": "now"}, "startTime"),
+        ({"scheduleExpression": "cron(0 0 20 * * *)", "startTime": "now"}, "StartTime is not in UTC time format"),
         ({"scheduleExpression": "cron(0 0 20 * * *)", "timeZone": "Nowhere/Here"}, "Nowhere"),
         (
             {

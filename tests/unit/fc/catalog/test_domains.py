@@ -43,14 +43,14 @@ def test_domain_is_created_got_updated_listed_and_deleted(on_site):
         gone = await site.v1("DELETE", "/custom-domains/www.shop.example", If_Match=changed.headers["etag"])
 
         assert made.status == 200, made.content
-        assert made.body["domainName"] == "www.shop.example"
-        assert made.body["certConfig"] == {"certName": "c", "certificate": "PEM"}
+        assert made.body["domainName"] == "WWW.Shop.Example"
+        assert made.body["certConfig"] == {"certName": "c", "certificate": "PEM", "privateKey": None}
         assert made.body["apiVersion"] == "2016-08-15"
         assert got.body == made.body
         assert changed.body["protocol"] == "HTTP"
         assert changed.body["routeConfig"] == made.body["routeConfig"]
         assert changed.headers["etag"] != got.headers["etag"]
-        assert [row["domainName"] for row in listed.body["customDomains"]] == ["www.shop.example"]
+        assert [row["domainName"] for row in listed.body["customDomains"]] == ["WWW.Shop.Example"]
         assert during == {"www.shop.example": True}
         assert gone.status == 204
         assert names.there == {}

@@ -156,7 +156,7 @@ def test_version_without_a_file_has_the_settings_of_the_head(tmp_path: Path):
         ("timeout: [", "function.yml:2:1"),
         ("timeout: 0", "timeout 0 is out of range"),
         ("- a\n- b", "must hold fields"),
-        ("runtime: cobol", "runtime 'cobol'"),
+        ("runtime: cobol", "actual: 'cobol'"),
         ("customRuntimeConfig: &a {command: [*a]}", "function.yml"),
         ("!!python/object/apply:os.system ['true']", "function.yml"),
         ("triggers: 3", "triggers"),

@@ -269,7 +269,7 @@ def test_code_of_the_folder_can_be_downloaded(on_site, tmp_path):
         answer = await site.v3("GET", "/functions/hello/code")
         package = site.admin.code_download(answer.body["url"].rpartition("/")[2])
 
-        with zipfile.ZipFile(io.BytesIO(package)) as archive:
+        with zipfile.ZipFile(io.BytesIO(package.content)) as archive:
             assert archive.namelist() == ["index.py"]
 
     on_site(scenario, write(tmp_path / "functions", SHOP))

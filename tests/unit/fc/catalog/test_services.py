@@ -16,6 +16,7 @@ def test_service_comes_back_as_it_was_made(on_site):
                 "project": "p",
                 "logstore": "l",
                 "enableRequestMetrics": True,
+                "enableInstanceMetrics": False,
                 "logBeginRule": "DefaultRegex",
             },
             "vpcConfig": {"vpcId": "v", "vSwitchIds": ["s"], "securityGroupId": "g", "role": "r"},
@@ -141,7 +142,7 @@ def test_lists_are_paged_by_name(on_site):
 
         pages = [[row["serviceName"] for row in page["services"]] for page in (first, second, third)]
         assert pages == [["B", "a"], ["ab", "b"], ["c"]]
-        assert third["nextToken"] == ""
+        assert "nextToken" not in third
         assert [row["serviceName"] for row in from_b["services"]] == ["b", "c"]
         assert [row["serviceName"] for row in with_a["services"]] == ["a", "ab"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from emulator.kernel.clock import Millis
 from emulator.services.workflow.engine.decide import decide, react
-from emulator.services.workflow.engine.events import Event, decode, member_texts, parse_object, whole_iteration
+from emulator.services.workflow.engine.events import Event, member_texts, parse_object, whole_iteration
 from emulator.services.workflow.engine.language import (
     Arrival,
     CallService,
@@ -24,7 +24,7 @@ from emulator.services.workflow.engine.language import (
 )
 from emulator.services.workflow.engine.snapshot import dump, load
 from emulator.services.workflow.engine.state import ExecutionState, apply, fold
-from emulator.services.workflow.languages.fdl.reader import parse_flow
+from emulator.services.workflow.languages.programs import read_program
 
 START = 1_700_000_000_000
 HOUR_MS = 3_600_000
@@ -54,7 +54,7 @@ class Play:
     check: Callable[[Facts, ExecutionState], None] | None = None
 
     def __post_init__(self) -> None:
-        self.program = parse_flow(self.definition)
+        self.program = read_program(self.definition)
         self.facts = Facts(
             program=self.program, flow_name="f", execution_name="e", input=parse_object(self.given), token=token
         )
@@ -128,7 +128,7 @@ class Play:
         for event in events:
             assert event.id == self.state.last + 1
             assert event.cause < event.id
-            assert event.value == decode(event.type, event.detail) or event.type in {"StepExited"}
+            assert event.value == self.program.decode(event.type, event.detail) or event.type in {"StepExited"}
             apply(self.program, self.state, event, Millis(self.now))
             self.state.abandoned.clear()
             self.history.append((event, Millis(self.now)))
@@ -180,7 +180,7 @@ class Play:
 
 def replayed(play: Play) -> ExecutionState:
     """Fold the history as it would be read from the store: the values decoded from the details."""
-    stored = [(event._replace(value=decode(event.type, event.detail)), at) for event, at in play.history]
+    stored = [(event._replace(value=play.program.decode(event.type, event.detail)), at) for event, at in play.history]
     return fold(play.program, stored)
 
 

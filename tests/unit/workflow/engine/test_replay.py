@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from emulator.services.workflow import limits
 from emulator.services.workflow.engine.decide import decide
-from emulator.services.workflow.engine.events import Event, decode, member_texts, whole_iteration
+from emulator.services.workflow.engine.events import Event, member_texts, whole_iteration
 from emulator.services.workflow.engine.language import Facts, Park, Result
 from emulator.services.workflow.engine.snapshot import dump, load
 from emulator.services.workflow.engine.state import ExecutionState, fold
-from emulator.services.workflow.languages.fdl.reader import parse_flow
+from emulator.services.workflow.languages.programs import read_program
 
 ARN = "acs:fc:::services/s/functions/f"
 HISTORIES = Path(__file__).parents[3] / "recovery" / "histories"
@@ -240,7 +240,7 @@ def test_any_flow_survives_any_crash(play, case, data):
 # --- recorded histories ---------------------------------------------------------------------------------------------
 
 ARRIVING = {
-    "StepSucceeded", "TaskScheduled", "TaskSubmitted", "TaskSucceeded", "TaskFailed", "TaskSubmitFailed",
+    "StepStarted", "StepSucceeded", "TaskScheduled", "TaskSubmitted", "TaskSucceeded", "TaskFailed", "TaskSubmitFailed",
     "TaskTimedOut", "ExecutionStopped", "ExecutionTimedOut",
 }  # fmt: skip
 """What can come from outside while every strand is parked."""
@@ -250,7 +250,7 @@ ARRIVING = {
 def test_recorded_histories_are_still_understood(path):
     """Every prefix of a history of an earlier program folds; what follows is what was recorded, or waits for it."""
     recorded = json.loads(path.read_text(encoding="utf-8"))
-    flow = parse_flow(recorded["definition"])
+    flow = read_program(recorded["definition"])
     facts = Facts(
         program=flow,
         flow_name="f",
@@ -258,7 +258,7 @@ def test_recorded_histories_are_still_understood(path):
         input=json.loads(recorded["input"]),
         token=lambda entry, attempt: f"token-{entry}-{attempt}",
     )
-    events = [(Event(*row[:7], decode(row[1], row[5])), row[7]) for row in recorded["events"]]
+    events = [(Event(*row[:7], flow.decode(row[1], row[5])), row[7]) for row in recorded["events"]]
 
     for count in range(len(events)):
         following = going_on(facts, fold(flow, events[:count], ExecutionState()))
@@ -272,7 +272,7 @@ def test_recorded_histories_are_still_understood(path):
 
 def shown(event, earlier):
     """Return the fields of *event* as programs that kept iterations in full recorded them."""
-    if event.type != "IterationEntered":
+    if event.type != "IterationEntered" or event.mark is None:
         return event[:7]
     shared = member_texts(earlier[event.mark - 1][0].value[0])
     return event._replace(detail=whole_iteration(event.detail, shared), mark=None)[:7]

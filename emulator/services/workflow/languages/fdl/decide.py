@@ -287,7 +287,7 @@ def _after_failed(facts: Facts, state: ExecutionState, strand: Strand, scope: Sc
         )
     else:
         detail = events.exited_with_error(scope.local_text, entry.cause, entry.error)
-    value = (scope.local, scope.local_text, None)
+    value = (scope.local, scope.local_text, None, None)
     return (Event(state.last + 1, events.STEP_EXITED, strand.id, strand.last, step.name, detail, None, value),)
 
 
@@ -383,7 +383,7 @@ def _exited(
     else:
         local, text = scope.local, scope.local_text
     detail = f'{{"local":{text}}}' if goto is None else events.exited(text, goto)
-    return Event(event_id, events.STEP_EXITED, strand.id, cause, name, detail, None, (local, text, goto))
+    return Event(event_id, events.STEP_EXITED, strand.id, cause, name, detail, None, (local, text, goto, None))
 
 
 def _chosen_goto(entry: Entry) -> str | None:

@@ -158,9 +158,9 @@ class ParallelStep(Step):
 
     branches: tuple[StepList, ...]
 
-    def fork(self, value: Any, freed: int) -> Fork:
+    def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> Fork:
         """Return a fork with one strand for each branch."""
-        del value
+        del value, items
         return Fork(len(self.branches), freed)
 
     def branch(self, entry: Entry, index: int) -> tuple[StepList, Any]:
@@ -181,7 +181,7 @@ class ForeachStep(Step):
     index_name: str | None = None
     steps: StepList
 
-    def fork(self, value: Any, freed: int) -> Fork:
+    def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> Fork:
         """Return a fork with one strand for each element."""
         items = self.collection.find_in(value)
         return Fork(len(items), freed, items, member_bytes(member_texts(value)))

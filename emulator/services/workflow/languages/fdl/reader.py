@@ -12,7 +12,7 @@ from emulator.services.workflow.engine.model import Step as AnyStep
 from emulator.services.workflow.engine.model import StepList
 from emulator.services.workflow.expression.conditions import Condition
 from emulator.services.workflow.expression.paths import STEP_ROOTS, ExpressionError, Path
-from emulator.services.workflow.languages.document import read_document
+from emulator.services.workflow.languages.document import Node, read_document
 from emulator.services.workflow.languages.fdl.data import parse_timestamp
 from emulator.services.workflow.languages.fdl.decide import FlowProgram
 from emulator.services.workflow.languages.fdl.nodes import (
@@ -51,10 +51,15 @@ def parse_flow(text: str) -> FlowProgram:
     Raises: DefinitionError, for everything that would keep the flow from running as written.
     Source: flow definition language, Serverless Workflow guide; that unknown fields are refused is assumed.
     """
-    root = Part(read_document(text), "")
-    if (kind := Fields(root).find("Type")) is not None:
-        raise kind.failure("this is the state machine language, which is not supported; flows have `type: flow`")
-    fields = Fields(root, _FLOW)
+    return read_flow(read_document(text))
+
+
+def read_flow(root: Node) -> FlowProgram:
+    """Return the flow that the document *root* defines.
+
+    Raises: DefinitionError.
+    """
+    fields = Fields(Part(root, ""), _FLOW)
     version = fields.need("version")
     if version.text() not in VERSIONS:
         raise version.failure(f"unknown version; there are {', '.join(VERSIONS)}")

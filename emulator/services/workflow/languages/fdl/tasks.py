@@ -7,7 +7,6 @@ Source: service integration, error handling and limits, Serverless Workflow guid
 that unknown parameters are refused, and what is marked.
 """
 
-import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +15,7 @@ from emulator.services.workflow.engine.model import CatchPolicy, Pattern, RetryP
 from emulator.services.workflow.expression.mappings import Mapping, parse_error_source, parse_parameter, parse_source
 from emulator.services.workflow.expression.paths import ExpressionError, Path
 from emulator.services.workflow.languages.fields import Fields, Outline, Part, whole
+from emulator.services.workflow.languages.resources import parse_action, parse_arn
 from emulator.services.workflow.limits import EXECUTION_S
 from emulator.services.workflow.ports import (
     ActionResource,
@@ -117,21 +117,6 @@ def _errors(fields: Fields) -> tuple[str, ...]:
 
 # --- what is called ---------------------------------------------------------------------------------------------------
 
-_FUNCTION_OF_SERVICE = re.compile(r"services/([^/.\s]+)(?:\.([^/\s]+))?/functions/([^/\s]+)\Z")
-_FUNCTION = re.compile(r"functions/([^/\s]+)(?:/([^/\s]+))?\Z")
-_QUEUE = re.compile(r"/queues/([^/\s]+)/messages\Z")
-_TOPIC = re.compile(r"/topics/([^/\s]+)/messages\Z")
-_FLOW = re.compile(r"flow/([^/\s]+)\Z")
-_ACTION = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):([A-Za-z][A-Za-z0-9_]*)\Z")
-
-_FORMS: Final = (
-    "acs:fc:{region}:{account}:services/{service}[.{qualifier}]/functions/{function}, "
-    "acs:fc:{region}:{account}:functions/{function}[/{qualifier}], "
-    "acs:mns:{region}:{account}:/queues/{queue}/messages, "
-    "acs:mns:{region}:{account}:/topics/{topic}/messages or "
-    "acs:fnf:{region}:{account}:flow/{name}"
-)
-
 PATTERNS: Final[dict[type, tuple[Pattern, ...]]] = {
     FunctionResource: ("requestResponse", "sync", "waitForCallback"),
     QueueResource: ("requestResponse", "waitForCallback"),
@@ -140,38 +125,6 @@ PATTERNS: Final[dict[type, tuple[Pattern, ...]]] = {
     ActionResource: ("requestResponse",),
 }
 """Which patterns each kind of target knows."""
-
-
-def parse_arn(text: str) -> Resource:
-    """Return what an ARN names; in a service segment the qualifier is the text behind the first dot.
-
-    Raises: ValueError with a text for the client when the form is not known.
-    """
-    scheme, product, _region, _account, resource = (*text.split(":", 4), "", "", "", "")[:5]
-    if scheme == "acs" and product == "fc":
-        if match := _FUNCTION_OF_SERVICE.match(resource):
-            return FunctionResource(service=match[1], qualifier=match[2], function=match[3])
-        if match := _FUNCTION.match(resource):
-            return FunctionResource(service=None, qualifier=match[2], function=match[1])
-    elif scheme == "acs" and product == "mns":
-        if match := _QUEUE.match(resource):
-            return QueueResource(match[1])
-        if match := _TOPIC.match(resource):
-            return TopicResource(match[1])
-    elif scheme == "acs" and product == "fnf" and (match := _FLOW.match(resource)):
-        return FlowResource(match[1])
-    raise ValueError(f"unknown form of resource; there are {_FORMS}")
-
-
-def parse_action(text: str) -> ActionResource:
-    """Return what ``{serviceName}:{apiName}`` names.
-
-    Raises: ValueError with a text for the client when it has another form.
-    """
-    match = _ACTION.match(text)
-    if not match:
-        raise ValueError("an action is written {serviceName}:{apiName}")
-    return ActionResource(match[1], match[2])
 
 
 # --- serviceParams ----------------------------------------------------------------------------------------------------

@@ -63,7 +63,6 @@ DOCUMENTS = [
     ("- " * 100_000, 1, 257, None, "deep"),
     ("{a: " * 200_000, 1, 513, None, "deep"),
     ("[" + "1," * 300_000 + "]", 1, 500_002, "[250000]", "values"),
-    ("Type: StateMachine\nName: x\nSpecVersion: v1\nStates: []\n", 1, 7, "Type", "state machine language"),
 ]
 
 FLOWS = [

@@ -65,6 +65,9 @@ class Agent {
     this.boot = boot;
     this.modern = boot.generation === '3.0';
     this.logs = new Logs(boot, (header, payload) => this.send(header, payload));
+    if (boot.time) {
+      turnClock(boot.time);
+    }
     this.handlers = new Handlers(boot.code_dir, (text) => this.logs.write(text));
     this.logs.install();
     if (boot.debug) {
@@ -81,6 +84,9 @@ class Agent {
   take(call, payload) {
     if (this.boot.mark) {
       this.send({ began: call.seq });
+    }
+    if (call.time) {
+      turnClock(call.time);
     }
     publishKeys(this.boot.keys_in_environment && call.keys);
     if (this.boot.debug === 'wait' && !this.awaited) {
@@ -215,6 +221,11 @@ function serve(handler, request, context) {
       returned.then(undefined, reject);
     }
   });
+}
+
+/** Let user code see the emulator's time. */
+function turnClock(shift) {
+  require('./turned').turn(shift);
 }
 
 /** Keep the environment's keys those of the latest call: temporary keys expire before a warm instance does. */

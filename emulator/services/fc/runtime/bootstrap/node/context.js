@@ -33,7 +33,8 @@ function contextOf(boot, call, logger) {
     logger,
     tracing: {
       openTracingSpanContext: call.tracing['x-fc-tracing-opentracing-span-context'] || '',
-      openTracingSpanBaggages: baggages(call.tracing['x-fc-tracing-opentracing-span-baggages']),
+      openTracingSpanBaggages: Object.assign(
+        baggages(call.tracing['x-fc-tracing-opentracing-span-baggages']), items(call.tracing)),
       jaegerEndpoint: call.tracing['x-fc-tracing-jaeger-endpoint'] || '',
     },
   };
@@ -46,6 +47,14 @@ function baggages(encoded) {
   } catch (error) {
     return {};
   }
+}
+
+const ITEM = 'x-fc-tracing-opentracing-span-context-baggage-';
+
+/** Return the items of baggage that have a header each. */
+function items(tracing) {
+  const named = Object.keys(tracing).filter((name) => name.startsWith(ITEM));
+  return Object.fromEntries(named.map((name) => [name.slice(ITEM.length), tracing[name]]));
 }
 
 module.exports = { contextOf };

@@ -53,6 +53,7 @@ class Agent:
         self._hook = hook
         self._forked = forked
         self._keys: list[str] | None = None
+        self._told_of_time = False
         self._request_ids = logs.RequestIds()
         self._sink: logs.Sink = logs.PipeSink(log)
 
@@ -72,6 +73,8 @@ class Agent:
         except (OSError, ImportError, RuntimeError) as error:
             self._send({"fatal": str(error)})
             _exit(1)
+        if "time" in self._boot:
+            self._turn_clock(self._boot["time"])
         self._concurrent = self._boot["concurrency"] > 1
         if self._concurrent:
             self._send_logs_in_frames()
@@ -93,6 +96,8 @@ class Agent:
         if self._boot["mark"]:
             self._send({"began": call["seq"]})
         self._request_ids.enter(call["rid"])
+        if "time" in call:
+            self._turn_clock(call["time"])
         if self._boot["keys_in_environment"]:
             self._publish_keys(call["keys"])
         if self._boot["debug"] == "wait":
@@ -151,6 +156,20 @@ class Agent:
             return True, to_body(value) if kind == "invoke" else b""
         except Exception as error:  # what the user returned decides what conversion raises
             return self._failed(error, skip=0)
+
+    def _turn_clock(self, shift: tuple[int, int | None]) -> None:
+        """Let user code see the emulator's time; the import is paid for once the clock has been moved."""
+        from . import turned  # noqa: TID252
+
+        try:
+            turned.turn(shift)
+        except ImportError:
+            if not self._told_of_time:
+                self._told_of_time = True
+                sys.stderr.write(
+                    "The emulator's clock has been moved, but this function sees the real time: "
+                    "that needs time-machine (pip install 'localyun[testing]').\n"
+                )
 
     def _break(self, how: str) -> tuple[bool, bytes]:
         """Let the call fail in the way that a test has asked for: by itself, so that the server sees the real thing."""

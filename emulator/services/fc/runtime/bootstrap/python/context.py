@@ -44,10 +44,10 @@ class ServiceMeta(FunctionMeta):
 class Tracing:
     """What the caller's tracing headers said."""
 
-    def __init__(self, span_context: str, span_baggages: str, jaeger_endpoint: str) -> None:
+    def __init__(self, span_context: str, span_baggages: dict[str, Any], jaeger_endpoint: str) -> None:
         self.span_context = span_context
         self.jaeger_endpoint = jaeger_endpoint
-        self.span_baggages = _baggages(span_baggages)
+        self.span_baggages = span_baggages
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields under their wire names."""
@@ -94,7 +94,7 @@ class FCContext:
         self.credentials = Credentials(*(keys or ("", "", "")))
         self.tracing = Tracing(
             tracing.get("x-fc-tracing-opentracing-span-context", ""),
-            tracing.get("x-fc-tracing-opentracing-span-baggages", ""),
+            {**_baggages(tracing.get("x-fc-tracing-opentracing-span-baggages", "")), **_items(tracing)},
             tracing.get("x-fc-tracing-jaeger-endpoint", ""),
         )
 
@@ -117,6 +117,14 @@ class FCContext:
 
 
 _WIRE_NAMES = {"version_id": "versionId", "log_project": "logProject", "log_store": "logStore"}
+
+
+_ITEM = "x-fc-tracing-opentracing-span-context-baggage-"
+
+
+def _items(tracing: dict[str, str]) -> dict[str, str]:
+    """Return the items of baggage that have a header each. Source: fc-nodejs-sdk and fc-java-sdk, their suites."""
+    return {name[len(_ITEM) :]: value for name, value in tracing.items() if name.startswith(_ITEM)}
 
 
 def _baggages(encoded: str) -> dict[str, Any]:

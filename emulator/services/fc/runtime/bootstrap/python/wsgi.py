@@ -70,7 +70,8 @@ def serve(application: Callable[..., Any], environ: Environ) -> tuple[dict[str, 
 
     result = application(environ, start_response)
     try:
-        for piece in result:
+        # bytes that are the whole body are taken too. Source: fc-python-sdk test/hello_world/main.py
+        for piece in (result,) if isinstance(result, bytes) else result:
             if not isinstance(piece, bytes):
                 raise TypeError("invalid response type")
             pieces.append(piece)

@@ -1,1 +1,0 @@
-"""Pictures of flows: definition -> graph -> layout -> SVG, or graph -> Mermaid; nothing here reads or writes files."""

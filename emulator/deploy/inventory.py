@@ -1,0 +1,248 @@
+"""What an emulator holds, as the resources a deployment file would describe: listed here, read by the providers.
+
+Resources come in an order in which they can be made again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from emulator.deploy.fc_providers import path_of
+from emulator.deploy.model import Resource
+from emulator.deploy.planner import PROVIDERS
+from emulator.deploy.provider import ApiClient, Attributes, Identity
+from emulator.deploy.service_providers import FNF, MNS, RAM
+from emulator.kernel.frozen import frozen
+
+_V2, _V3 = "/2016-08-15", "/2023-03-30"
+_PAGE = 100
+_LATEST = "LATEST"
+
+OF_THE_CLOUD = "Aliyun"
+"""How the names of roles begin that the cloud makes by itself; every account has them."""
+
+
+@frozen(kw_only=False)
+class Place:
+    """A resource that is there: its kind, its identity, and what a record of its deployment would have noted."""
+
+    kind: str
+    identity: Identity
+    attributes: Attributes
+    shown: Mapping[str, Any]
+
+
+Wanted = Callable[[str, Identity], bool]
+"""Whether a resource of this kind and identity is asked for."""
+
+
+def inventory(api: ApiClient, wanted: Wanted = lambda kind, identity: True) -> list[Resource]:
+    """Return what the account has in this emulator and is *wanted*, each with what makes it again.
+
+    Raises: Refused.
+    """
+    found = []
+    for place in _places(api):
+        if not wanted(place.kind, place.identity):
+            continue
+        provider = PROVIDERS[place.kind]
+        actual = provider.find(api, place.identity, place.attributes)
+        if actual is None:
+            continue  # gone since it was listed
+        saved = provider.saved(api, _named(place), actual)
+        properties = {name: value for name, value in saved.properties.items() if value not in (None, "", [], {})}
+        found.append(
+            Resource(
+                logical=saved.logical, type=saved.type, kind=saved.kind, identity=saved.identity, properties=properties,
+                line=0, package=saved.package,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _named(place: Place) -> Resource:
+    properties = {"description": place.shown.get("description")} if place.kind in VERSIONS else {}
+    logical = "/".join((place.kind, *place.identity))
+    return Resource(
+        logical=logical, type=place.kind, kind=place.kind, identity=place.identity, properties=properties, line=0
+    )
+
+
+VERSIONS = frozenset({"fc.version", "fc3.version"})
+
+
+def _places(api: ApiClient) -> Iterator[Place]:
+    yield from _access(api)
+    yield from _messages(api)
+    yield from _layers(api)
+    yield from _services(api)
+    yield from _functions(api)
+    yield from _domains(api)
+    yield from _flows(api)
+
+
+# --- function compute ------------------------------------------------------------------------------------------------
+
+
+def _layers(api: ApiClient) -> Iterator[Place]:
+    for row in _rest(api, f"{_V3}/layers", "layers"):
+        yield Place("fc3.layer", (str(row["layerName"]),), {"Version": str(row["version"])}, row)
+
+
+def _services(api: ApiClient) -> Iterator[Place]:
+    for row in _rest(api, f"{_V2}/services", "services"):
+        service = str(row["serviceName"])
+        yield Place("fc.service", (service,), {}, row)
+        path = path_of(_V2 + "/services/{0}", (service,))
+        functions = [str(each["functionName"]) for each in _rest(api, f"{path}/functions", "functions")]
+        for name in functions:
+            yield Place("fc.function", (service, name), {}, {})
+        yield from _newest_version(api, path, "fc.version", service)
+        for each in _rest(api, f"{path}/aliases", "aliases"):
+            yield Place("fc.alias", (service, str(each["aliasName"])), {}, each)
+        for name in functions:
+            own = path_of(_V2 + "/services/{0}/functions/{1}", (service, name))
+            for each in _rest(api, f"{own}/triggers", "triggers"):
+                yield Place("fc.trigger", (service, name, str(each["triggerName"])), {}, each)
+            for each in _rest(api, f"{own}/async-invoke-configs", "configs"):
+                yield Place("fc.async", (service, name, str(each.get("qualifier") or _LATEST)), {}, each)
+        for each in _rest(api, f"{_V2}/provision-configs?serviceName={quote(service, safe='')}", "provisionConfigs"):
+            _, qualifier, name = _resource_parts(str(each["resource"]))
+            yield Place("fc.provision", (service, qualifier, name), {}, each)
+
+
+def _functions(api: ApiClient) -> Iterator[Place]:
+    for row in _rest(api, f"{_V3}/functions", "functions"):
+        name = str(row["functionName"])
+        path = path_of(_V3 + "/functions/{0}", (name,))
+        yield Place("fc3.function", (name,), {}, row)
+        yield from _newest_version(api, path, "fc3.version", name)
+        for each in _rest(api, f"{path}/aliases", "aliases"):
+            yield Place("fc3.alias", (name, str(each["aliasName"])), {}, each)
+        for each in _rest(api, f"{path}/triggers", "triggers"):
+            yield Place("fc3.trigger", (name, str(each["triggerName"])), {}, each)
+        yield from _settings(api, name)
+
+
+_SETTINGS = (
+    ("fc3.async", "async-invoke-configs", "configs"),
+    ("fc3.concurrency", "concurrency-configs", "configs"),
+    ("fc3.provision", "provision-configs", "provisionConfigs"),
+    ("fc3.scaling", "scaling-configs", "scalingConfigs"),
+)
+
+
+def _settings(api: ApiClient, name: str) -> Iterator[Place]:
+    for kind, path, member in _SETTINGS:
+        for each in _rest(api, f"{_V3}/{path}?functionName={quote(name, safe='')}", member):
+            if kind == "fc3.concurrency":
+                yield Place(kind, (name,), {}, each)
+            else:
+                arn = str(each.get("functionArn") or each.get("resource") or "")
+                _, separator, qualifier = arn.partition(f"functions/{name}/")
+                yield Place(kind, (name, str(each.get("qualifier") or (separator and qualifier) or _LATEST)), {}, each)
+
+
+def _resource_parts(resource: str) -> tuple[str, str, str]:
+    """Return service, qualifier and function of ``...services/s.q/functions/f`` or ``s#q#f``."""
+    if "#" in resource:
+        service, qualifier, name = (*resource.rpartition(":")[2].split("#"), "", "")[:3]
+        return service, qualifier, name
+    owner, _, name = resource.partition("services/")[2].partition("/functions/")
+    service, _, qualifier = owner.partition(".")
+    return service, qualifier or _LATEST, name
+
+
+def _newest_version(api: ApiClient, path: str, kind: str, owner: str) -> Iterator[Place]:
+    """Yield the newest version: publishing what is there now makes it again, which no older one can be."""
+    rows = list(_rest(api, f"{path}/versions", "versions"))
+    if rows:
+        newest = max(rows, key=lambda row: int(row["versionId"]))
+        yield Place(kind, (owner, "version"), {"VersionId": str(newest["versionId"])}, newest)
+
+
+def _domains(api: ApiClient) -> Iterator[Place]:
+    for row in _rest(api, f"{_V3}/custom-domains", "customDomains"):
+        routes = (row.get("routeConfig") or {}).get("routes") or []
+        kind = "fc.domain" if any(route.get("serviceName") for route in routes) else "fc3.domain"
+        yield Place(kind, (str(row["domainName"]),), {}, row)
+
+
+def _rest(api: ApiClient, path: str, member: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of every page of a list."""
+    path += f"{'&' if '?' in path else '?'}limit={_PAGE}"
+    token = ""
+    while True:
+        page = api.functions("GET", path + (f"&nextToken={quote(token, safe='')}" if token else ""))
+        yield from page.get(member) or []
+        token = str(page.get("nextToken") or "")
+        if not token:
+            return
+
+
+# --- flows, messages, access -----------------------------------------------------------------------------------------
+
+
+def _flows(api: ApiClient) -> Iterator[Place]:
+    for flow in _by_token(api, "ListFlows", "Flows", {}):
+        name = str(flow["Name"])
+        yield Place("fnf.flow", (name,), {}, flow)
+        for schedule in _by_token(api, "ListSchedules", "Schedules", {"FlowName": name}):
+            yield Place("fnf.schedule", (name, str(schedule["ScheduleName"])), {}, schedule)
+
+
+def _by_token(api: ApiClient, action: str, member: str, parameters: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    token = ""
+    while True:
+        more = {"NextToken": token} if token else {}
+        page = api.rpc(FNF, action, {**parameters, "Limit": str(_PAGE), **more})
+        yield from page.get(member) or []
+        token = str(page.get("NextToken") or "")
+        if not token:
+            return
+
+
+def _messages(api: ApiClient) -> Iterator[Place]:
+    for queue in _by_page(api, "ListQueue", {}):
+        yield Place("mns.queue", (str(queue["QueueName"]),), {}, queue)
+    for topic in _by_page(api, "ListTopic", {}):
+        name = str(topic["TopicName"])
+        yield Place("mns.topic", (name,), {}, topic)
+        for each in _by_page(api, "ListSubscriptionByTopic", {"TopicName": name}):
+            yield Place("mns.subscription", (name, str(each["SubscriptionName"])), {}, each)
+
+
+def _by_page(api: ApiClient, action: str, parameters: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    number = 1
+    while True:
+        reply = api.rpc(MNS, action, {**parameters, "PageNum": str(number), "PageSize": str(_PAGE)})
+        data = reply.get("Data") or {}
+        yield from data.get("PageData") or []
+        if number >= int(data.get("Pages") or 0):
+            return
+        number += 1
+
+
+def _access(api: ApiClient) -> Iterator[Place]:
+    for policy in _by_marker(api, "ListPolicies", ("Policies", "Policy"), {"PolicyType": "Custom"}):
+        yield Place("ram.policy", (str(policy["PolicyName"]),), {}, policy)
+    for role in _by_marker(api, "ListRoles", ("Roles", "Role"), {}):
+        name = str(role["RoleName"])
+        if name.startswith(OF_THE_CLOUD):
+            continue
+        yield Place("ram.role", (name,), {}, role)
+        for each in _by_marker(api, "ListPoliciesForRole", ("Policies", "Policy"), {"RoleName": name}):
+            identity = (str(each["PolicyType"]), str(each["PolicyName"]), name)
+            yield Place("ram.attachment", identity, {}, each)
+
+
+def _by_marker(
+    api: ApiClient, action: str, members: tuple[str, str], parameters: Mapping[str, str]
+) -> Iterable[Mapping[str, Any]]:
+    marker = ""
+    while True:
+        page = api.rpc(RAM, action, {**parameters, **({"Marker": marker} if marker else {})})
+        yield from (page.get(members[0]) or {}).get(members[1]) or []
+        marker = str(page.get("Marker") or "")
+        if not (page.get("IsTruncated") and marker):
+            return

@@ -1,0 +1,354 @@
+"""Flows, schedules, buckets and roles of ``localyun.yaml``, what it deploys and the commands it runs.
+
+Resources are made or changed at every start by the services' own methods, which check them; what the file alone shows
+to be wrong is refused before. Deployments and commands are processes of their own: what they say goes to the log.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import emulator
+from emulator.config import Config, ConfigError, placed
+from emulator.deploy.shapes import Findings, Part, suggestion
+from emulator.kernel.clock import Clock
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import Tenant
+from emulator.kernel.tasks import kill
+from emulator.oss.model import BUCKET_ACLS, STORAGE_CLASSES, Caller
+from emulator.oss.service import LazyStorage
+from emulator.services.ram import codec, limits
+from emulator.services.ram.model import Holder, HolderKind, PolicyType, Role
+from emulator.services.ram.policies import existing_policy
+from emulator.services.ram.roles import check_trust
+from emulator.services.ram.service import AccessManagement
+from emulator.services.workflow.errors import WorkflowError
+from emulator.services.workflow.model import FlowSettings
+from emulator.services.workflow.schedules.model import ScheduleSettings
+from emulator.services.workflow.service import Workflow
+
+_log = logging.getLogger(__name__)
+
+_SHOWN = 4000
+"""Characters of what a failed command has written that an error repeats."""
+
+
+@frozen(kw_only=False)
+class Field:
+    """An attribute the file may name: the API's name, what it is (``text``, ``flag``, ``number``, ``data``)."""
+
+    name: str
+    kind: str = "text"
+    needed: bool = False
+    choices: tuple[str, ...] = ()
+
+
+FLOW = (
+    Field("Definition", "data", needed=True),
+    Field("Description"),
+    Field("Type", choices=("FDL", "StateMachine")),
+    Field("RoleArn"),
+    Field("ExecutionMode", choices=("Standard", "Express")),
+)
+SCHEDULE = (
+    Field("FlowName", needed=True),
+    Field("CronExpression", needed=True),
+    Field("Description"),
+    Field("Payload", "data"),
+    Field("Enable", "flag"),
+)
+BUCKET = (Field("Acl", choices=BUCKET_ACLS), Field("StorageClass", choices=STORAGE_CLASSES))
+ROLE = (
+    Field("AssumeRolePolicyDocument", "data", needed=True),
+    Field("Description"),
+    Field("MaxSessionDuration", "number"),
+    Field("Policies", "names"),
+)
+"""The attributes of each kind; docs/configuration.md lists them."""
+
+_KINDS: Mapping[str, tuple[Field, ...]] = {"flows": FLOW, "schedules": SCHEDULE, "buckets": BUCKET, "roles": ROLE}
+_WORDS = {"text": "a text", "flag": "true or false", "number": "a whole number", "names": "a list of names"}
+_DEFINITION_FILES = (".yml", ".yaml", ".json")
+
+
+@frozen(kw_only=False)
+class Seed:
+    """A resource and the attributes the file names, checked for their kind."""
+
+    part: Part
+    values: Mapping[str, Any]
+
+
+@frozen(kw_only=False)
+class Command:
+    """A command and where the file names it."""
+
+    part: Part
+    text: str
+
+
+class Seeds:
+    """What a configuration declares beside queues and topics.
+
+    Raises: ConfigError with the places of all that cannot be made.
+    """
+
+    def __init__(self, config: Config, tenant: Tenant, clock: Clock) -> None:
+        self._folder = config.resources.folder
+        self._tenant = tenant
+        self._clock = clock
+        findings = Findings()
+        root = Part(config.resources, (), config.resource_marks, findings)
+        self._seeds = {
+            kind: [_seed(part, fields) for part in root.member(kind).entries()] for kind, fields in _KINDS.items()
+        }
+        for seed in self._seeds["flows"]:
+            self._read_definition(seed)
+        self.deployments = [Command(part, _existing(part, self._folder)) for part in root.member("deploy").items()]
+        self.hooks = _hooks(root.member("hooks"))
+        self.faults = root.member("faults").items()
+        if findings.problems:
+            problems = sorted(findings.problems, key=lambda problem: (problem.line, problem.column))
+            raise ConfigError("\n".join(placed((each.line, each.column), each.text) for each in problems))
+
+    async def apply(self, access: AccessManagement, objects: LazyStorage, workflow: Workflow) -> None:
+        """Make what is missing and change what differs.
+
+        Raises: ConfigError for what a service refuses.
+        """
+        for role in self._seeds["roles"]:
+            with _raised(role.part):
+                self._apply_role(role, access)
+        for bucket in self._seeds["buckets"]:
+            with _raised(bucket.part):
+                await self._apply_bucket(bucket, objects)
+        for flow in self._seeds["flows"]:
+            with _raised(flow.part):
+                await self._apply_flow(flow, workflow)
+        for schedule in self._seeds["schedules"]:
+            with _raised(schedule.part):
+                await self._apply_schedule(schedule, workflow)
+
+    # --- each kind -----------------------------------------------------------------------------------------------
+
+    def _apply_role(self, seed: Seed, access: AccessManagement) -> None:
+        account, name = self._tenant.account, codec.entity_name({"RoleName": seed.part.name}, "RoleName")
+        values, now = seed.values, self._clock.now()
+        before = access.store.role(account, name)
+        role = Role(
+            name=name,
+            trust=_json(values["AssumeRolePolicyDocument"]),
+            description=codec.text(values, "Description", limits.DESCRIPTION_LENGTH),
+            max_session_s=codec.session_s(values, "MaxSessionDuration") or limits.MAX_SESSION_S.default,
+            created_at=before.created_at if before else now,
+            updated_at=before.updated_at if before else now,
+        )
+        check_trust(role.trust, "AssumeRolePolicyDocument")
+        if role != before:
+            access.store.put_role(account, replace(role, updated_at=now))
+        holder = Holder(account=account, kind=HolderKind.ROLE, name=name)
+        present = {(each.type, each.policy) for each in access.store.attachments(holder)}
+        for text in values.get("Policies", ()):
+            kind, policy = PolicyType.CUSTOM, text
+            if access.store.policy(account, text) is None:
+                kind = PolicyType.SYSTEM
+            policy = existing_policy(access.store, account, kind, text).name
+            if (kind, policy) not in present:
+                access.store.attach(holder, kind, policy, now)
+
+    async def _apply_bucket(self, seed: Seed, objects: LazyStorage) -> None:
+        storage = await objects.storage()
+        caller = Caller(
+            account=self._tenant.account,
+            region=self._tenant.region,
+            principal=self._tenant.account,
+            request_id="",
+            source_ip="",
+            now=self._clock.now(),
+        )
+        await storage.create_bucket(
+            caller, seed.part.name, seed.values.get("Acl", ""), seed.values.get("StorageClass", "Standard")
+        )
+
+    async def _apply_flow(self, seed: Seed, workflow: Workflow) -> None:
+        name, definition = seed.part.name, seed.values["Definition"]
+        chosen = {
+            field: seed.values[key]
+            for key, field in (
+                ("Description", "description"),
+                ("Type", "type"),
+                ("RoleArn", "role_arn"),
+                ("ExecutionMode", "execution_mode"),
+            )
+            if key in seed.values
+        }
+        try:
+            before = workflow.flows.get(self._tenant, name)
+        except WorkflowError:
+            await workflow.flows.create(self._tenant, name, definition, FlowSettings(**chosen))
+            return
+        if before.definition != definition or replace(before.settings, **chosen) != before.settings:
+            await workflow.flows.update(self._tenant, name, definition, lambda settings: replace(settings, **chosen))
+
+    async def _apply_schedule(self, seed: Seed, workflow: Workflow) -> None:
+        values = seed.values
+        name, flow = seed.part.name, values["FlowName"]
+        chosen: dict[str, Any] = {"expression": values["CronExpression"]}
+        if "Description" in values:
+            chosen["description"] = values["Description"]
+        if "Payload" in values:
+            chosen["payload"] = _json(values["Payload"])
+        if "Enable" in values:
+            chosen["enabled"] = values["Enable"]
+        workflow.flows.get(self._tenant, flow)
+        try:
+            before = workflow.schedules.get(self._tenant, flow, name).settings
+        except WorkflowError:
+            await workflow.schedules.create(self._tenant, flow, name, ScheduleSettings(**chosen))
+            return
+        if replace(before, **chosen) != before:  # else the beat of an interval would begin anew at each start
+            await workflow.schedules.update(self._tenant, flow, name, lambda settings: replace(settings, **chosen))
+
+    def _read_definition(self, seed: Seed) -> None:
+        """Put the text of a definition in the place of the name of its file, and of a map."""
+        value = seed.values.get("Definition")
+        if isinstance(value, str) and "\n" not in value and value.endswith(_DEFINITION_FILES):
+            path = self._folder / value
+            try:
+                value = path.read_text(encoding="utf-8-sig")
+            except (OSError, UnicodeDecodeError) as error:
+                seed.part.problem(f"Definition: {path} cannot be read ({error})")
+        elif isinstance(value, dict):
+            value = _json(value)
+        if isinstance(value, str) and isinstance(seed.values, dict):
+            seed.values["Definition"] = value
+
+    # --- deployments and commands --------------------------------------------------------------------------------
+
+    async def deploy(self, environment: Mapping[str, str]) -> None:
+        """Deploy each of the files, in their order; *environment* leads to this emulator.
+
+        Raises: ConfigError with the words of the command.
+        """
+        for each in self.deployments:
+            root = str(Path(emulator.__file__).parent.parent)
+            program = f"import sys; sys.path.append({root!r}); from emulator.cli.main import main; sys.exit(main())"
+            words = [sys.executable, "-P", "-c", program, "deploy", "--yes", each.text]
+            code, said = await self._run(lambda **given: asyncio.create_subprocess_exec(*words, **given), environment)  # noqa: B023 - awaited here
+            if code != 0:
+                raise ConfigError(placed(each.part.mark, f"{'.'.join(each.part.path)}: {said}"))
+
+    async def ready(self, environment: Mapping[str, str]) -> None:
+        """Run the commands for a ready emulator, one after the other; one that fails is logged and ends the row."""
+        for each in self.hooks:
+            _log.info("%s runs: %s", ".".join(each.part.path), each.text)
+            code, said = await self._run(
+                lambda **given: asyncio.create_subprocess_shell(each.text, **given),  # noqa: B023 - awaited here
+                environment,
+            )
+            if said:
+                _log.info("%s: %s", ".".join(each.part.path), said)
+            if code != 0:
+                _log.error(placed(each.part.mark, f"{'.'.join(each.part.path)} has failed with exit code {code}"))
+                return
+
+    async def _run(
+        self, start: Callable[..., Awaitable[asyncio.subprocess.Process]], environment: Mapping[str, str]
+    ) -> tuple[int, str]:
+        process = await start(
+            cwd=self._folder,
+            env={**os.environ, **environment},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        try:
+            output, _ = await process.communicate()
+        except asyncio.CancelledError:
+            kill(process)
+            raise
+        return process.returncode or 0, output.decode("utf-8", "replace").strip()[-_SHOWN:]
+
+
+@contextmanager
+def _raised(part: Part) -> Iterator[None]:
+    """Turn what a service refuses inside into a ConfigError about *part*."""
+    try:
+        yield
+    except ServiceError as error:
+        raise ConfigError(placed(part.mark, f"{'.'.join(part.path)}: {error.message}")) from None
+
+
+# --- reading the file --------------------------------------------------------------------------------------------
+
+
+def _seed(part: Part, fields: tuple[Field, ...]) -> Seed:
+    known = {field.name: field for field in fields}
+    needed = [field for field in fields if field.needed]
+    if len(needed) == 1 and isinstance(part.value, str):  # flows: {remind: remind.yml}
+        return Seed(part, {needed[0].name: part.value})
+    values: dict[str, Any] = {}
+    for member in part.entries():
+        field = known.get(member.name)
+        if field is None:
+            member.problem(f"there is no such attribute{suggestion(member.name, list(known))}")
+        elif (value := _value(member, field)) is not None:
+            values[field.name] = value
+    for field in needed:
+        if field.name not in values and not part.member(field.name).value:
+            part.problem(f"needs {field.name}")
+            values[field.name] = ""
+    return Seed(part, values)
+
+
+def _value(part: Part, field: Field) -> Any:
+    """Return the value of an attribute, None when it is wrong."""
+    value = part.value
+    match field.kind:
+        case "flag":
+            right = isinstance(value, bool)
+        case "number":
+            right = isinstance(value, int) and not isinstance(value, bool)
+            value = str(value)
+        case "names":
+            right = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        case "data":
+            right = isinstance(value, (str, dict, list))
+        case _:
+            right = isinstance(value, str)
+    if not right:
+        part.problem(f"must be {_WORDS.get(field.kind, 'a text or a map')}")
+        return None
+    if field.choices and value not in field.choices:
+        part.problem(f"must be {' or '.join(field.choices)}")
+        return None
+    return value
+
+
+def _hooks(part: Part) -> list[Command]:
+    commands = []
+    for occasion in part.entries():
+        if occasion.name != "ready":
+            occasion.problem("there is no such occasion; commands run when the emulator is ready")
+            continue
+        commands += [Command(each, each.text()) for each in occasion.items()]
+    return commands
+
+
+def _existing(part: Part, folder: Path) -> str:
+    text = part.text()
+    if text and not (folder / text).exists():
+        part.problem(f"there is no file {folder / text}")
+    return text
+
+
+def _json(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,288 @@
+"""The history of an execution as a tree: which steps were visited, in what, for how long and with what outcome.
+
+`Execution` takes events one at a time, so that a growing history can be shown while it grows. Each entry of a step is
+a `Visit`; steps nested in an option, branch or iteration stand in a `Part` of the visit that owns them. Where an event
+belongs follows from the event that caused it: a branch goes on where its latest event left off.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from emulator.kernel.clock import Millis
+from emulator.wire.dates import parse_iso
+
+Outcome = Literal["running", "succeeded", "failed", "caught", "abandoned"]
+"""``caught``: left with an error that led on to another step; ``abandoned``: open when something around it ended."""
+
+PartKind = Literal["flow", "option", "branch", "iteration"]
+
+FAILED_ATTEMPT = frozenset({"TaskFailed", "TaskSubmitFailed", "TaskTimedOut"})
+"""Events that end an attempt of a task without a result."""
+
+_FINAL = frozenset({"ExecutionSucceeded", "ExecutionFailed", "ExecutionStopped", "ExecutionTimedOut"})
+
+
+@dataclass(slots=True, kw_only=True)
+class Attempt:
+    """One call of a task; ``error`` and ``cause`` are set when it ``failed``."""
+
+    started: Millis
+    ended: Millis | None = None
+    pattern: str = ""
+    submitted: bool = False
+    failed: bool = False
+    error: str = ""
+    cause: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Visit:
+    """One entry of a step. ``input``, ``output`` and ``reply`` are JSON values, None when not recorded.
+
+    ``waits_for`` is ``10 s`` or a time, for a wait; ``resource`` the ARN of a task; ``goto`` the target of a jump.
+    """
+
+    step: str
+    entered: Millis
+    part: "Part"
+    ended: Millis | None = None
+    outcome: Outcome = "running"
+    input: Any = None
+    output: Any = None
+    reply: Any = None
+    error: str = ""
+    cause: str = ""
+    goto: str = ""
+    waits_for: str = ""
+    resource: str = ""
+    attempts: list[Attempt] = field(default_factory=list)
+    parts: list["Part"] = field(default_factory=list)
+
+    @property
+    def depth(self) -> int:
+        """How many steps this one is nested in."""
+        return 0 if self.part.owner is None else self.part.owner.depth + 1
+
+    @property
+    def retries(self) -> int:
+        """How often the task was called again."""
+        return max(len(self.attempts) - 1, 0)
+
+
+@dataclass(slots=True, kw_only=True)
+class Part:
+    """Steps that ran one after the other: the flow, a chosen option, a branch, an iteration."""
+
+    kind: PartKind
+    index: int = 0
+    entered: Millis
+    owner: Visit | None = None
+    ended: Millis | None = None
+    visits: list[Visit] = field(default_factory=list)
+
+
+class _Strand:
+    """Where one line of control stands: the open visits, outermost first, and the part each new one goes into."""
+
+    __slots__ = ("open", "parent", "part")
+
+    def __init__(self, part: Part, parent: "_Strand | None") -> None:
+        self.part = part
+        self.parent = parent
+        self.open: list[Visit] = []
+
+
+class Execution:
+    """What is known of an execution from the events added so far."""
+
+    def __init__(self) -> None:
+        self.part = Part(kind="flow", entered=Millis(0))
+        self.ended: Millis | None = None
+        self.status = "Running"
+        self.input: Any = None
+        self.output: Any = None
+        self.error = ""
+        self.cause = ""
+        self._root = _Strand(self.part, None)
+        self._strands: dict[int, _Strand] = {}
+
+    @property
+    def started(self) -> Millis:
+        """The time of the first event; offsets are counted from it."""
+        return self.part.entered
+
+    def visits(self) -> Iterator[Visit]:
+        """Yield every visit in all depths, in the order they stand in the tree."""
+        yield from _visits_in(self.part)
+
+    def add(self, event: Mapping[str, Any]) -> Visit | None:
+        """Take the next event; return the visit it belongs to, None for those of the whole execution.
+
+        An event of a kind that is not known belongs to its step and changes nothing.
+        """
+        kind, at = str(event["Type"]), parse_iso(event["Time"])
+        detail = _detail(event)
+        if kind.startswith("Execution"):
+            self._execution_event(kind, at, detail)
+            self._strands[event["EventId"]] = self._root
+            return None
+        caused_by = self._strands.get(event.get("ScheduleEventId") or 0, self._root)
+        name = str(event.get("StepName") or "")
+        if kind == "StepEntered":
+            self._strands[event["EventId"]] = caused_by
+            return _enter(caused_by, name, at, detail)
+        strand = _strand_at(caused_by, name)
+        visit = _innermost(strand, name)
+        if visit is None:
+            return None
+        if kind in {"BranchEntered", "IterationEntered"}:
+            strand = self._open_part(strand, visit, kind, at, detail)
+        elif kind in {"BranchExited", "IterationExited"}:
+            caused_by.part.ended = at
+            strand = caused_by
+        else:
+            _step_event(strand, visit, kind, at, detail)
+        self._strands[event["EventId"]] = strand
+        return visit
+
+    def _execution_event(self, kind: str, at: Millis, detail: Mapping[str, Any]) -> None:
+        if kind == "ExecutionStarted":
+            self.part.entered = at
+            self.input = detail.get("input")
+        elif kind in _FINAL:
+            self.status = kind.removeprefix("Execution")
+            self.ended = self.part.ended = at
+            self.output = detail.get("output")
+            self.error, self.cause = str(detail.get("error") or ""), str(detail.get("cause") or "")
+            _abandon(self.part, at)
+
+    @staticmethod
+    def _open_part(strand: _Strand, visit: Visit, kind: str, at: Millis, detail: Mapping[str, Any]) -> _Strand:
+        opened: PartKind = "branch" if kind == "BranchEntered" else "iteration"
+        part = Part(kind=opened, index=int(detail.get("index") or 0), entered=at, owner=visit)
+        visit.parts.append(part)
+        return _Strand(part, strand)
+
+
+def duration(millis: int) -> str:
+    """Return a span for people: ``12ms``, ``1.50s``, ``1m05s``, ``2h03m``, ``3d04h``."""
+    if millis < 1000:
+        return f"{max(millis, 0)}ms"
+    if millis < 60_000:
+        return f"{millis // 10 / 100:.2f}s"
+    minutes, seconds = divmod(millis // 1000, 60)
+    if minutes < 60:
+        return f"{minutes}m{seconds:02d}s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours}h{minutes:02d}m"
+    days, hours = divmod(hours, 24)
+    return f"{days}d{hours:02d}h"
+
+
+def _detail(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        content = json.loads(event.get("EventDetail") or "{}")
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _innermost(strand: _Strand, name: str) -> Visit | None:
+    return strand.open[-1] if strand.open and strand.open[-1].step == name else None
+
+
+def _strand_at(strand: _Strand, name: str) -> _Strand:
+    """Return the innermost strand around *strand* standing at the step *name*: what ends a branch goes on outside."""
+    candidate: _Strand | None = strand
+    while candidate is not None:
+        if _innermost(candidate, name) is not None:
+            return candidate
+        candidate = candidate.parent
+    return strand
+
+
+def _enter(strand: _Strand, name: str, at: Millis, detail: Mapping[str, Any]) -> Visit:
+    part = strand.part
+    if strand.open:
+        # The step that is open can only be a choice: branches and iterations have strands of their own.
+        choice = strand.open[-1]
+        if not choice.parts:
+            choice.parts.append(Part(kind="option", entered=at, owner=choice))
+        part = choice.parts[-1]
+    resource = str(detail.get("resourceArn") or detail.get("action") or "")
+    visit = Visit(step=name, entered=at, part=part, input=detail.get("input"), resource=resource)
+    part.visits.append(visit)
+    strand.open.append(visit)
+    return visit
+
+
+def _step_event(strand: _Strand, visit: Visit, kind: str, at: Millis, detail: Mapping[str, Any]) -> None:
+    match kind:
+        case "StepStarted":
+            if "duration" in detail:
+                visit.waits_for = f"{detail['duration']} s"
+            elif "seconds" in detail:
+                visit.waits_for = f"{detail['seconds']} s"
+            elif "timestamp" in detail:
+                visit.waits_for = str(detail["timestamp"])
+        case "StepSucceeded":
+            visit.output = detail.get("output")
+        case "StepFailed":
+            visit.outcome = "failed"
+            visit.error, visit.cause = str(detail.get("error") or ""), str(detail.get("cause") or "")
+        case "StepExited":
+            strand.open.pop()
+            _exit(visit, at, detail)
+        case _:
+            _task_event(visit, kind, at, detail)
+
+
+def _task_event(visit: Visit, kind: str, at: Millis, detail: Mapping[str, Any]) -> None:
+    if kind == "TaskScheduled":
+        visit.resource = visit.resource or str(detail.get("resourceArn") or "")
+        visit.attempts.append(Attempt(started=at, pattern=str(detail.get("pattern") or detail.get("taskMode") or "")))
+        return
+    if not visit.attempts:
+        return
+    attempt = visit.attempts[-1]
+    if kind == "TaskSubmitted":
+        attempt.submitted = True
+    elif kind == "TaskSucceeded":
+        attempt.ended = at
+        visit.reply = detail.get("output")
+    elif kind in FAILED_ATTEMPT:
+        attempt.ended = at
+        attempt.failed = True
+        attempt.error, attempt.cause = str(detail.get("error") or ""), str(detail.get("cause") or "")
+
+
+def _exit(visit: Visit, at: Millis, detail: Mapping[str, Any]) -> None:
+    visit.ended = at
+    visit.goto = str(detail.get("goto") or "")
+    visit.output = detail.get("output", visit.output)
+    if visit.outcome == "running":
+        caught = bool(detail.get("error")) or bool(visit.attempts and visit.attempts[-1].failed)
+        visit.outcome = "caught" if caught else "succeeded"
+    visit.error = visit.error or str(detail.get("error") or "")
+    visit.cause = visit.cause or str(detail.get("cause") or "")
+    for part in visit.parts:
+        part.ended = part.ended if part.ended is not None else at
+        _abandon(part, at)
+
+
+def _abandon(part: Part, at: Millis) -> None:
+    for visit in _visits_in(part):
+        if visit.ended is None:
+            visit.ended = at
+            if visit.outcome == "running":
+                visit.outcome = "abandoned"
+
+
+def _visits_in(part: Part) -> Iterator[Visit]:
+    for visit in part.visits:
+        yield visit
+        for inner in visit.parts:
+            yield from _visits_in(inner)

@@ -1,0 +1,138 @@
+"""A flow as Mermaid text, for pages that draw it themselves: README files, issues, wikis.
+
+Steps are named ``s1``, ``s2`` ... in the order of the definition, because names such as ``end`` mean something to
+Mermaid. Steps nested in a choice stand beside it, as the labels of the ways into them tell the option; branches and
+bodies are subgraphs.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from emulator.drawing.model import END, START, Node, Scope, steps_of
+from emulator.drawing.states import STATES, State, StepState
+
+_SHAPES = {
+    "task": ("[", "]"),
+    "pass": ("[/", "/]"),
+    "wait": ("([", "])"),
+    "choice": ("{{", "}}"),
+    "succeed": ("(((", ")))"),
+    "fail": ("[[", "]]"),
+}
+_CLASSES: dict[State, tuple[str, str]] = {
+    "not entered": ("notEntered", "fill:#ffffff,stroke:#64748b,color:#475569,stroke-dasharray:5 4"),
+    "running": ("running", "fill:#dbeafe,stroke:#1d4ed8,color:#0f172a"),
+    "succeeded": ("succeeded", "fill:#dcfce7,stroke:#15803d,color:#0f172a"),
+    "caught or retried": ("caught", "fill:#fef3c7,stroke:#b45309,color:#0f172a"),
+    "failed": ("failed", "fill:#fee2e2,stroke:#b91c1c,color:#0f172a"),
+    "abandoned": ("abandoned", "fill:#ede9fe,stroke:#6d28d9,color:#0f172a"),
+}
+
+
+def render(graph: Scope, title: str, states: Mapping[str, StepState] | None = None) -> str:
+    """Return the text of a flowchart from top to bottom."""
+    writer = _Writer(graph, states)
+    return "\n".join(["---", f"title: {_yaml(title)}", "---", "flowchart TD", *writer.lines(), ""])
+
+
+class _End(NamedTuple):
+    """Where a way comes from, with what was written on it so far."""
+
+    name: str
+    labels: tuple[str, ...] = ()
+    caught: bool = False
+
+
+class _Writer:
+    def __init__(self, graph: Scope, states: Mapping[str, StepState] | None) -> None:
+        self._graph = graph
+        self._states = states
+        self._ids = {node.name: f"s{number}" for number, node in enumerate(steps_of(graph), 1)}
+
+    def lines(self) -> Iterator[str]:
+        yield '  start(["Start"])'
+        yield from self._nodes(self._graph, "  ")
+        if self._graph.finishes:
+            yield '  finish(["End"])'
+        lines: list[str] = []
+        out = self._ways(self._graph, [_End("start")], lines)
+        yield from lines
+        yield from (_line(end, "finish") for end in out)
+        if self._states is not None:
+            yield from self._classes(self._states)
+
+    # --- nodes -------------------------------------------------------------------------------------------------------
+
+    def _nodes(self, scope: Scope, indent: str) -> Iterator[str]:
+        for node in scope.nodes:
+            if node.kind in {"start", "end"}:
+                continue
+            name = self._ids[node.name]
+            if node.kind in {"parallel", "foreach"}:
+                yield f"{indent}subgraph {name}[{self._words(node)}]"
+                for index, inner in enumerate(node.scopes):
+                    yield f'{indent}  subgraph {name}b{index}["{_escape(inner.label)}"]'
+                    yield from self._nodes(inner, indent + "    ")
+                    yield f"{indent}  end"
+                yield f"{indent}end"
+                continue
+            left, right = _SHAPES[node.kind]
+            yield f"{indent}{name}{left}{self._words(node)}{right}"
+            for inner in node.scopes:
+                yield from self._nodes(inner, indent)
+
+    def _words(self, node: Node) -> str:
+        parts = [node.name, node.about, node.retry]
+        if self._states is not None and node.name in self._states:
+            parts.append(self._states[node.name].note)
+        return '"' + "<br/>".join(_escape(part) for part in parts if part) + '"'
+
+    # --- ways --------------------------------------------------------------------------------------------------------
+
+    def _ways(self, scope: Scope, entries: Sequence[_End], lines: list[str]) -> list[_End]:
+        """Append a line for each way in *scope* to *lines*; return the ways that lead out of it."""
+        ends: dict[tuple[str, int | None], list[_End]] = {(START, None): list(entries)}
+        for node in scope.nodes:
+            if node.kind in {"start", "end"}:
+                continue
+            name = self._ids[node.name]
+            ends[node.name, None] = [_End(name)]
+            for index, inner in enumerate(node.scopes):
+                first = [_End(name, (inner.label,))] if node.kind == "choice" else []
+                ends[node.name, index] = self._ways(inner, first, lines)
+        out: list[_End] = []
+        for edge in scope.edges:
+            for end in ends[edge.source, edge.option]:
+                way = _End(end.name, end.labels + edge.labels, end.caught or edge.caught)
+                if edge.target == END:
+                    out.append(way)
+                else:
+                    lines.append(_line(way, self._ids[edge.target]))
+        return out
+
+    # --- states ------------------------------------------------------------------------------------------------------
+
+    def _classes(self, states: Mapping[str, StepState]) -> Iterator[str]:
+        for state in STATES:
+            names = [self._ids[step] for step, found in states.items() if found.state == state]
+            if names:
+                name, style = _CLASSES[state]
+                yield f"  classDef {name} {style}"
+                yield f"  class {','.join(names)} {name}"
+
+
+def _line(way: _End, target: str) -> str:
+    arrow = "-.->" if way.caught else "-->"
+    label = f'|"{_escape(" or ".join(way.labels))}"|' if any(way.labels) else ""
+    return f"  {way.name} {arrow}{label} {target}"
+
+
+def _escape(text: str) -> str:
+    """Return *text* for use in quotes: Mermaid's entities for what it or HTML would read as more than text."""
+    line = " ".join(text.split())
+    return "".join(f"#{ord(each)};" if each in '#"<>&`;|\\' else each for each in line if each.isprintable())
+
+
+def _yaml(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

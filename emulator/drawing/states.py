@@ -1,0 +1,114 @@
+"""What an execution did with each step of its flow: the state to show, how often it was entered, for how long."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from emulator.drawing.execution_tree import Execution, Outcome, Visit, duration
+from emulator.drawing.model import END, START, Node
+from emulator.kernel.frozen import frozen
+
+State = Literal["not entered", "running", "succeeded", "caught or retried", "failed", "abandoned"]
+
+STATES: tuple[State, ...] = ("not entered", "running", "succeeded", "caught or retried", "failed", "abandoned")
+"""In the order of the legend."""
+
+_SHOWN: dict[Outcome, State] = {
+    "running": "running",
+    "succeeded": "succeeded",
+    "caught": "caught or retried",
+    "failed": "failed",
+    "abandoned": "abandoned",
+}
+_LOUDNESS: tuple[State, ...] = ("succeeded", "caught or retried", "abandoned", "failed", "running")
+"""Of several visits of a step the one that comes last here gives the colour."""
+
+
+@frozen
+class StepState:
+    """``state`` is that of all visits together, ``entered`` counts them, ``took_ms`` their sum, None while one runs."""
+
+    state: State = "not entered"
+    entered: int = 0
+    took_ms: int | None = None
+    retries: int = 0
+    error: str = ""
+
+    @property
+    def note(self) -> str:
+        """A line for the step's box, such as ``3x, 30.01s``."""
+        if not self.entered:
+            return "not entered"
+        parts = [f"{self.entered}x"] if self.entered > 1 else []
+        if self.retries and self.entered > 1:  # of a single entry the badge says it
+            parts.append("1 retry" if self.retries == 1 else f"{self.retries} retries")
+        if self.state in {"failed", "abandoned"} or (self.state == "caught or retried" and self.error):
+            parts.append("caught" if self.state == "caught or retried" else self.state)
+        parts.append("running" if self.took_ms is None else duration(self.took_ms))
+        return ", ".join(parts)
+
+
+def badges(found: Mapping[str, StepState], steps: Iterable[Node]) -> dict[str, str]:
+    """Return ``2 of 3 retries`` for each step that was entered once and called again."""
+    return {
+        step.name: f"{found[step.name].retries} of {step.retry_limit} retries"
+        for step in steps
+        if step.retry_limit and found[step.name].entered == 1 and found[step.name].retries
+    }
+
+
+def states(execution: Execution, steps: Iterable[str]) -> dict[str, StepState]:
+    """Return the state of each of *steps*, by name."""
+    visits: dict[str, list[Visit]] = defaultdict(list)
+    for visit in execution.visits():
+        visits[visit.step].append(visit)
+    return {step: _state(visits[step]) if step in visits else StepState() for step in steps}
+
+
+class Passage(NamedTuple):
+    """A way that was gone: from step to step, on an error or not, out of the option that begins with ``first``."""
+
+    source: str
+    target: str
+    caught: bool = False
+    first: str = ""
+
+
+def taken(execution: Execution) -> frozenset[Passage]:
+    """Return the ways that the execution has gone, from the starts to the ends of scopes."""
+    ways: set[Passage] = set()
+    parts = [execution.part, *(part for visit in execution.visits() for part in visit.parts)]
+    for part in parts:
+        if not part.visits:
+            continue
+        ways.add(Passage(START, part.visits[0].step))
+        ways.update(_way(visit, following.step) for visit, following in pairwise(part.visits))
+        last = part.visits[-1]
+        if last.outcome == "succeeded":
+            ways.add(_way(last, END))
+    return frozenset(ways)
+
+
+def _way(visit: Visit, target: str) -> Passage:
+    options = [part for part in visit.parts if part.kind == "option" and part.visits]
+    first = options[0].visits[0].step if options else ""
+    return Passage(visit.step, target, visit.outcome == "caught", first)
+
+
+def _state(visits: Sequence[Visit]) -> StepState:
+    shown = [_visit_state(visit) for visit in visits]
+    spans = [None if visit.ended is None else visit.ended - visit.entered for visit in visits]
+    ended = [span for span in spans if span is not None]
+    return StepState(
+        state=max(shown, key=_LOUDNESS.index),
+        entered=len(visits),
+        took_ms=sum(ended) if len(ended) == len(spans) else None,
+        retries=sum(visit.retries for visit in visits),
+        error=next((visit.error for visit in reversed(visits) if visit.error), ""),
+    )
+
+
+def _visit_state(visit: Visit) -> State:
+    state = _SHOWN[visit.outcome]
+    return "caught or retried" if state == "succeeded" and visit.retries else state

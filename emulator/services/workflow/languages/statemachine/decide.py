@@ -1,0 +1,470 @@
+"""What a strand of a machine does next: pure, total, without clock, randomness or store.
+
+One function for each `Phase` of an entered state. What a state evaluates is recorded by the event it leads to: the
+constructed input and the branch, seconds or elements that follow from it by StepStarted, the parameters by
+TaskScheduled, output and ``$Global`` by StepSucceeded and StepExited; so nothing is evaluated again after a crash.
+Something that cannot be evaluated fails the state with ``FnF.RuntimeError``, which Catch may catch.
+
+Source: error handling, CloudFlow documentation, for the order of Retry and Catch; that an input which a catch leaves
+without OutputConstructor is ``{}``, and that a retried parallel or map starts as a whole, are assumed.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from emulator.kernel.clock import SECOND, Millis
+from emulator.kernel.frozen import frozen
+from emulator.services.workflow.engine import events
+from emulator.services.workflow.engine.decide import (
+    RUNTIME_ERROR,
+    TooMuchData,
+    catch_for,
+    check_size,
+    failed,
+    retry_at,
+    strand_exited,
+    waits_for_call,
+)
+from emulator.services.workflow.engine.events import Event, canonical
+from emulator.services.workflow.engine.language import Events, Facts, Park, Program, TimerFired, WakeAt
+from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Strand
+from emulator.services.workflow.engine.state import ExecutionState
+from emulator.services.workflow.expression.paths import EvaluationError
+from emulator.services.workflow.languages.statemachine import details
+from emulator.services.workflow.languages.statemachine.constructors import Expression, Template
+from emulator.services.workflow.languages.statemachine.data import Data
+from emulator.services.workflow.languages.statemachine.nodes import (
+    EXPRESS_WAIT_S,
+    MODES,
+    Catch,
+    ChoiceState,
+    FailState,
+    Guarded,
+    Machine,
+    MapState,
+    ParallelState,
+    PassState,
+    State,
+    SucceedState,
+    TaskState,
+    WaitState,
+    as_input,
+)
+
+WAIT_S: Final = 300
+TIMEOUT_S: Final = 604_800
+
+SURELY_FITS: Final = 16 * 1024
+"""So many characters are within the limit whatever they are."""
+
+ITEMS_BYTES: Final = 1024 * 1024
+"""Most data of elements that a map records; assumed."""
+
+VARIABLE_BYTES: Final = 256 * 1024
+"""Longest value of ``$Global``."""
+
+_FAULTS = (EvaluationError, ValueError, RecursionError)
+
+
+@frozen
+class MachineProgram(Machine, Program):
+    """A machine that can be run."""
+
+    def decide(self, facts: Facts, state: ExecutionState, strand: Strand) -> Events | Park:
+        """Return the next events of *strand*, or what it parks with."""
+        scope = strand.scopes[-1]
+        entry = scope.entry
+        if entry is not None:
+            try:
+                return _BY_PHASE[entry.phase](facts, state, strand, entry)
+            except _FAULTS as fault:
+                return _fault(facts, state, strand, entry, str(fault))
+        if scope.position < len(scope.steps.steps):
+            return _enter(facts, state, strand, scope)
+        return _end_of_strand(state, strand, scope)
+
+    def resume(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, fired: TimerFired) -> Events:
+        """Return what follows from the end of a wait, or of the pause before a retry."""
+        try:
+            if fired.kind == "wait" and isinstance(entry.step, WaitState) and entry.phase is Phase.STARTED:
+                return () if _wakes_at(entry) > fired.now else _succeeded(facts, state, strand, entry)
+            if fired.kind == "retry" and isinstance(entry.step, Guarded):
+                due = retry_at(entry.step.retry, entry.error, entry.retries, entry.at)
+                if entry.phase in {Phase.TROUBLED, Phase.FAILING} and due is not None and due <= fired.now:
+                    return _again(facts, state, strand, entry)
+        except _FAULTS as fault:
+            return _fault(facts, state, strand, entry, str(fault))
+        return ()
+
+
+def _end_of_strand(state: ExecutionState, strand: Strand, scope: Scope) -> Events:
+    if strand.id == ROOT:
+        detail = f'{{"output":{scope.local_text}}}'
+        value = (scope.local, scope.local_text)
+        return (Event(state.last + 1, events.EXECUTION_SUCCEEDED, ROOT, strand.last, "", detail, None, value),)
+    owner = state.strands[strand.parent].scopes[-1].entry
+    in_branch = owner is not None and isinstance(owner.step, ParallelState)
+    kind = events.BRANCH_EXITED if in_branch else events.ITERATION_EXITED
+    return (strand_exited(state, strand, kind, scope.local, scope.local_text, "output"),)
+
+
+# --- evaluating -----------------------------------------------------------------------------------------------------
+
+
+def _state_of(entry: Entry) -> State:
+    assert isinstance(entry.step, State)
+    return entry.step
+
+
+def _data(facts: Facts, state: ExecutionState, entry: Entry) -> Data:
+    return Data(facts, state, _state_of(entry), entry.input, entry.id, entry.retries)
+
+
+def _built(facts: Facts, template: Template, data: Data, number: int) -> tuple[Any, str]:
+    """Return what a constructor makes for event *number*, and its text.
+
+    Raises: EvaluationError, ValueError, RecursionError, TooMuchData.
+    """
+    value = template.build(data.evaluation(number))
+    text = canonical(value)
+    if len(text) > SURELY_FITS:
+        check_size(facts, text)
+    return value, text
+
+
+def _input(facts: Facts, state: ExecutionState, entry: Entry, number: int) -> tuple[Any, str]:
+    """Return the constructed input of a state that has been entered."""
+    template = _state_of(entry).input
+    if template is None:
+        return entry.input, entry.input_text
+    return _built(facts, template, _data(facts, state, entry), number)
+
+
+def _raw_output(entry: Entry) -> Any:
+    """Return what a state yields before its OutputConstructor."""
+    match entry.step:
+        case ParallelState():
+            return {f"Branch{index}": result for index, result in enumerate(entry.local or ())}
+        case MapState():
+            return {"Items": entry.local or []}
+        case TaskState():
+            return entry.local
+        case _:
+            return entry.input
+
+
+def _outcome(
+    facts: Facts, state: ExecutionState, entry: Entry, number: int, exit_number: int
+) -> tuple[Any, str, dict[str, Any] | None]:
+    """Return the output of a state with its text, and what it writes to ``$Global``.
+
+    *number* is that of the event that records the output, *exit_number* that of StepExited.
+    """
+    step = _state_of(entry)
+    data = _data(facts, state, entry)
+    raw = data.output = _raw_output(entry)
+    if step.output is not None:
+        output, text = _built(facts, step.output, data, number)
+    elif raw is entry.input:
+        output, text = raw, entry.input_text
+    else:
+        output, text = raw, canonical(raw)
+        check_size(facts, text)
+    if step.variables is None:
+        return output, text, None
+    variables: dict[str, Any] = step.variables.build(data.evaluation(exit_number))
+    for name, value in variables.items():
+        if len(canonical(value).encode()) > VARIABLE_BYTES:
+            raise EvaluationError(f"the value of {name!r} in $Global has more than {VARIABLE_BYTES} bytes")
+    return output, text, variables
+
+
+# --- entering -------------------------------------------------------------------------------------------------------
+
+
+def _enter(facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:
+    step = scope.steps.steps[scope.position]
+    assert isinstance(step, State)
+    number = state.last + 1
+    value, text = scope.local, scope.local_text
+    detail = details.entered(text, step.action.name if isinstance(step, TaskState) else None)
+    entered = Event(number, events.STEP_ENTERED, strand.id, strand.last, step.name, detail, None, (value, text))
+    if isinstance(step, PassState | SucceedState):
+        try:
+            return _at_once(facts, state, strand, step, entered)
+        except _FAULTS:
+            return (entered,)  # it fails once it has been entered
+    return (entered,)
+
+
+def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: State, entered: Event) -> Events:
+    """Return all four events of a state that does nothing but construct: the common case, worth a way of its own."""
+    entry = Entry(step, entered.id, Millis(0), *entered.value)
+    first, sid, name = entered.id + 1, strand.id, step.name
+    entry.input, entry.input_text = _input(facts, state, entry, first)
+    output, text, variables = _outcome(facts, state, entry, first + 1, first + 2)
+    given = (entry.input, entry.input_text, None)
+    exited = details.exited(text, None, variables)
+    return (
+        entered,
+        Event(first, events.STEP_STARTED, sid, entered.id, name, details.started(entry.input_text), None, given),
+        Event(first + 1, events.STEP_SUCCEEDED, sid, first, name, f'{{"output":{text}}}', None, (output, text)),
+        Event(first + 2, events.STEP_EXITED, sid, first + 1, name, exited, None, (output, text, None, variables)),
+    )
+
+
+# --- one function per phase -----------------------------------------------------------------------------------------
+
+
+def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+    step = entry.step
+    if isinstance(step, TaskState) and step.input is None:
+        return _scheduled(facts, state, strand, entry, 0)
+    given = _input(facts, state, entry, state.last + 1)
+    if isinstance(step, FailState):
+        data = Data(facts, state, step, given[0], entry.id, 0)
+        code, detail = (_said(each, data, state.last + 1) for each in (step.code, step.detail))
+        check_size(facts, code, detail)
+        return (failed(state, strand, entry, code, detail),)
+    return _started(facts, state, strand, entry, given, 0)
+
+
+def _said(source: str | Expression, data: Data, number: int) -> str:
+    value = source.build(data.evaluation(number)) if isinstance(source, Expression) else source
+    return value if isinstance(value, str) else canonical(value)
+
+
+def _started(
+    facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, given: tuple[Any, str], retries: int
+) -> Events:
+    """Return the event that starts a state with its input *given*, for the first time or once more."""
+    step = entry.step
+    number = state.last + 1
+    mark: int | None = None
+    seconds: int | None = None
+    items: list[Any] | None = None
+    data = Data(facts, state, _state_of(entry), given[0], entry.id, retries)
+    if isinstance(step, ChoiceState):
+        mark = _chosen(step, data, number)
+    elif isinstance(step, WaitState):
+        mark = seconds = _seconds(facts, step, data, number)
+    elif isinstance(step, MapState):
+        items = _items(step, data, number)
+    items_text = None if items is None else canonical(items)
+    detail = details.started(given[1], items_text=items_text, seconds=seconds, retries=retries)
+    value = (*given, items)
+    return (Event(number, events.STEP_STARTED, strand.id, strand.last, step.name, detail, mark, value),)
+
+
+def _chosen(step: ChoiceState, data: Data, number: int) -> int:
+    evaluation = data.evaluation(number)
+    for index, branch in enumerate(step.branches):
+        holds = branch.condition.build(evaluation)
+        if not isinstance(holds, bool):
+            raise EvaluationError(f"the condition {branch.condition.text[:200]!r} gives no boolean")
+        if holds:
+            return index
+    return len(step.branches)
+
+
+def _seconds(facts: Facts, step: WaitState, data: Data, number: int) -> int:
+    if isinstance(step.seconds, int):
+        return step.seconds
+    value = step.seconds.build(data.evaluation(number))
+    longest = EXPRESS_WAIT_S if facts.is_express else WAIT_S
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= longest:
+        raise EvaluationError(f"the seconds of a wait must be a whole number from 1 to {longest}")
+    return value
+
+
+def _items(step: MapState, data: Data, number: int) -> list[Any] | None:
+    """Return the elements of a map, as far as they have to be recorded; None when they follow from the input."""
+    evaluation = data.evaluation(number)
+    found = step.items.build(evaluation)
+    if not isinstance(found, list):
+        raise EvaluationError(f"ItemsPath {step.items.text[:200]!r} gives no array")
+    if step.item is None:
+        if step.items_follow:
+            return None
+        items = found
+    else:
+        items = []
+        for element in found:
+            data.item = element
+            items.append(step.item.build(evaluation))
+    if len(canonical(items).encode()) > ITEMS_BYTES:
+        raise EvaluationError(f"the elements of the map hold more than {ITEMS_BYTES} bytes")
+    return items
+
+
+def _after_started(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
+    if isinstance(entry.step, TaskState):
+        return _scheduled(facts, state, strand, entry, 0)
+    if isinstance(entry.step, WaitState):
+        return Park((WakeAt(entry.id, "wait", _wakes_at(entry)),))
+    if entry.fork is not None and entry.fork.total:
+        return _open_strands(state, strand, entry)
+    return _succeeded(facts, state, strand, entry)
+
+
+def _wakes_at(entry: Entry) -> Millis:
+    """Return when a wait ends; its seconds were recorded when it started."""
+    return Millis(entry.at + (entry.mark or 0) * SECOND)
+
+
+def _open_strands(state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
+    fork, step = entry.fork, entry.step
+    assert fork is not None
+    at_once = step.at_once if isinstance(step, MapState) else fork.total
+    room = min(fork.total - fork.opened, at_once - fork.running)
+    opened = []
+    for offset in range(room):
+        index = fork.opened + offset
+        if fork.items is None:
+            kind, text, name = events.BRANCH_ENTERED, entry.input_text, f',"name":"ParallelBranch #{index}"'
+        else:
+            kind, text, name = events.ITERATION_ENTERED, canonical(as_input(fork.items[index])), ""
+        detail = f'{{"index":{index}{name},"input":{text}}}'
+        number = state.last + 1 + offset
+        opened.append(Event(number, kind, strand.id, fork.freed, step.name, detail, None, None))
+    return tuple(opened) if opened else Park()
+
+
+def _succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+    """Return the events that end a state well, but for tasks, which have one event less.
+
+    Raises: TooMuchData, EvaluationError, ValueError.
+    """
+    number = state.last + 1
+    output, text, variables = _outcome(facts, state, entry, number, number + 1)
+    name = entry.step.name
+    return (
+        Event(
+            number, events.STEP_SUCCEEDED, strand.id, strand.last, name, f'{{"output":{text}}}', None, (output, text)
+        ),
+        _exited(number + 1, number, strand, entry, output, text, variables),
+    )
+
+
+def _exited(
+    number: int, cause: int, strand: Strand, entry: Entry, output: Any, text: str, variables: dict[str, Any] | None
+) -> Event:
+    step = entry.step
+    goto = step.target(entry.mark) if isinstance(step, ChoiceState) else None
+    detail = details.exited(text, goto, variables)
+    return Event(number, events.STEP_EXITED, strand.id, cause, step.name, detail, None, (output, text, goto, variables))
+
+
+def _after_succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+    _, _, variables = _outcome(facts, state, entry, state.last, state.last + 1)
+    return (_exited(state.last + 1, strand.last, strand, entry, entry.output, entry.output_text, variables),)
+
+
+def _scheduled(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, retries: int) -> Events:
+    """Return the two events that open an attempt of a task, with its parameters evaluated for it."""
+    step = entry.step
+    assert isinstance(step, TaskState)
+    first = state.last + 1
+    data = Data(facts, state, step, entry.input, entry.id, retries)
+    value = _built(facts, step.arguments, data, first)
+    timeout_s = step.timeout_s if step.timeout is None else _timeout(step.timeout, data, first)
+    detail = details.scheduled(value[1], step.action.name, MODES[step.pattern], timeout_s, retries)
+    return (
+        Event(first, events.TASK_SCHEDULED, strand.id, strand.last, step.name, detail, timeout_s, value),
+        Event(first + 1, events.TASK_STARTED, strand.id, first, step.name, "{}", None, None),
+    )
+
+
+def _timeout(expression: Expression, data: Data, number: int) -> int | None:
+    value = expression.build(data.evaluation(number))
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value[:10])
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= TIMEOUT_S:
+        raise EvaluationError(f"the Timeout must be a whole number from 0 to {TIMEOUT_S}")
+    return value or None
+
+
+def _after_scheduled(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+    del facts
+    return (Event(state.last + 1, events.TASK_STARTED, strand.id, strand.last, entry.step.name, "{}", None, None),)
+
+
+def _while_called(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Park:
+    del facts, state, strand
+    assert isinstance(entry.step, TaskState)
+    return waits_for_call(entry, entry.step)
+
+
+def _after_done(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+    number = state.last + 1
+    output, text, variables = _outcome(facts, state, entry, number, number)
+    return (_exited(number, strand.last, strand, entry, output, text, variables),)
+
+
+def _after_trouble(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
+    """Try a task, a parallel or a map again, or catch its error, or let it fail."""
+    step = entry.step
+    assert isinstance(step, Guarded)
+    due = retry_at(step.retry, entry.error, entry.retries, entry.at)
+    if due is None:
+        caught = _caught(facts, state, strand, entry, entry.error, entry.cause)
+        return (caught or failed(state, strand, entry, entry.error, entry.cause),)
+    if due > entry.at:
+        return Park((WakeAt(entry.id, "retry", due),))
+    return _again(facts, state, strand, entry)
+
+
+def _again(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+    if isinstance(entry.step, TaskState):
+        return _scheduled(facts, state, strand, entry, entry.retries + 1)
+    return _started(facts, state, strand, entry, (entry.input, entry.input_text), entry.retries + 1)
+
+
+def _caught(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, error: str, cause: str) -> Event | None:
+    step = entry.step
+    rule = catch_for(step.catch, error) if isinstance(step, Guarded) else None
+    if rule is None:
+        return None
+    output: Any = {}
+    text = "{}"
+    if isinstance(rule, Catch) and rule.output is not None:
+        data = _data(facts, state, entry)
+        data.error = (error, cause)
+        output, text = _built(facts, rule.output, data, state.last + 1)
+    detail = details.exited_with_error(text, cause, error, entry.retries, rule.goto)
+    value = (output, text, rule.goto, None)
+    return Event(state.last + 1, events.STEP_EXITED, strand.id, strand.last, step.name, detail, None, value)
+
+
+def _after_failed(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+    del facts
+    detail = details.exited_with_error("{}", entry.cause, entry.error, entry.retries, None)
+    value: tuple[Any, ...] = ({}, "{}", None, None)
+    return (Event(state.last + 1, events.STEP_EXITED, strand.id, strand.last, entry.step.name, detail, None, value),)
+
+
+def _fault(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, cause: str) -> Events:
+    """Answer something that cannot be evaluated: Catch may catch it, else the state fails."""
+    try:
+        caught = _caught(facts, state, strand, entry, RUNTIME_ERROR, cause)
+    except (*_FAULTS, TooMuchData):
+        caught = None
+    return (caught or failed(state, strand, entry, RUNTIME_ERROR, cause),)
+
+
+_BY_PHASE: tuple[Callable[[Facts, ExecutionState, Strand, Entry], Events | Park], ...] = (
+    _after_entered,
+    _after_started,
+    _succeeded,
+    _after_succeeded,
+    _after_scheduled,
+    _while_called,
+    _while_called,
+    _after_done,
+    _after_trouble,
+    _after_trouble,
+    _after_failed,
+)
+"""In the order of `Phase`; a tuple, because hashing a member of an Enum costs more than most of these."""

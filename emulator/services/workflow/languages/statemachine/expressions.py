@@ -1,0 +1,347 @@
+"""The text of an expression -> its tree: cut into tokens, parsed by precedence, refused with the place of the trouble.
+
+Lowest first: ``||``, ``&&``, one comparison, ``!`` and ``-``. Text stands in double, single or back quotes; the first
+two know the escapes of JSON, and a backslash before anything else stays.
+
+A parser of its own and no generated one: it loads in a few milliseconds with nothing else, and knows the place of every
+complaint. Source: expressions, CloudFlow documentation. Assumed: parentheses, ``!``, ``-``, ``null`` and ``["key"]``.
+"""
+
+import math
+import re
+from collections.abc import Collection
+from typing import Any, Final, NamedTuple, cast
+
+from emulator.services.workflow.expression.paths import ExpressionError
+from emulator.services.workflow.expression.terms import ComparisonSign, Constant
+from emulator.services.workflow.languages.statemachine.functions import FUNCTIONS
+from emulator.services.workflow.languages.statemachine.tree import (
+    And,
+    Array,
+    Call,
+    Comparison,
+    Literal,
+    Minus,
+    Not,
+    Object,
+    Or,
+    Path,
+    Tree,
+)
+
+MAX_CHARS: Final = 16 * 1024
+"""Length of an expression; assumed."""
+
+MAX_DEPTH: Final = 50
+"""Levels of parentheses, arrays, objects and signs inside one another; assumed."""
+
+MAX_CALLS: Final = 10
+"""Calls inside one another."""
+
+MAX_INDEX_CHARS: Final = 9
+MAX_NUMBER_CHARS: Final = 400
+
+STATE_ROOTS: Final = ("$Context", "$Input", "$Global")
+"""What every expression of a state may read."""
+
+RESULT_ROOTS: Final = (*STATE_ROOTS, "$Output")
+"""What the constructors of outputs and of ``$Global`` may read."""
+
+ITEM_ROOTS: Final = (*STATE_ROOTS, "$Item")
+"""What the constructor of an iteration's input may read."""
+
+_ROOTS: Final = (*RESULT_ROOTS, "$Item")
+_OF_THE_OLD_LANGUAGE: Final = {"$input": "$Input", "$local": "$Output", "$context": "$Context", "$": "$Input"}
+_CONTEXT: Final = ("Execution", "Current")
+_NO_ENVIRONMENT: Final = "environment variables cannot be read here: how an expression names them is not documented"
+_WORDS: Final[dict[str, Any]] = {"true": True, "false": False, "null": None}
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<sign>\|\||&&|==|!=|<=|>=|[<>!()\[\]{},:.-])
+      | (?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)
+      | (?P<name>\$?[^\W\d]\w*|\$)
+      | (?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`)
+      | (?P<end>\Z)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_MEMBER = re.compile(r"\.([\w-]+)")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
+_COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def parse(text: str, roots: Collection[str]) -> Tree:
+    """Return the tree of the expression *text*, whose paths may start with *roots*.
+
+    Raises: ExpressionError.
+    """
+    if len(text) > MAX_CHARS:
+        raise ExpressionError(f"an expression has at most {MAX_CHARS} characters", MAX_CHARS)
+    parser = _Parser(text, roots)
+    tree = parser.expression()
+    if parser.token.kind != "end":
+        raise parser.unexpected("an operator or the end")
+    return tree
+
+
+class _Parser:
+    def __init__(self, text: str, roots: Collection[str]) -> None:
+        self._text = text
+        self._roots = roots
+        self._depth = 0
+        self._calls = 0
+        self.token = self._read(0)
+
+    def unexpected(self, expected: str) -> ExpressionError:
+        """Return a complaint about the present token."""
+        found = "the expression ends here" if self.token.kind == "end" else f"found {self.token.text[:40]!r}"
+        return ExpressionError(f"{expected} expected, {found}", self.token.start)
+
+    # --- tokens --------------------------------------------------------------------------------------------------
+
+    def _read(self, position: int) -> _Token:
+        match = _TOKEN.match(self._text, position)
+        if match is None or match.lastgroup is None:
+            start = position + len(self._text[position:]) - len(self._text[position:].lstrip())
+            character = self._text[start]
+            if character in "\"'`":
+                raise ExpressionError(f"the text has no closing {character}", start)
+            if character in "&|=":
+                raise ExpressionError(f"did you mean {character * 2}?", start)
+            if character in "+*/%":
+                raise ExpressionError("there is no arithmetic; intAdd(a, b) adds whole numbers", start)
+            raise ExpressionError(f"unexpected {character!r}", start)
+        kind = match.lastgroup
+        return _Token(kind, match[kind], match.start(kind), match.end())
+
+    def _next(self) -> _Token:
+        taken = self.token
+        self.token = self._read(taken.end)
+        return taken
+
+    def _accept(self, sign: str) -> bool:
+        if self.token.kind == "sign" and self.token.text == sign:
+            self._next()
+            return True
+        return False
+
+    def _need(self, sign: str) -> None:
+        if not self._accept(sign):
+            raise self.unexpected(f"'{sign}'")
+
+    # --- precedence ----------------------------------------------------------------------------------------------
+
+    def expression(self) -> Tree:
+        """Read ``a || b``."""
+        operands = [self._conjunction()]
+        while self._accept("||"):
+            operands.append(self._conjunction())
+        return Or(tuple(operands)) if len(operands) > 1 else operands[0]
+
+    def _conjunction(self) -> Tree:
+        operands = [self._comparison()]
+        while self._accept("&&"):
+            operands.append(self._comparison())
+        return And(tuple(operands)) if len(operands) > 1 else operands[0]
+
+    def _comparison(self) -> Tree:
+        left = self._unary()
+        if self.token.kind != "sign" or self.token.text not in _COMPARISONS:
+            return left
+        sign = cast("ComparisonSign", self._next().text)
+        tree = Comparison(sign, left, self._unary())
+        if self.token.kind == "sign" and self.token.text in _COMPARISONS:
+            raise ExpressionError("comparisons cannot be chained; join them with &&", self.token.start)
+        return tree
+
+    def _unary(self) -> Tree:
+        self._enter()
+        start = self.token.start
+        tree: Tree
+        if self._accept("!"):
+            tree = Not(self._unary())
+        elif self._accept("-"):
+            operand = self._unary()
+            tree = _negative(operand, start, self._text)
+        else:
+            tree = self._primary()
+        self._depth -= 1
+        return tree
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise ExpressionError(f"nested more than {MAX_DEPTH} levels deep", self.token.start)
+
+    # --- what stands alone ---------------------------------------------------------------------------------------
+
+    def _primary(self) -> Tree:
+        token = self.token
+        if token.kind == "name":
+            return self._path(token) if token.text.startswith("$") else self._word()
+        if token.kind == "number":
+            return Literal(Constant(_number(self._next())))
+        if token.kind == "text":
+            return Literal(Constant(_unquoted(self._next())))
+        if self._accept("("):
+            tree = self.expression()
+            self._need(")")
+            return tree
+        if self._accept("["):
+            return Array(tuple(self._list("]")))
+        if self._accept("{"):
+            return self._object()
+        raise self.unexpected("a value")
+
+    def _list(self, closing: str) -> list[Tree]:
+        items: list[Tree] = []
+        if self._accept(closing):
+            return items
+        while True:
+            items.append(self.expression())
+            if self._accept(closing):
+                return items
+            if not self._accept(","):
+                raise self.unexpected(f"',' or '{closing}'")
+
+    def _object(self) -> Tree:
+        members: dict[str, Tree] = {}
+        while not self._accept("}"):
+            if members and not self._accept(","):
+                raise self.unexpected("',' or '}'")
+            token = self.token
+            if token.kind != "text":
+                raise self.unexpected("a key in quotes")
+            key = _unquoted(self._next())
+            if key in members:
+                raise ExpressionError(f"the key {key[:40]!r} stands twice", token.start)
+            self._need(":")
+            members[key] = self.expression()
+        return Object(tuple(members.items()))
+
+    def _word(self) -> Tree:
+        token = self._next()
+        if self.token.kind != "sign" or self.token.text != "(":
+            if token.text in _WORDS:
+                return Literal(Constant(_WORDS[token.text]))
+            raise ExpressionError(
+                f"{token.text[:40]!r} is no value: text stands in quotes, paths start with $", token.start
+            )
+        known = FUNCTIONS.get(token.text)
+        if known is None:
+            raise ExpressionError(f"there is no function {token.text[:40]!r}{_similar(token.text)}", token.start)
+        self._calls += 1
+        if self._calls > MAX_CALLS:
+            raise ExpressionError(f"at most {MAX_CALLS} calls may stand inside one another", token.start)
+        self._next()
+        arguments = self._list(")")
+        self._calls -= 1
+        if not known.least <= len(arguments) <= known.most:
+            takes = str(known.least) if known.least == known.most else f"{known.least} to {known.most}"
+            plural = "argument" if takes == "1" else "arguments"
+            raise ExpressionError(f"{token.text}() takes {takes} {plural}, not {len(arguments)}", token.start)
+        return Call(token.text, tuple(arguments), known.function)
+
+    def _path(self, token: _Token) -> Tree:
+        if token.text not in self._roots:
+            raise ExpressionError(self._no_root(token.text), token.start)
+        segments: list[str | int] = []
+        position = token.end
+        while self._text[position : position + 1] in {".", "["}:
+            if self._text[position] == ".":
+                member = _MEMBER.match(self._text, position)
+                if member is None:
+                    raise ExpressionError("a name must follow '.'; write other keys as [\"key\"]", position)
+                segments.append(member[1])
+                position = member.end()
+            else:
+                segment, position = self._bracket(position)
+                segments.append(segment)
+        if token.text == "$Context" and segments and segments[0] not in _CONTEXT:
+            raise ExpressionError(_no_context(segments[0]), token.start)
+        self.token = self._read(position)
+        return Path(token.text, tuple(segments))
+
+    def _bracket(self, position: int) -> tuple[str | int, int]:
+        inside = self._read(position + 1)
+        closing = self._read(inside.end)
+        if closing.text != "]" or inside.kind not in {"number", "text"}:
+            raise ExpressionError("brackets hold an index or a key in quotes", position)
+        if inside.kind == "text":
+            return _unquoted(inside), closing.end
+        if not inside.text.isdigit() or len(inside.text) > MAX_INDEX_CHARS:
+            raise ExpressionError("an index is a whole number from 0 on", inside.start)
+        return int(inside.text), closing.end
+
+    def _no_root(self, name: str) -> str:
+        if name == "$Environment":
+            return _NO_ENVIRONMENT
+        if name in _ROOTS:
+            return f"{name} has no value here; there are {', '.join(self._roots)}"
+        hint = _OF_THE_OLD_LANGUAGE.get(name)
+        return f"paths start with {', '.join(self._roots)}, not {name[:40]!r}" + (
+            f"; did you mean {hint}?" if hint in self._roots else ""
+        )
+
+
+def _negative(operand: Tree, start: int, text: str) -> Tree:
+    """Return ``-a``; of a number that is written so, the number itself."""
+    digit = text[start + 1 : start + 2]
+    if isinstance(operand, Literal) and digit.isdigit() and isinstance(operand.constant.value, int | float):
+        return Literal(Constant(-operand.constant.value))
+    return Minus(operand)
+
+
+def _no_context(member: str | int) -> str:
+    return _NO_ENVIRONMENT if member == "Environment" else f"$Context has {' and '.join(_CONTEXT)}, not {member!r}"
+
+
+def _similar(name: str) -> str:
+    import difflib  # here, because only a refused expression needs it
+
+    near = difflib.get_close_matches(name[:40], FUNCTIONS, n=1)
+    return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(FUNCTIONS))}"
+
+
+def _number(token: _Token) -> int | float:
+    if len(token.text) > MAX_NUMBER_CHARS:
+        raise ExpressionError("the number is too long", token.start)
+    if token.text.isdigit():
+        return int(token.text)
+    number = float(token.text)
+    if not math.isfinite(number):
+        raise ExpressionError("the number is too large", token.start)
+    return number
+
+
+def _unquoted(token: _Token) -> str:
+    inside = token.text[1:-1]
+    if token.text[0] == "`" or "\\" not in inside:
+        return _sound(inside, token)
+
+    def replaced(escape: re.Match[str]) -> str:
+        if escape[1] is not None:
+            return chr(int(escape[1], 16))
+        return _ESCAPED.get(escape[2], escape[0])
+
+    return _sound(_ESCAPE.sub(replaced, inside), token)
+
+
+def _sound(text: str, token: _Token) -> str:
+    """Return *text* with escaped pairs as one character.
+
+    Raises: ExpressionError for half of a pair, which no UTF-8 can hold.
+    """
+    try:
+        return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError as error:
+        raise ExpressionError("the text has half of a surrogate pair", token.start) from error

@@ -1,0 +1,266 @@
+"""The parsed machine: one frozen data class per kind of state.
+
+Nodes hold what the definition says, already checked and with every expression compiled, and answer what the fold asks
+of a step (`engine.model.Step`). What is recorded when they run is decided in `languages.statemachine.decide`.
+"""
+
+from typing import Any, ClassVar, Final, Literal, NamedTuple
+
+from emulator.kernel.frozen import frozen
+from emulator.services.workflow.engine import model
+from emulator.services.workflow.engine.model import CatchPolicy, Definition, Entry, Fork, RetryPolicy, StepList, Task
+from emulator.services.workflow.languages.statemachine.actions import Action
+from emulator.services.workflow.languages.statemachine.constructors import Constant, Expression, Template
+from emulator.services.workflow.languages.statemachine.details import decode
+from emulator.services.workflow.languages.statemachine.tree import Path
+from emulator.services.workflow.ports import ActionResource, Resource
+
+DATA_BYTES: Final = 64 * 1024
+"""Input and output of a state, each, and the data of one event, in bytes of JSON."""
+
+EXPRESS_WAIT_S: Final = 20
+"""Longest wait of an express flow."""
+
+Mode = Literal["RequestComplete", "WaitForSystemCallback", "WaitForCustomCallback"]
+
+PATTERNS: Final[dict[Mode, model.Pattern]] = {
+    "RequestComplete": "requestResponse",
+    "WaitForSystemCallback": "sync",
+    "WaitForCustomCallback": "waitForCallback",
+}
+MODES: Final[dict[model.Pattern, Mode]] = {pattern: mode for mode, pattern in PATTERNS.items()}
+
+
+@frozen
+class State(model.Step):
+    """What every state has. ``next`` is the name of the state that follows, None at the end of the scope.
+
+    A constructor that is None leaves the value as it is.
+    """
+
+    next: str | None = None
+    input: Template | None = None
+    output: Template | None = None
+    variables: Template | None = None
+    """The GlobalConstructor."""
+
+    def next_position(self, steps: StepList, position: int) -> int:
+        """Return the position of the next state, or the end."""
+        del position
+        return len(steps.steps) if self.next is None else steps.index[self.next]
+
+
+@frozen
+class Catch(CatchPolicy):
+    """A rule of Catch; the result of its ``output`` is the input of the state that follows."""
+
+    output: Template | None = None
+
+
+@frozen
+class Guarded(State):
+    """A state with Retry and Catch."""
+
+    retry: tuple[RetryPolicy, ...] = ()
+    catch: tuple[Catch, ...] = ()
+
+
+@frozen
+class PassState(State):
+    """Emits constants or reshapes its input."""
+
+
+@frozen
+class SucceedState(State):
+    """Ends its scope; the scope's output is its own."""
+
+
+@frozen
+class WaitState(State):
+    """Waits for some seconds."""
+
+    seconds: int | Expression
+
+
+@frozen
+class FailState(State):
+    """Ends its scope with an error."""
+
+    code: str | Expression
+    detail: str | Expression
+
+
+class Branch(NamedTuple):
+    """One way out of a choice."""
+
+    condition: Expression
+    next: str
+
+
+@frozen
+class ChoiceState(State):
+    """Goes on at the first branch whose condition is true, else at the default."""
+
+    branches: tuple[Branch, ...]
+    default: str
+
+    def target(self, mark: int | None) -> str:
+        """Return where branch number *mark* leads; the number after the last is the default."""
+        return self.branches[mark].next if mark is not None and mark < len(self.branches) else self.default
+
+
+@frozen
+class ParallelState(Guarded):
+    """Runs its branches side by side."""
+
+    branches: tuple[StepList, ...]
+
+    def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> Fork:
+        """Return a fork with one strand for each branch."""
+        del value, items
+        return Fork(len(self.branches), freed)
+
+    def branch(self, entry: Entry, index: int) -> tuple[StepList, Any]:
+        """Return a branch; its input is the state's."""
+        return self.branches[index], entry.input
+
+    def inner_lists(self) -> list[StepList]:
+        """Return the branches."""
+        return list(self.branches)
+
+
+@frozen
+class MapState(Guarded):
+    """Runs its states once per element of an array."""
+
+    items: Expression
+    item: Template | None = None
+    """The ItemConstructor."""
+    steps: StepList
+    at_once: int
+
+    @property
+    def items_follow(self) -> bool:
+        """Whether the elements follow from the state's input, so that they need not be recorded."""
+        return isinstance(self.items.tree, Path) and self.items.tree.root == "$Input"
+
+    def items_of(self, value: Any) -> Any:
+        """Return the elements in the input *value*, where they follow from it."""
+        for segment in self.items.tree.segments if isinstance(self.items.tree, Path) else ():
+            value = value[segment]
+        return value
+
+    def fork(self, value: Any, freed: int, items: list[Any] | None = None) -> Fork:
+        """Return a fork with one strand for each element."""
+        elements = self.items_of(value) if items is None else items
+        fork = Fork(len(elements), freed, elements)
+        fork.own_items = items is not None
+        return fork
+
+    def branch(self, entry: Entry, index: int) -> tuple[StepList, Any]:
+        """Return the states of an iteration, and its element as input."""
+        items = entry.fork.items if entry.fork is not None else None
+        return self.steps, {} if items is None else as_input(items[index])
+
+    def inner_lists(self) -> list[StepList]:
+        """Return the states of an iteration."""
+        return [self.steps]
+
+
+def as_input(element: Any) -> dict[str, Any]:
+    """Return the input of an iteration over *element*; one that is no object becomes the member ``Item``.
+
+    Source: assumed for elements that are no objects.
+    """
+    return element if isinstance(element, dict) else {"Item": element}
+
+
+@frozen
+class TaskState(Guarded, Task):
+    """Calls a service."""
+
+    sends_parameters: ClassVar[bool] = True
+
+    action: Action
+    resource: Resource
+    resource_arn: str = ""
+    pattern: model.Pattern = "requestResponse"
+    timeout_s: int | None = None
+    timeout: Expression | None = None
+    arguments: Template = Constant({})
+    """The Parameters."""
+
+    @property
+    def answers_in_full(self) -> bool:  # type: ignore[override]  # it depends on what is called
+        """Whether the output of a call is an object with the reply's code, header and body."""
+        return self.action.answers_in_full and self.pattern == "requestResponse"
+
+    def parameters(self, value: Any) -> dict[str, Any]:
+        """Return the parameters by the names the engine knows.
+
+        Raises: ParameterError.
+        """
+        return self.action.parameters(value)
+
+    def target(self, value: Any) -> Resource:
+        """Return what is called.
+
+        Raises: ParameterError.
+        """
+        return self.action.target(value)
+
+    def event(self, value: Any, text: str) -> bytes:
+        """Return the body for the function."""
+        del text
+        return self.action.event(value)
+
+    def child_reply(self, members: dict[str, Any], request_id: str) -> dict[str, Any]:
+        """Return the names of the flow and the execution, and the id of the request."""
+        return {"FlowName": members["FlowName"], "ExecutionName": members["Name"], "RequestID": request_id}
+
+    @property
+    def reply_is_result(self) -> bool:
+        """Whether the end of what was called is waited for, not reported."""
+        return self.pattern == "sync" and self.action.reply_is_result
+
+    def timeout_of(self, entry: Entry) -> int | None:
+        """Return the seconds the attempt may take, as recorded when it was scheduled."""
+        return entry.mark
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the action is available here."""
+        return not isinstance(self.resource, ActionResource)
+
+
+@frozen
+class Machine(Definition):
+    """A whole definition. ``warnings`` are for the log, not for the client."""
+
+    step_data_bytes: ClassVar[int] = DATA_BYTES
+    needs_description: ClassVar[bool] = False
+
+    name: str
+    steps: StepList
+    timeout_s: int | None = None
+    warnings: tuple[str, ...] = ()
+
+    def begin(self, value: Any) -> Any:
+        """Return the execution's input."""
+        return value
+
+    def decode(self, kind: str, detail: str) -> Any:
+        """Return the value of an event."""
+        return decode(kind, detail)
+
+    def unfit_for_express(self) -> str | None:
+        """Return what keeps the machine from being express: tasks that wait for callbacks, and long waits.
+
+        Source: Standard and Express, CloudFlow documentation.
+        """
+        for state in model.all_steps(self.steps):
+            if isinstance(state, TaskState) and state.pattern != "requestResponse":
+                return f"the TaskMode {MODES[state.pattern]} of state {state.name!r} is not for express flows"
+            if isinstance(state, WaitState) and isinstance(state.seconds, int) and state.seconds > EXPRESS_WAIT_S:
+                return f"state {state.name!r} waits longer than the {EXPRESS_WAIT_S} seconds of express flows"
+        return None

@@ -1,0 +1,458 @@
+"""A definition's text -> a machine: the top level, scopes and the eight kinds of state, checked as a whole.
+
+Fields that are not known are left alone, as the vendor adds some every year, with a remark for the log; names that
+belong to other languages, or differ from a known field in case only, are refused, because leaving them alone would make
+another flow of it.
+
+Source: states, CloudFlow documentation. Assumed: what is refused beyond missing fields and ranges.
+"""
+
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+from emulator.kernel.frozen import frozen
+from emulator.kernel.paging import Range
+from emulator.services.workflow.engine.model import RetryPolicy, StepList
+from emulator.services.workflow.languages.document import Node, Table
+from emulator.services.workflow.languages.fields import Fields, Part, whole
+from emulator.services.workflow.languages.statemachine.actions import ACTIONS, Action, read_action
+from emulator.services.workflow.languages.statemachine.constructors import (
+    SUFFIX,
+    Constant,
+    Expression,
+    Members,
+    Template,
+    read_constructor,
+    read_expression,
+)
+from emulator.services.workflow.languages.statemachine.decide import MachineProgram
+from emulator.services.workflow.languages.statemachine.expressions import ITEM_ROOTS, RESULT_ROOTS, STATE_ROOTS
+from emulator.services.workflow.languages.statemachine.nodes import (
+    PATTERNS,
+    Branch,
+    Catch,
+    ChoiceState,
+    FailState,
+    MapState,
+    ParallelState,
+    PassState,
+    State,
+    SucceedState,
+    TaskState,
+    WaitState,
+)
+from emulator.services.workflow.languages.statemachine.ways import check_ways
+from emulator.services.workflow.limits import NAME_MAX
+
+WAIT_S: Final = Range(1, 300, 1)
+"""Seconds of a wait."""
+
+BRANCHES: Final = Range(1, 50, 1)
+"""Branches of a parallel."""
+
+AT_ONCE: Final = Range(1, 40, 40)
+"""Iterations of a map that run side by side."""
+
+TIMEOUT_S: Final = Range(0, 604_800, 0)
+"""Seconds of a task's attempt; 0 is without end."""
+
+RETRY_S: Final = Range(0, 86_400, 86_400)
+RETRY_ATTEMPTS: Final = Range(0, 2**31 - 1, 0)
+RETRY_RATE: Final = Range(0, 2**31 - 1, 1)
+"""The ends of attempts and rate are assumed: they keep the arithmetic finite."""
+
+_DOCUMENT: Final = frozenset({"Type", "Name", "SpecVersion", "StartAt", "States", "Description"})
+_SCOPE: Final = frozenset({"StartAt", "States"})
+_EVERY_STATE: Final = frozenset({"Type", "Name", "Description", "InputConstructor"})
+_ENDING: Final = frozenset({"OutputConstructor", "GlobalConstructor"})
+_GOING_ON: Final = frozenset({"Next", "End"})
+_GUARDED: Final = frozenset({"Retry", "Catch"})
+
+_DISTRIBUTED: Final = (
+    "ItemReader", "ItemBatcher", "ResultWriter", "MaxItems", "ToleratedFailurePercentage", "ToleratedFailureCount",
+    "ToleratedFailedPercentage", "ToleratedFailedCount",
+)  # fmt: skip
+
+_FOREIGN: Final[dict[str, str]] = {
+    "OnErrors": "OnErrors is the form before 2024; write Retry and Catch",
+    **dict.fromkeys(_DISTRIBUTED, "the distributed mode of a map is not available here"),
+    **{
+        name: f"this field is of another language; here it is {own}"
+        for name, own in (
+            ("inputMappings", "InputConstructor"), ("outputMappings", "OutputConstructor"),
+            ("errorMappings", "the OutputConstructor of Catch"), ("Resource", "Action"), ("resourceArn", "Action"),
+            ("ResultPath", "OutputConstructor"), ("ResultSelector", "OutputConstructor"),
+            ("InputPath", "InputConstructor"), ("OutputPath", "OutputConstructor"), ("Result", "OutputConstructor"),
+            ("ItemProcessor", "Processor"), ("Iterator", "Processor"), ("Choices", "Branches"),
+            ("ErrorEquals", "Errors"), ("Cause", "Detail"), ("TimeoutSeconds", "Timeout"), ("SecondsPath", "Seconds.$"),
+            ("goto", "Next"), ("steps", "States"), ("version", "SpecVersion"), ("pattern", "TaskMode"),
+            ("serviceParams", "Parameters"), ("Duration", "Seconds"), ("duration", "Seconds"),
+            ("Timestamp", "Seconds: a wait has no end that is a time"),
+        )
+    },
+}  # fmt: skip
+"""Fields that this language does not have, or not here, each with a sentence that helps."""
+
+
+@frozen(kw_only=False)
+class Reading:
+    """What reading adds to: remarks for the log, and the places of the names a state leads to."""
+
+    warnings: list[str]
+    ways: dict[str, list[Part]]
+
+    def warn(self, part: Part, message: str) -> None:
+        """Note something that is allowed and probably not meant."""
+        self.warnings.append(f"{part.field}: {message} (line {part.node.line})")
+
+
+def read_machine(root: Node) -> MachineProgram:
+    """Return the machine that the document *root* defines.
+
+    Raises: DefinitionError, for everything that would keep the flow from running as written.
+    """
+    part = Part(root, "")
+    warnings: list[str] = []
+    fields = _fields(part, _DOCUMENT, Reading(warnings, {}))
+    kind = fields.need("Type")
+    if kind.text() != "StateMachine":
+        raise kind.failure("must be StateMachine")
+    version = fields.need("SpecVersion")
+    if version.text() != "v1":
+        raise version.failure("must be v1")
+    name = fields.need("Name")
+    name.name()
+    fields.text("Description")
+    return MachineProgram(name=name.text(), steps=_scope(fields, warnings), warnings=tuple(warnings))
+
+
+# --- scopes ---------------------------------------------------------------------------------------------------------
+
+
+def _scope(fields: Fields, warnings: list[str]) -> StepList:
+    """Read the list of states that *fields* has, and where it starts."""
+    part = fields.need("States")
+    if isinstance(part.node, Table):
+        raise part.failure("must be a list of states, each with its Name")
+    reading = Reading(warnings, {})
+    items = part.items(least=1)
+    states = []
+    index: dict[str, int] = {}
+    for position, item in enumerate(items):
+        state = _state(item, reading)
+        if state.name in index:
+            first = items[index[state.name]].node.line
+            raise Fields(item).need("Name").failure(f"another state, in line {first}, has the name {state.name!r}")
+        index[state.name] = position
+        states.append(state)
+    for ways in reading.ways.values():
+        for way in ways:
+            if way.text() not in index:
+                raise way.failure(f"there is no state {way.text()[:200]!r} in this scope; there are {_names(index)}")
+    start = fields.need("StartAt")
+    if start.text() not in index:
+        raise start.failure(f"there is no state {start.text()[:200]!r} in this scope; there are {_names(index)}")
+    steps = StepList(steps=tuple(states), index=index, start=index[start.text()], hands_on=True)
+    check_ways(steps, items, reading.warn)
+    return steps
+
+
+def _names(index: dict[str, int]) -> str:
+    shown = ", ".join(repr(name[:60]) for name in list(index)[:10])
+    return shown if len(index) <= 10 else f"{shown} and {len(index) - 10} more"
+
+
+def _fields(part: Part, known: Collection[str], reading: Reading) -> Fields:
+    """Return the fields of a map; see the module for those that are not known."""
+    fields = Fields(part)
+    lower = {name.lower(): name for name in known}
+    for key in fields:
+        if key in known:
+            continue
+        here = Part(part.node, fields.path(key[:200]))
+        if isinstance(part.node, Table):
+            here = Part(next(entry for entry, _ in part.node.entries if entry.text == key), here.field)
+        if key in _FOREIGN:
+            raise here.failure(_FOREIGN[key])
+        if key.lower() in lower:
+            raise here.failure(f"keys are case-sensitive; did you mean {lower[key.lower()]!r}?")
+        reading.warn(here, "unknown field, which is ignored" + _near(key, known))
+    return fields
+
+
+def _near(key: str, known: Collection[str]) -> str:
+    import difflib  # here, because only unusual definitions need it
+
+    near = difflib.get_close_matches(key[:100], known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+# --- states ---------------------------------------------------------------------------------------------------------
+
+Arguments = dict[str, Any]
+"""Keyword arguments for a state's class."""
+
+
+def _state(part: Part, reading: Reading) -> State:
+    anything = Fields(part)
+    kind = anything.need("Type")
+    if kind.text() not in _KINDS:
+        raise kind.failure(f"unknown type of state; there are {', '.join(_KINDS)}")
+    node, own_fields, read = _KINDS[kind.text()]
+    fields = _fields(part, _EVERY_STATE | own_fields, reading)
+    name = fields.need("Name")
+    if not name.text() or len(name.text()) > NAME_MAX:
+        raise name.failure(f"must be a name of 1 to {NAME_MAX} characters")
+    fields.text("Description")
+    ways = reading.ways.setdefault(name.text(), [])
+    arguments = read(fields, reading, ways)
+    if "Next" in own_fields:
+        arguments["next"] = _next(fields, ways)
+    elif fields.find("End") is not None:
+        fields.flag("End")
+    return node(
+        name=name.text(),
+        input=_constructor(fields, "InputConstructor", STATE_ROOTS),
+        output=_constructor(fields, "OutputConstructor", RESULT_ROOTS),
+        variables=_variables(fields),
+        **arguments,
+    )
+
+
+def _next(fields: Fields, ways: list[Part]) -> str | None:
+    following, ends = fields.find("Next"), fields.flag("End")
+    if following is not None and ends:
+        raise following.failure("a state has Next or 'End: true', not both")
+    if following is None:
+        if not ends:
+            raise fields.part.failure("a state of this type needs Next or 'End: true'")
+        return None
+    ways.append(following)
+    return following.text()
+
+
+def _constructor(fields: Fields, key: str, roots: Collection[str]) -> Template | None:
+    part = fields.find(key)
+    return read_constructor(part, roots) if part else None
+
+
+def _variables(fields: Fields) -> Template | None:
+    part = fields.find("GlobalConstructor")
+    if part is None:
+        return None
+    constructor = read_constructor(part, RESULT_ROOTS)
+    assert isinstance(part.node, Table)
+    for key, _ in part.node.entries:
+        if len(key.text.removesuffix(SUFFIX).encode()) > KEY_BYTES:
+            raise Part(key, part.field).failure(f"a key of $Global has at most {KEY_BYTES} bytes")
+    return constructor
+
+
+KEY_BYTES: Final = 128
+"""Longest key of ``$Global``."""
+
+
+def _nothing(_fields: Fields, _reading: Reading, _ways: list[Part]) -> Arguments:
+    return {}
+
+
+def _either(fields: Fields, key: str) -> tuple[Part | None, Expression | None]:
+    """Return a field as it is, or as the expression under its key with ``.$``."""
+    constant, dynamic = fields.find(key), fields.find(key + SUFFIX)
+    if constant is not None and dynamic is not None:
+        raise dynamic.failure(f"{key!r} stands here with and without '.$'")
+    return constant, None if dynamic is None else read_expression(dynamic, STATE_ROOTS)
+
+
+def _wait(fields: Fields, _reading: Reading, _ways: list[Part]) -> Arguments:
+    constant, dynamic = _either(fields, "Seconds")
+    if dynamic is not None:
+        return {"seconds": dynamic}
+    return {"seconds": whole(constant or fields.need("Seconds"), WAIT_S)}
+
+
+def _fail(fields: Fields, _reading: Reading, _ways: list[Part]) -> Arguments:
+    code, code_expression = _either(fields, "Code")
+    detail, detail_expression = _either(fields, "Detail")
+    return {
+        "code": code_expression or (code.text() if code else "FnF.Fail"),
+        "detail": detail_expression or (detail.text() if detail else ""),
+    }
+
+
+def _choice(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
+    for key in ("Next", "End"):
+        if (part := fields.find(key)) is not None:
+            raise part.failure(f"a choice has no {key}: its Branches and Default say where it leads")
+    branches = []
+    for item in fields.need("Branches").items(least=1):
+        branch = _fields(item, {"Condition", "Next", "Description"}, reading)
+        following = branch.need("Next")
+        ways.append(following)
+        branches.append(Branch(read_expression(branch.need("Condition"), STATE_ROOTS), following.text()))
+    default = fields.need("Default")
+    ways.append(default)
+    return {"branches": tuple(branches), "default": default.text()}
+
+
+def _parallel(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
+    part = fields.need("Branches")
+    branches = part.items(least=BRANCHES.low)
+    if len(branches) > BRANCHES.high:
+        raise part.failure(f"a parallel has at most {BRANCHES.high} branches")
+    scopes = [_scope(_fields(item, _SCOPE | {"Name", "Description"}, reading), reading.warnings) for item in branches]
+    return {"branches": tuple(scopes), **_policies(fields, reading, ways)}
+
+
+def _map(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
+    processor = _fields(fields.need("Processor"), _SCOPE | {"ProcessorConfig"}, reading)
+    config = processor.find("ProcessorConfig")
+    if config is not None:
+        mode = _fields(config, {"ExecutionMode"}, reading).find("ExecutionMode")
+        if mode is not None and mode.text() != "Inline":
+            raise mode.failure("the distributed mode of a map is not available here")
+    spelt = [part for key in ("MaxConcurrency", "MaxConcuccency") if (part := fields.find(key)) is not None]
+    if len(spelt) > 1:
+        raise spelt[1].failure("MaxConcurrency stands here twice, in both spellings")
+    return {
+        "items": read_expression(fields.need("ItemsPath"), STATE_ROOTS),
+        "item": _constructor(fields, "ItemConstructor", ITEM_ROOTS),
+        "steps": _scope(processor, reading.warnings),
+        "at_once": whole(spelt[0], AT_ONCE) if spelt else AT_ONCE.default,
+        **_policies(fields, reading, ways),
+    }
+
+
+# --- tasks ----------------------------------------------------------------------------------------------------------
+
+
+def _task(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
+    mode = fields.find("TaskMode")
+    if mode is not None and mode.text() not in PATTERNS:
+        raise mode.failure(f"unknown mode; there are {', '.join(PATTERNS)}")
+    pattern = PATTERNS[mode.text()] if mode is not None else "requestResponse"  # type: ignore[index]  # checked above
+    part = fields.need("Action")
+    try:
+        action = read_action(part.text(), pattern)
+    except ValueError as error:
+        raise part.failure(str(error)) from error
+    if mode is not None and pattern not in action.kind.patterns:
+        known = [name for name, each in PATTERNS.items() if each in action.kind.patterns]
+        raise mode.failure(f"for {action.name} the mode is {' or '.join(known)}")
+    if not action.is_available:
+        reading.warn(part, f"{action.name} is not available here and will fail; there are {_available()}")
+    constant, timeout = _either(fields, "Timeout")
+    return {
+        "action": action,
+        "resource": action.resource,
+        "pattern": pattern,
+        "timeout_s": _seconds(constant) if constant else None,
+        "timeout": timeout,
+        "arguments": _parameters(fields, action, reading),
+        **_policies(fields, reading, ways),
+    }
+
+
+def _available() -> str:
+    return ", ".join(name for name, kind in ACTIONS.items() if kind.stands_for is not None)
+
+
+def _seconds(part: Part) -> int | None:
+    """Return a time-out, a number or its digits; None for 0, which is without end."""
+    text = part.text()
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and TIMEOUT_S.contains(int(text))):
+        raise part.failure(f"must be a whole number from {TIMEOUT_S.low} to {TIMEOUT_S.high}")
+    return int(text) or None
+
+
+def _parameters(fields: Fields, action: Action, reading: Reading) -> Template:
+    part = fields.find("Parameters")
+    required = [name for name, parameter in action.kind.parameters.items() if parameter.required]
+    if part is None:
+        if required:
+            raise fields.part.failure(f"Parameters must have {' and '.join(required)} for {action.name}")
+        return Constant({})
+    template = read_constructor(part, STATE_ROOTS)
+    if isinstance(template, Members):
+        given: dict[str, Template] = dict(template.members)
+    else:
+        assert isinstance(template, Constant)
+        given = {name: Constant(value) for name, value in template.value.items()}
+    inside = Fields(part)
+    for name in required:
+        if name not in given:
+            raise part.failure(f"the parameter {name!r} is required")
+    for name, value in given.items():
+        known = action.kind.parameters.get(name)
+        here = inside.raw(name) or part
+        if known is None and action.kind.parameters:
+            reading.warn(here, f"{action.name} has no parameter {name!r}, which is ignored")
+        elif known is not None and isinstance(value, Constant) and value.value is not None:
+            try:
+                known.check(value.value)
+            except ValueError as error:
+                raise here.failure(str(error)) from error
+    return template
+
+
+# --- Retry and Catch ------------------------------------------------------------------------------------------------
+
+
+def _policies(fields: Fields, reading: Reading, ways: list[Part]) -> Arguments:
+    retry, catch = fields.find("Retry"), fields.find("Catch")
+    return {
+        "retry": tuple(_retry(item, reading) for item in retry.items()) if retry else (),
+        "catch": tuple(_catch(item, reading, ways) for item in catch.items()) if catch else (),
+    }
+
+
+def _retry(part: Part, reading: Reading) -> RetryPolicy:
+    known = {"Errors", "Description", "MaxAttempts", "IntervalSeconds", "BackoffRate", "MaxBackoffSeconds"}
+    fields = _fields(part, known, reading)
+    longest = fields.whole("MaxBackoffSeconds", RETRY_S)
+    return RetryPolicy(
+        errors=_errors(fields),
+        max_attempts=whole(fields.need("MaxAttempts"), RETRY_ATTEMPTS),
+        interval_s=whole(fields.need("IntervalSeconds"), RETRY_S),
+        multiplier=fields.number("BackoffRate", RETRY_RATE),
+        max_interval_s=RETRY_S.default if longest is None else longest,
+    )
+
+
+def _catch(part: Part, reading: Reading, ways: list[Part]) -> Catch:
+    fields = _fields(part, {"Errors", "Description", "OutputConstructor", "Next"}, reading)
+    following = fields.need("Next")
+    ways.append(following)
+    return Catch(
+        errors=_errors(fields),
+        goto=following.text(),
+        output=_constructor(fields, "OutputConstructor", STATE_ROOTS),
+    )
+
+
+def _errors(fields: Fields) -> tuple[str, ...]:
+    return tuple(error.text() for error in fields.need("Errors").items(least=1))
+
+
+_KINDS: Final[
+    dict[str, tuple[type[State], frozenset[str], Callable[[Fields, Reading, list[Part]], Arguments]]]
+] = {
+    "Pass": (PassState, _ENDING | _GOING_ON, _nothing),
+    "Wait": (WaitState, frozenset({"Seconds", "Seconds.$"}) | _ENDING | _GOING_ON, _wait),
+    "Succeed": (SucceedState, _ENDING | {"End"}, _nothing),
+    "Fail": (FailState, frozenset({"Code", "Code.$", "Detail", "Detail.$", "End", "OutputConstructor"}), _fail),
+    "Choice": (ChoiceState, frozenset({"Branches", "Default", "GlobalConstructor"}), _choice),
+    "Parallel": (ParallelState, frozenset({"Branches"}) | _ENDING | _GOING_ON | _GUARDED, _parallel),
+    "Map": (
+        MapState,
+        frozenset({"ItemsPath", "Processor", "MaxConcurrency", "MaxConcuccency", "ItemConstructor"})
+        | _ENDING | _GOING_ON | _GUARDED,
+        _map,
+    ),
+    "Task": (
+        TaskState,
+        frozenset({"Action", "TaskMode", "Parameters", "Timeout", "Timeout.$"}) | _ENDING | _GOING_ON | _GUARDED,
+        _task,
+    ),
+}  # fmt: skip
+"""For each type: its class, its fields beyond those of every state, and what reads them."""

@@ -1,0 +1,42 @@
+"""Each recipe of docs/testing.md is a test that runs, as written."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"(?<!not a recipe -->\n)```python\n(.*?)```", PAGE, re.DOTALL)
+TESTS = [name for block in BLOCKS for name in re.findall(r"^def (test_\w+)", block, re.MULTILINE)]
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """The recipes' own pytest, run once on all of them."""
+    folder = tmp_path_factory.mktemp("recipes")
+    for number, block in enumerate(BLOCKS):
+        head = "from datetime import datetime\n\nimport requests\n\n"
+        (folder / f"test_recipe{number}.py").write_text(head + block, encoding="utf-8")
+    (folder / "s.yaml").write_text(re.search(r"```yaml\n# s.yaml\n(.*?)```", PAGE, re.DOTALL)[1], encoding="utf-8")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("LOCALYUN_", "PYTEST_"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider"],
+        cwd=folder, env=env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def test_page_has_the_recipes():
+    """A consumer, retries, approval (twice), summer time, pushes, a saga, duplicates, and the first example."""
+    assert len(TESTS) == 9
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("name", TESTS)
+def test_recipe_runs(outcome, name):
+    """It passes in a folder of its own, with nothing but the page's text."""
+    assert re.search(rf"::{name} PASSED", outcome), outcome

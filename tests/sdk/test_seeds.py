@@ -1,0 +1,111 @@
+"""What localyun.yaml declares is there after every start, and nothing in it is accepted and ignored."""
+
+import time
+
+import pytest
+
+from emulator.testing import ApiError, Emulator, TestingError
+
+pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
+
+FILE = """
+queues: {orders: {}}
+flows:
+  remind: remind.yml
+  other:
+    Definition:
+      version: v1
+      type: flow
+      steps: [{type: pass, name: p}]
+    Description: second
+schedules:
+  nightly: {FlowName: remind, CronExpression: "@every 60m", Payload: {a: 1}}
+buckets:
+  pictures: {Acl: public-read}
+roles:
+  worker:
+    AssumeRolePolicyDocument:
+      Version: "1"
+      Statement: [{Effect: Allow, Action: "sts:AssumeRole", Principal: {Service: [fc.aliyuncs.com]}}]
+    Policies: [AliyunOSSFullAccess]
+deploy: [s.yaml]
+hooks:
+  ready: ["echo $LOCALYUN_ENDPOINT > said.txt", "echo more >> said.txt"]
+faults:
+  - {match: {service: mns, operation: PublishMessage}, do: {error: InternalError, status: 500}}
+"""
+REMIND = "version: v1\ntype: flow\nsteps:\n  - type: wait\n    name: w\n    duration: 5\n"
+S_YAML = """
+edition: 3.0.0
+name: shop
+resources:
+  letters:
+    component: mns-queue
+    props: {region: cn-hangzhou, queueName: letters}
+"""
+
+
+def write(folder, text):
+    (folder / "remind.yml").write_text(REMIND)
+    (folder / "s.yaml").write_text(S_YAML)
+    (folder / "localyun.yaml").write_text(text)
+    return folder / "localyun.yaml"
+
+
+def test_everything_declared_is_there_after_each_start(tmp_path):
+    """Made by the first start, left alone by the second: versions and times do not change."""
+    pytest.importorskip("moto")
+    file = write(tmp_path, FILE)
+    seen = []
+
+    for _ in range(2):
+        with Emulator(config=file, state=tmp_path / "state") as kit:
+            schedule = kit.api.fnf("ListSchedules", FlowName="remind", Limit=10)["Schedules"]
+            flow = kit.api.fnf("DescribeFlow", Name="other")
+            for each in (*schedule, flow):
+                each.pop("RequestId", None)
+            seen.append((schedule, flow))
+            assert kit.flow("remind").start().status == "Running"
+            assert kit.queue("letters").counters["active"] == 0
+            listed = kit.api._send("GET", "/_localyun/status", {"X-Localyun-Token": kit.token}, None)
+            assert listed.status_code == 200
+            with pytest.raises(ApiError, match=r"^500 InternalError"):
+                kit.topic("news").publish("x")
+            deadline = time.monotonic() + 20
+            while not (tmp_path / "said.txt").exists() or "more" not in (tmp_path / "said.txt").read_text():
+                assert time.monotonic() < deadline
+            assert (tmp_path / "said.txt").read_text() == f"{kit.endpoint}\nmore\n"
+            (tmp_path / "said.txt").unlink()
+            assert kit.flow("other").start({}).wait(10).status == "Succeeded"
+            if len(seen) == 2:
+                kit.reset()
+                assert kit.flow("remind").start().status == "Running"
+                assert kit.queue("letters").counters["active"] == 0
+
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("flows:\n  a: {Definition: x.yml}\n", "localyun.yaml:2: flows.a: Definition: "),
+        ("flows:\n  a:\n    Definition: 'version: v1'\n", "localyun.yaml:2: flows.a: "),
+        ("flows:\n  a: remind.yml\n  b: {Definition: remind.yml, Typ: FDL}\n", "localyun.yaml:3: flows.b.Typ: "),
+        ("schedules:\n  n: {FlowName: nope, CronExpression: '@every 5m'}\n", "localyun.yaml:2: schedules.n: "),
+        ("schedules:\n  n: {FlowName: nope}\n", "localyun.yaml:2: schedules.n: needs CronExpression"),
+        ("roles:\n  r: {AssumeRolePolicyDocument: {}}\n", "localyun.yaml:2: roles.r: "),
+        ("buckets:\n  b: {Acl: secret}\n", "localyun.yaml:2: buckets.b.Acl: must be private or "),
+        ("deploy: [none.yaml]\n", "localyun.yaml:1: deploy.0: there is no file"),
+        ("hooks:\n  done: [ls]\n", "localyun.yaml:2: hooks.done: there is no such occasion"),
+        ("faults:\n  - {do: {error: X, drop: true}}\n", "localyun.yaml:2: faults.0: "),
+        ("flws: {}\n", "localyun.yaml:1: there is no setting 'flws'"),
+    ],
+)
+def test_a_mistake_ends_the_start_with_its_line(tmp_path, text, problem):
+    """The error says where in the file and what is wrong."""
+    file = write(tmp_path, text)
+
+    with pytest.raises(TestingError) as refused:
+        Emulator(config=file, state=tmp_path / "state").start()
+
+    assert problem in str(refused.value)

@@ -1,0 +1,46 @@
+"""The console's command against a real emulator."""
+
+import urllib.error
+import urllib.request
+
+import pytest
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *arguments):
+        return None
+
+
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect())
+
+
+def opened(address):
+    """Return status and headers of the answer to a GET."""
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        OPENER.open(address)
+    with refused.value as answer:
+        return answer.status, answer.headers
+
+
+def test_the_printed_link_opens_its_page_once(program):
+    """``console --print PAGE`` prints a link that leads to the page with a cookie; a second use is refused."""
+    program.start("--ephemeral")
+
+    link = program.run("console", "--print", "queues/orders").stdout.strip()
+    first, headers = opened(link)
+    second, _ = opened(link)
+
+    assert (first, second) == (303, 403)
+    assert headers["Location"] == "/_localyun/console/queues/orders"
+    assert "HttpOnly; SameSite=Strict" in headers["Set-Cookie"]
+
+
+def test_a_start_without_console_has_no_pages(program):
+    """With --no-console nothing answers there, and the command says so."""
+    _, address = program.start("--ephemeral", "--no-console")
+
+    asked = program.run("console", "--print")
+    status, _ = opened(f"{address}/_localyun/console/")
+
+    assert (asked.returncode, status) == (1, 404)
+    assert "console" in asked.stderr
