@@ -39,12 +39,13 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
 from emulator.lab import admin as lab_admin
-from emulator.lab import bench_admin
+from emulator.lab import bench_admin, effect_admin
 from emulator.lab.bench import Bench
 from emulator.lab.checkpoints import operations as checkpoint_operations
 from emulator.lab.checkpoints.service import Checkpoints as StateCheckpoints
 from emulator.lab.checkpoints.store import CheckpointStore
 from emulator.lab.clock import load_clock
+from emulator.lab.effects import EffectLog
 from emulator.lab.service import Lab
 from emulator.redirect import hook_environment
 from emulator.redirect.environment import write_bundle
@@ -166,7 +167,12 @@ class Emulator:
             console = [(front, console_front)]
         shrinker = self._tend_file(database, work, timers)
         kept = self._checkpoints(lab, services, shrinker, work)
-        parts = [(lab, lab_admin), (self._bench, bench_admin), (kept, checkpoint_operations)]
+        parts = [
+            (lab, lab_admin),
+            (self._bench, bench_admin),
+            (self._effects(), effect_admin),
+            (kept, checkpoint_operations),
+        ]
         admin.add([*services.admin(), *parts, *console])
         loaded.set_result(None)
         self._is_loaded = True
@@ -212,6 +218,13 @@ class Emulator:
             conditions=services.conditions(),
             moved=lambda: services.clock_moved(self._clock),
         )
+
+    def _effects(self) -> EffectLog:
+        """Return the log of causes and effects, which is kept from now on."""
+        effects = EffectLog(self._database, self._journal)
+        effects.start()
+        self._closing.callback(effects.close)
+        return effects
 
     def _console(self, services: "Composition", lab: Lab) -> ConsoleFront:
         """Return the front of the pages; what makes them is imported with the first request."""

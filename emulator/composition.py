@@ -13,7 +13,7 @@ from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageAc
 from emulator.adapters.doubles import Doubles
 from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
 from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
-from emulator.adapters.objects import CodeObjects, FlowObjects, ObjectTriggers
+from emulator.adapters.objects import CodeObjects, CodeUploads, FlowObjects, ObjectTriggers
 from emulator.adapters.permissions import FlowRights, FunctionRights, RoleRights
 from emulator.adapters.roles import AssumableRoles, RoleKeys
 from emulator.auth.push import PushSigner
@@ -171,6 +171,7 @@ class Composition:
                 credentials=RoleKeys(self._temporary, clock),
                 guard=FunctionRights(rights) if config.enforce_ram else None,
                 objects=CodeObjects(self._objects, clock, ids),
+                uploads=CodeUploads(self._objects, self._temporary, clock, ids),
                 host_names=names,
                 topics=TriggerSubscriptions(self._messages),
                 queue_destinations=(results := ResultMessages(self._messages, bench.faults)),

@@ -10,13 +10,20 @@ import re
 import struct
 from pathlib import Path
 
+from jinja2 import Environment
+
 from emulator.cli.output import DOMAIN, FOLDER
 from emulator.cli.parser import build
 from emulator.cli.render.tree_view import OUTCOMES
 from emulator.cli.tutorials import TUTORIALS
+from emulator.console.app import COMING, STATES
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "emulator" / "cli"
+
+CONSOLE = ROOT / "emulator" / "console"
+PROPER = {"localyun", "localyun console", "FIFO", "ms", "LATEST"}
+"""Words of pages that are the same in every language."""
 
 ARGPARSE = (
     "usage: ",
@@ -65,6 +72,32 @@ def texts():
     found.update(dict.fromkeys(("the configured port", *OUTCOMES, *ARGPARSE)))
     found.pop("", None)
     return list(found)
+
+
+def console_texts():
+    """Return every text of the console's pages: of the templates, states, and kinds of what comes next."""
+    environment = Environment(extensions=["jinja2.ext.i18n"], trim_blocks=True, lstrip_blocks=True, autoescape=True)
+    environment.filters.update(dict.fromkeys(("pretty", "as_json", "urlencode"), str))
+    found = {}
+    for path in sorted((CONSOLE / "templates").glob("*.html")):
+        for _, _, text in environment.extract_translations(path.read_text(encoding="utf-8")):
+            found[text] = None
+    found.update(dict.fromkeys((*STATES.values(), *COMING)))
+    return list(found)
+
+
+def unmarked():
+    """Yield words of templates that are outside of every ``trans`` block: (file, words)."""
+    for path in sorted((CONSOLE / "templates").glob("*.html")):
+        text = path.read_text(encoding="utf-8")
+        text = re.sub(r"\{% (trans|set \w+) .*?%\}.*?\{% end(trans|set) %\}", " ", text, flags=re.DOTALL)
+        text = re.sub(r"\{[{%#].*?[}%#]\}", " ", text, flags=re.DOTALL)
+        for attribute in re.findall(r'(?:title|placeholder|aria-label|alt)="([^"]*)"', text):
+            text += f">{attribute}<"
+        text = re.sub(r"<[^>]*>", "\n", text)
+        for words in re.findall(r"[A-Za-z][A-Za-z ,.']{2,}", text):
+            if words.strip() not in PROPER:
+                yield path.name, words.strip()
 
 
 def untranslated():
@@ -184,10 +217,12 @@ def compiled(translations, language):
 
 def main():
     """Bring every catalogue up to date with the source."""
-    for path in FOLDER.glob(f"*/LC_MESSAGES/{DOMAIN}.po"):
+    paths = [(path, texts()) for path in FOLDER.glob(f"*/LC_MESSAGES/{DOMAIN}.po")]
+    paths += [(path, console_texts()) for path in CONSOLE.glob("locale/*/LC_MESSAGES/console.po")]
+    for path, wanted in paths:
         language = path.parts[-3]
         known = read(path)
-        translations = {text: known.get(text, "") for text in texts()}
+        translations = {text: known.get(text, "") for text in wanted}
         path.write_text(written(translations, language), encoding="utf-8")
         path.with_suffix(".mo").write_bytes(compiled(translations, language))
         print(f"{language}: {sum(1 for each in translations.values() if not each)} of {len(translations)} untranslated")

@@ -1,17 +1,22 @@
 """Objects for functions and flows: code read from buckets, changes of objects that fire triggers, tasks that read."""
 
 import base64
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from emulator.adapters.roles import DEFAULT_ROLE
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.oss.errors import OssError
 from emulator.oss.service import LazyStorage
-from emulator.services.fc.ports import ObjectMissing, ObjectsUnavailable, ObjectTooLarge
+from emulator.services.fc.limits import UPLOAD_KEYS_LIFE_S
+from emulator.services.fc.ports import ObjectMissing, ObjectsUnavailable, ObjectTooLarge, UploadPlace
+from emulator.services.fc.runtime.model import Credentials
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.fc.triggers.events import ObjectChange
+from emulator.services.sts.service import TemporaryKeys
 from emulator.services.workflow.ports import ObjectReply, ObjectResource, Refusal
 from emulator.wire.dates import iso_millis
 
@@ -120,6 +125,45 @@ def _caller(tenant: Tenant, clock: Clock, ids: Ids) -> "Caller":
         account=tenant.account, region=tenant.region, principal=tenant.account,
         request_id=ids.hex(24).upper(), source_ip="127.0.0.1", now=clock.now(),
     )  # fmt: skip
+
+
+class CodeUploads:
+    """Lends a bucket to clients with large packages (the port `Uploads` of Function Compute)."""
+
+    def __init__(self, storage: LazyStorage, temporary: TemporaryKeys, clock: Clock, ids: Ids) -> None:
+        self._storage = storage
+        self._temporary = temporary
+        self._clock = clock
+        self._ids = ids
+
+    async def place(self, tenant: Tenant) -> UploadPlace:
+        """Return the account's bucket for packages, made with its first use, and keys for an hour.
+
+        Where permissions are enforced the keys may do what the default role of functions may do to the bucket.
+
+        Raises: ObjectsUnavailable.
+        """
+        storage = await self._storage.storage()
+        now = self._clock.now()
+        caller = _caller(tenant, self._clock, self._ids)
+        bucket = f"localyun-code-{tenant.region}-{tenant.account}"
+        try:
+            await storage.create_bucket(caller, bucket, "", "Standard", tenant.region)
+        except OssError as error:
+            raise ObjectsUnavailable(error.message) from None
+        statement = {
+            "Effect": "Allow", "Action": "oss:PutObject", "Resource": f"acs:oss:*:{tenant.account}:{bucket}/*",
+        }  # fmt: skip
+        policy = json.dumps({"Version": "1", "Statement": [statement]})
+        keys = self._temporary.issue(
+            tenant.account, DEFAULT_ROLE, "code-upload", UPLOAD_KEYS_LIFE_S, now, policy=policy
+        )
+        credentials = Credentials(
+            access_key_id=keys.access_key_id,
+            access_key_secret=keys.access_key_secret,
+            security_token=keys.security_token,
+        )
+        return UploadPlace(bucket=bucket, region=tenant.region, credentials=credentials, expires_at=keys.expiration)
 
 
 class ObjectTriggers:

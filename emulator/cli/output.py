@@ -21,6 +21,7 @@ DONE = 0
 FAILED = 1
 WRONG_USAGE = 2
 NO_EMULATOR = 3
+DIFFERENT = 4
 
 
 class CommandFailed(Exception):

@@ -162,6 +162,12 @@ def _add_server_commands(commands: "_Commands[ArgumentParser]") -> None:
     _command(commands, "version", "info:version", "print the version")
 
 
+def _add_diagnosis(commands: "_Commands[ArgumentParser]") -> None:
+    _command(commands, "doctor", "doctor:run", "look for what is wrong on this machine, and say what to do about it")
+    support = _command(commands, "support", "doctor:support", "pack logs, settings and versions, without secrets")
+    support.add_argument("--output", metavar="FILE", help="the archive (default: localyun-support-TIME.zip)")
+
+
 def _add_function_commands(commands: "_Commands[ArgumentParser]") -> None:
     logs = _command(commands, "logs", "logs:run", "print what functions have logged")
     logs.add_argument("function", nargs="?", default="", metavar="SERVICE/FUNCTION", help="only this function's lines")
@@ -470,6 +476,31 @@ def _add_deploy(commands: "_Commands[ArgumentParser]") -> None:
     )
     deploy.add_argument("--remove", action="store_true", help="take away what the deployment made")
     deploy.add_argument("-y", "--yes", action="store_true", help="do not ask before something is taken away")
+    export = _command(commands, "export", "export:run", "write what runs as files that the cloud's tools deploy")
+    export.add_argument(
+        "--format",
+        choices=("s.yaml", "template.yml", "terraform"),
+        default="s.yaml",
+        help="what to write (default: s.yaml)",
+    )
+    export.add_argument("--output", metavar="DIR", required=True, help="folder for the file and the code")
+    export.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="GROUPS",
+        help="only these, with commas: functions,queues,flows ...",
+    )
+    export.add_argument("--overwrite", action="store_true", help="write over an earlier export in the folder")
+    diff = _command(commands, "diff", "export:diff", "show what differs between a deployment file and what runs")
+    diff.add_argument(
+        "file", metavar="FILE", nargs="?", help="file or its folder (default: template.yml or s.yaml of this folder)"
+    )
+    diff.add_argument("--name", metavar="NAME", help="of the deployment (default: the file's own, else the folder's)")
+    diff.add_argument(
+        "--parameter", action="append", default=[], metavar="NAME=VALUE", help="value of a template's parameter"
+    )
+    diff.add_argument("--all", action="store_true", help="also what runs and is not in the file")
     _command(commands, "deployments", "deploy:list_all", "list the deployments")
 
 
@@ -514,6 +545,7 @@ def _add_tutorial(commands: "_Commands[ArgumentParser]") -> None:
 _GROUPS = (
     ({"start"}, _add_start),
     ({"stop", "status", "list", "env", "config", "reset", "completion", "version"}, _add_server_commands),
+    ({"doctor", "support"}, _add_diagnosis),
     ({"logs", "invoke"}, _add_function_commands),
     ({"trigger"}, _add_trigger),
     ({"flow"}, _add_flow),
@@ -526,7 +558,7 @@ _GROUPS = (
     ({"sink"}, _add_sink),
     ({"checkpoint"}, _add_checkpoint),
     ({"account"}, _add_account),
-    ({"deploy", "deployments"}, _add_deploy),
+    ({"deploy", "export", "diff", "deployments"}, _add_deploy),
     ({"console"}, _add_console),
     ({"exec"}, _add_exec),
     ({"tutorial"}, _add_tutorial),

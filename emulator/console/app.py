@@ -24,6 +24,21 @@ LANGUAGES = {"en": "English", "zh": "中文"}
 LANGUAGE_COOKIE = "localyun_console_language"
 THEME_COOKIE = "localyun_console_theme"
 
+STATES = {
+    each: each[0].upper() + each[1:]
+    for each in (
+        *("running", "succeeded", "failed", "caught", "abandoned", "pending", "delivered", "dropped", "dead-lettered"),
+        *("cold", "warm", "provisioned"),
+    )
+} | {"Starting": "Starting", "Stopped": "Stopped", "TimedOut": "Timed out"}
+"""States as people read them; those of executions already begin with a capital letter."""
+
+COMING = (
+    *("end of a wait", "retry", "time-out of a step", "time-out of the flow", "a message becomes visible", "deadline"),
+    *("flow", "execution", "queue", "topic", "function", "request"),
+)
+"""Kinds of what comes next, whose names follow some of the others, and of what is found."""
+
 _LOCALE = Path(__file__).with_name("locale")
 
 
@@ -41,6 +56,7 @@ def make_application(view: View, sessions: Sessions) -> Callable[..., Any]:
         newstyle=True,
     )
     app.jinja_env.filters["pretty"] = pretty
+    app.jinja_env.filters["as_json"] = lambda value: json.dumps(value, indent=2, ensure_ascii=False)
     app.before_request(_begin)
     app.context_processor(_common)
     app.register_error_handler(ServiceError, _refused)
@@ -72,7 +88,9 @@ def _common() -> dict[str, Any]:
         "language": g.language,
         "languages": LANGUAGES,
         "theme": g.theme,
+        "state_name": lambda state: _catalogue(g.language).gettext(STATES.get(state) or state),
         "fragment": "HX-Request" in request.headers,
+        "coming": lambda what: _catalogue(g.language).gettext(what),
         "view": current_app.extensions["view"],
     }
 

@@ -5,17 +5,24 @@ the loop. Rows are plain values, so that templates never touch a service.
 """
 
 import json
+from base64 import b64decode
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from emulator.console.code import files_of
+from emulator.console.executions import EVENTS_SHOWN, Folds, Look, chosen, event_row, graph, rows
 from emulator.console.front import Bridge
 from emulator.gateway.journal import Journal
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.lab.service import Lab
 from emulator.services.fc.admin import FunctionAdmin
+from emulator.services.fc.catalog.store import Slice
+from emulator.services.fc.model import Function
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.mns.queues.model import Message, QueueView
+from emulator.services.mns.queues.visibility import write_handle
 from emulator.services.mns.service import MessageService
 from emulator.services.workflow.model import ExecutionFilter, ExecutionRecord, FlowRecord, HistoryEvent
 from emulator.services.workflow.service import Workflow
@@ -25,6 +32,13 @@ Row = dict[str, Any]
 
 PAGE = 50
 _EVENTS = 1_000
+_COMING = 1_000
+_WAKEUPS = {
+    "wait": "end of a wait",
+    "retry": "retry",
+    "timeout": "time-out of a step",
+    "flow": "time-out of the flow",
+}
 _LOG_LINES = 200
 _REQUESTS = 200
 
@@ -56,6 +70,7 @@ class View:
         self._clock = clock
         self._about = about
         self._bridge = bridge
+        self._folds = Folds()
 
     def call(self, function: Any, *arguments: Any, **named: Any) -> Any:
         """Call a public method of a service on the loop and return its result."""
@@ -145,7 +160,46 @@ class View:
             "received": message.dequeue_count,
             "sent_at": iso_millis(Millis(message.enqueued_at)),
             "trace": message.trace,
+            "handle": write_handle(
+                message.message_id, message.queue_id, message.seq, message.revision, message.visible_from
+            ),
+            "hidden_until": iso_millis(Millis(message.visible_from)) if message.visible_from > 0 else None,
+            "decoded": _decoded(message.body),
         }
+
+    def give_back(self, name: str, handle: str) -> None:
+        """Make a received message visible again after the shortest time the service knows, a second.
+
+        Raises: MnsError.
+        """
+        self.call(lambda: self.messages.messages.change_visibility(self.messages.find(self.tenant, name), handle, 1))
+
+    def delete(self, name: str, handle: str) -> None:
+        """Delete a received message.
+
+        Raises: MnsError.
+        """
+        self.call(lambda: self.messages.messages.delete(self.messages.find(self.tenant, name), handle))
+
+    def move(self, name: str, target: str) -> int:
+        """Send the visible messages of a queue to another, up to 160, and return how many.
+
+        Raises: MnsError.
+        """
+        return int(self.call(self._move, name, target))
+
+    async def _move(self, name: str, target: str) -> int:
+        self.messages.find(self.tenant, target)
+        moved = 0
+        for _ in range(10):
+            received = await self.messages.receive(self.tenant, name, 16, 0)
+            for message in received:
+                self.messages.send(self.tenant, target, message.body, 0, message.priority, message.group_id)
+                self.messages.delete(self.tenant, name, message)
+            moved += len(received)
+            if not received:
+                break
+        return moved
 
     # --- topics --------------------------------------------------------------------------------------------------
 
@@ -170,7 +224,7 @@ class View:
                 {
                     "name": each.name,
                     "endpoint": each.settings.endpoint,
-                    "strategy": str(each.settings.strategy),
+                    "strategy": each.settings.strategy.name,
                     "deliveries": [
                         {
                             "id": report.message_id,
@@ -179,6 +233,7 @@ class View:
                             "result": report.last_result,
                             "next_at": iso_millis(report.next_at) if report.next_at else None,
                             "body": report.body,
+                            "push": report.push,
                         }
                         for report in reports
                     ],
@@ -188,21 +243,24 @@ class View:
 
     # --- functions -----------------------------------------------------------------------------------------------
 
-    def functions_listed(self, prefix: str) -> list[Row]:
-        """Return the functions whose names begin with *prefix*."""
+    def functions_listed(self, start: str) -> tuple[list[Row], str | None]:
+        """Return a page of functions from the name *start* on, and where the next one begins."""
+        names = self.call(self._admin.names)
+        first = bisect_left(names, start)
         rows = []
-        for name in self.call(self._admin.names):
-            if name.startswith(prefix):
-                service, _, function = name.rpartition("/")
-                rows.append({"name": name, "service": service, "function": function})
-        return rows
+        for name in names[first : first + PAGE]:
+            service, _, function = name.rpartition("/")
+            rows.append({"name": name, "service": service, "function": function})
+        return rows, names[first + PAGE] if first + PAGE < len(names) else None
 
     def function(self, service: str, name: str) -> Row:
         """Return a function with its triggers and the end of its log.
 
         Raises: FcError.
         """
-        return dict(self.call(self._function, service, name))
+        found = dict(self.call(self._function, service, name))
+        found["files"] = files_of(found["place"])
+        return found
 
     async def _function(self, service: str, name: str) -> Row:
         function = self.functions.functions.get(self.tenant, service, name)
@@ -224,7 +282,33 @@ class View:
             "modified_at": iso_millis(function.modified_at),
             "triggers": [row for row in self._admin.triggers() if row["function"] == full],
             "log": log.decode("utf-8", "replace"),
+            "versions": self._versions(function),
+            "aliases": self._aliases(function),
+            "instances": [
+                {
+                    "id": each.instance_id,
+                    "version": each.version,
+                    "state": str(each.state),
+                    "provisioned": each.provisioned,
+                    "since": iso_millis(Millis(each.started_at)),
+                }
+                for each in self.functions.instance_list.of_function(self.tenant, service, name)
+            ],
+            "place": self.functions.codes.path(function.code) if function.code is not None else None,
         }
+
+    def _versions(self, function: Function) -> list[Row]:
+        page = self.functions.publishing.page_versions(
+            self.tenant, function.scope, start=None, newest_first=True, limit=PAGE
+        )
+        return [
+            {"version": each.number, "description": each.description, "created_at": iso_millis(each.created_at)}
+            for each in page.items
+        ]
+
+    def _aliases(self, function: Function) -> list[Row]:
+        page = self.functions.publishing.page_aliases(self.tenant, function.scope, Slice(limit=PAGE))
+        return [{"alias": each.name, "version": each.version_id, "weights": dict(each.weights)} for each in page.items]
 
     def invoke(self, service: str, name: str, qualifier: str | None, event: bytes) -> Row:
         """Call a function and return how it ended.
@@ -256,7 +340,8 @@ class View:
         flow = self.call(self.workflow.flows.get, self.tenant, name)
         page = self.call(self.workflow.executions.page, self.tenant, name, ExecutionFilter(), PAGE, start)
         executions = [_execution(record) for record in page.items]
-        return {**_flow(flow), "executions": executions, "following": page.next_marker}
+        drawn = graph(flow.definition, None, name)
+        return {**_flow(flow), "graph": drawn, "executions": executions, "following": page.next_marker}
 
     def start(self, flow: str, input_text: str) -> str:
         """Start an execution and return its name.
@@ -266,24 +351,45 @@ class View:
         record = self.call(self.workflow.executions.start, self.tenant, flow, None, input_text or "{}")
         return str(record.name)
 
-    def execution(self, flow: str, name: str) -> Row:
-        """Return an execution: its steps with their states, waiting tokens, and its history.
+    def execution(self, flow: str, name: str, look: Look) -> Row:
+        """Return an execution as *look* asks for it: steps, graph, the chosen step, waiting tokens, events.
 
         Raises: WorkflowError.
         """
         record = self.call(self.workflow.executions.get, self.tenant, flow, name)
-        page = self.call(self.workflow.executions.history, self.tenant, flow, name, _EVENTS, 1)
+
+        def read(start: int) -> list[HistoryEvent]:
+            events = self.call(self.workflow.executions.history, self.tenant, flow, name, _EVENTS, start)
+            return list(events.items)
+
+        latest = self._folds.upto(record.id, read, None)
+        at = look.at if look.at is not None and 0 < look.at < latest.upto else None
+        fold = latest if at is None else self._folds.upto(record.id, read, at)
+        now = self.now() if record.is_open and at is None else fold.at
+        last = at or latest.upto
+        events = read(max(1, last - EVENTS_SHOWN + 1))[:EVENTS_SHOWN]
+        is_open = record.is_open and at is None
+        coming = self.call(self.workflow.upcoming, self.now(), _COMING) if is_open else []
         return {
             **_execution(record),
+            "status": fold.execution.status,
             "input": record.input,
-            "output": record.output,
-            "error": record.error,
-            "cause": record.cause,
-            "definition": record.definition,
-            "steps": _steps(page.items, record.stopped_at or self.now()),
-            "events": [_event(event) for event in page.items],
-            "more": page.next_marker is not None,
-            "tokens": [] if not record.is_open else self.call(self.workflow.tokens, self.tenant, flow, name),
+            "output": record.output if at is None else "",
+            "error": record.error if at is None else "",
+            "cause": record.cause if at is None else "",
+            "at": at,
+            "last": latest.upto,
+            "at_time": iso_millis(fold.at),
+            "steps": rows(fold, look, now),
+            "chosen": chosen(fold, look),
+            "graph": graph(record.definition, fold, f"{flow} / {name}"),
+            "events": [event_row(event) for event in reversed(events) if event.id <= last],
+            "next": [
+                {"what": _WAKEUPS.get(what, what), "at": iso_millis(due), "to_ms": due}
+                for its_flow, its_name, what, due in coming
+                if (its_flow, its_name) == (flow, name)
+            ],
+            "tokens": self.call(self.workflow.tokens, self.tenant, flow, name) if is_open else [],
         }
 
     # --- requests ------------------------------------------------------------------------------------------------
@@ -319,6 +425,15 @@ def _queue(view: QueueView) -> Row:
     }
 
 
+def _decoded(body: str) -> str:
+    """Return the text behind Base64, empty when the body is none."""
+    try:
+        text = b64decode(body.encode("ascii"), validate=True).decode() if len(body) % 4 == 0 and len(body) > 7 else ""
+    except ValueError:
+        return ""
+    return text if text.isprintable() or "\n" in text else ""
+
+
 def _flow(flow: FlowRecord) -> Row:
     return {
         "name": flow.name,
@@ -339,51 +454,3 @@ def _execution(record: ExecutionRecord) -> Row:
         "stopped_at": iso_millis(stopped) if stopped is not None else None,
         "ms": stopped - record.started_at if stopped is not None else None,
     }
-
-
-def _event(event: HistoryEvent) -> Row:
-    return {
-        "id": event.id,
-        "type": event.type,
-        "step": event.step,
-        "at": iso_millis(event.at),
-        "detail": event.detail,
-    }
-
-
-_ENDS = {"StepExited": "succeeded", "StepFailed": "failed", "TaskFailed": "failed", "TaskTimedOut": "failed"}
-
-
-def _steps(events: list[HistoryEvent], now: Millis) -> list[Row]:
-    """Return a row per visit of a step: state, attempts, times as shares of the whole for the timeline."""
-    rows: dict[int, Row] = {}
-    latest: dict[str, Row] = {}
-    for event in events:
-        if event.type == "StepEntered":
-            row: Row = {
-                "step": event.step,
-                "state": "running",
-                "from": event.at,
-                "to": None,
-                "attempts": 0,
-                "detail": "",
-            }
-            rows[event.id] = latest[event.step] = row
-        elif event.step in latest:
-            row = latest[event.step]
-            row["attempts"] += event.type == "TaskStarted"
-            if event.type in _ENDS and row["to"] is None:
-                row["state"] = _ENDS[event.type]
-                row["detail"] = event.detail
-                if event.type.startswith("Step"):
-                    row["to"] = event.at
-            elif event.type == "TaskSucceeded":
-                row["state"] = "running"
-    begin = events[0].at if events else now
-    whole = max(1, now - begin)
-    for row in rows.values():
-        end = row["to"] if row["to"] is not None else now
-        row["ms"] = end - row["from"]
-        row["left"] = round((row["from"] - begin) / whole * 1000)
-        row["width"] = max(2, round((end - row["from"]) / whole * 1000))
-    return list(rows.values())

@@ -7,7 +7,7 @@ deployment sees that nothing has changed.
 import os
 import stat
 from io import BytesIO
-from pathlib import Path
+from pathlib import Path, PurePath
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from emulator.deploy.shapes import Part
@@ -123,6 +123,11 @@ def _files_of(folder: Path) -> list[Path]:
         folders[:] = [name for name in folders if name not in _LEFT_OUT]
         found += [Path(place, name) for name in names if name not in _LEFT_OUT and not name.endswith(".pyc")]
     return [path for path in found if path.is_file()]
+
+
+def is_left_out(path: PurePath) -> bool:
+    """Whether packing a folder leaves out the file at *path* in it."""
+    return not _LEFT_OUT.isdisjoint(path.parts) or path.suffix == ".pyc"
 
 
 def packed_text(name: str, text: str) -> bytes:

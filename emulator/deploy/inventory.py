@@ -50,7 +50,9 @@ def inventory(api: ApiClient, wanted: Wanted = lambda kind, identity: True) -> l
         if actual is None:
             continue  # gone since it was listed
         saved = provider.saved(api, _named(place), actual)
-        properties = {name: value for name, value in saved.properties.items() if value not in (None, "", [], {})}
+        properties = {name: value for name, value in saved.properties.items() if not _is_nothing(value)}
+        if place.kind in VERSIONS | {"fc3.layer"}:
+            properties |= {name: number for name, number in place.attributes.items() if number}
         found.append(
             Resource(
                 logical=saved.logical, type=saved.type, kind=saved.kind, identity=saved.identity, properties=properties,
@@ -58,6 +60,11 @@ def inventory(api: ApiClient, wanted: Wanted = lambda kind, identity: True) -> l
             )
         )  # fmt: skip
     return found
+
+
+def _is_nothing(value: Any) -> bool:
+    """Whether a property need not be said: it is empty, or a policy of queues that is switched off."""
+    return value in (None, "", [], {}) or (isinstance(value, Mapping) and value.get("Enabled") is False)
 
 
 def _named(place: Place) -> Resource:

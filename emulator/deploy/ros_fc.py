@@ -131,7 +131,7 @@ def function_3(build: Build, part: Part, kind: str) -> None:
         build.add(part, "fc3.concurrency", (name,), limit, type_name=kind, logical=f"{part.name}/concurrency")
 
 
-_TRIGGER = (
+TRIGGER = (
     _FUNCTION_NAME,
     Field("triggerName", text, required=True),
     Field("triggerType", text, required=True),
@@ -146,7 +146,7 @@ _TRIGGER = (
 def trigger(build: Build, part: Part, kind: str, *, in_service: bool) -> None:
     """Add a trigger of a function."""
     place = build.properties(part)
-    values = members(place, (*_TRIGGER, _SERVICE_NAME) if in_service else _TRIGGER, capital=True)
+    values = members(place, (*TRIGGER, _SERVICE_NAME) if in_service else TRIGGER, capital=True)
     if "triggerType" not in values:
         return
     event_kind = trigger_type(place.member("TriggerType"))

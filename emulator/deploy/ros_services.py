@@ -34,19 +34,30 @@ _REQUEST_ID = Field("requestId", noted("it names a request; each here has its ow
 # --- flows -----------------------------------------------------------------------------------------------------------
 
 
+FLOW = (
+    Field("name", text),
+    Field("definition", json_text, required=True),
+    Field("description", text),
+    Field("roleArn", text),
+    Field("type", text),
+    Field("executionMode", text),
+    Field("environment", json_text),
+    _REQUEST_ID,
+)
+SCHEDULE = (
+    Field("flowName", text, required=True),
+    Field("scheduleName", text, required=True),
+    Field("cronExpression", text, required=True),
+    Field("payload", payload),
+    Field("enable", switch),
+    Field("description", text),
+    _REQUEST_ID,
+)
+
+
 def flow(build: Build, part: Part, kind: str) -> None:
     """Add a flow."""
-    table = (
-        Field("name", text),
-        Field("definition", json_text, required=True),
-        Field("description", text),
-        Field("roleArn", text),
-        Field("type", text),
-        Field("executionMode", text),
-        Field("environment", json_text),
-        _REQUEST_ID,
-    )
-    values = members(build.properties(part), table, capital=True)
+    values = members(build.properties(part), FLOW, capital=True)
     name = values.get("name") or build.default_name(part)
     properties = {
         "Definition": values.get("definition"),
@@ -61,16 +72,7 @@ def flow(build: Build, part: Part, kind: str) -> None:
 
 def schedule(build: Build, part: Part, kind: str) -> None:
     """Add a schedule of a flow."""
-    table = (
-        Field("flowName", text, required=True),
-        Field("scheduleName", text, required=True),
-        Field("cronExpression", text, required=True),
-        Field("payload", payload),
-        Field("enable", switch),
-        Field("description", text),
-        _REQUEST_ID,
-    )
-    values = members(build.properties(part), table, capital=True)
+    values = members(build.properties(part), SCHEDULE, capital=True)
     properties = {
         "CronExpression": values.get("cronExpression"),
         "Payload": values.get("payload") or "",
@@ -118,6 +120,19 @@ def api_properties(resource: Resource[Any], values: Mapping[str, Any]) -> dict[s
         default = default.value if isinstance(default, Enum) else default
         properties[each.name_in("rpc")] = values.get(_lowered(each.name), default)
     return properties
+
+
+def file_values(resource: Resource[Any], properties: Mapping[str, Any], *, capital: bool) -> dict[str, Any]:
+    """Return what a file says so that `api_properties` reads *properties*: the table backwards."""
+    values = {}
+    for each in resource.of_form("file"):
+        value = properties.get(each.name_in("rpc"))
+        if value in (None, ""):
+            continue
+        if each.members and isinstance(value, Mapping):
+            value = {(name if capital else _lowered(name)): item for name, item in value.items()}
+        values[each.name if capital else _lowered(each.name)] = value
+    return values
 
 
 _NAME = {name: Field(name, text, required=True) for name in ("queueName", "topicName", "subscriptionName")}

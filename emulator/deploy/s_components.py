@@ -52,7 +52,7 @@ def _code(build: Build, place: Part, key: str, values: dict[str, Any]) -> bytes 
     return None
 
 
-_DOMAIN_2 = (
+DOMAIN_2 = (
     Field("domainName", text, required=True),
     Field("protocol", text),
     Field("routeConfigs", list_of(map_of(*fields.ROUTE))),
@@ -161,7 +161,7 @@ def _trigger_config(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _domain_2(build: Build, function: Resource, part: Part) -> None:
-    values = members(part, _DOMAIN_2, capital=False)
+    values = members(part, DOMAIN_2, capital=False)
     name = values.pop("domainName", "")
     if name.lower() == "auto":
         part.note("a domain cannot be made up here: none is made; the function has its HTTP trigger's address")
@@ -233,7 +233,7 @@ def fc3(build: Build, part: Part, props: Part) -> None:
     build.scope.attributes[part.name] = known
 
 
-_DOMAIN_3 = (
+DOMAIN_3 = (
     _REGION,
     *fields.DOMAIN,
     Field("routeConfig", fields.ROUTES),
@@ -242,7 +242,7 @@ _DOMAIN_3 = (
 
 
 def _domain_3(build: Build, place: Part, *, logical: str, function: str = "") -> None:
-    values = members(place, _DOMAIN_3, capital=False)
+    values = members(place, DOMAIN_3, capital=False)
     values.pop("region", None)
     name = values.pop("domainName", "")
     if name.lower() == "auto":
@@ -268,11 +268,13 @@ def fc3_layer(build: Build, part: Part, props: Part) -> None:
     package = _code(build, props, "code", values)
     name = values.pop("layerName", "")
     build.add(part, "fc3.layer", (name,), values, type_name="fc3-layer", package=package)
+    known = build.scope.attributes[part.name]
+    build.scope.attributes[part.name] = {**known, "layerVersionArn": known["Arn"]}
 
 
 # --- flows -----------------------------------------------------------------------------------------------------------
 
-_FLOW = (
+FLOW = (
     _REGION,
     Field("name", text, required=True),
     Field("definition", anything, required=True),
@@ -283,7 +285,7 @@ _FLOW = (
     Field("environment", json_text),
     Field("schedules", anything),
 )
-_SCHEDULE = (
+SCHEDULE = (
     Field("name", text, required=True, also=("scheduleName",)),
     Field("cronExpression", text, required=True),
     Field("payload", payload),
@@ -294,7 +296,7 @@ _SCHEDULE = (
 
 def flow(build: Build, part: Part, props: Part) -> None:
     """Add a flow, whose definition is a file, a text or written out, and its schedules."""
-    values = members(props, _FLOW, capital=False)
+    values = members(props, FLOW, capital=False)
     definition = values.get("definition")
     if isinstance(definition, str) and "\n" not in definition.strip():
         definition = build.definition(props.member("definition"))
@@ -312,7 +314,7 @@ def flow(build: Build, part: Part, props: Part) -> None:
     }
     build.add(part, "fnf.flow", (name,), properties, type_name="flow")
     for place in props.member("schedules").items():
-        given = members(place, _SCHEDULE, capital=False)
+        given = members(place, SCHEDULE, capital=False)
         schedule = {
             "CronExpression": given.get("cronExpression"),
             "Payload": given.get("payload") or "",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.tracing import fields_of, trace, trace_of
+from emulator.kernel.tracing import cause, fields_of, trace, trace_of
 from emulator.wire.dates import iso_millis
 
 LINES: Final = 5_000
@@ -49,10 +49,15 @@ class _Line:
         return line | {"trace": self.trace} if self.trace else line
 
 
-def _line(record: logging.LogRecord, present: str) -> _Line:
-    """Return the line of a record that was logged while *present* was the trace."""
+_Kept = tuple[logging.LogRecord, str, str, Millis]
+"""A record with the trace, the cause and the emulator's time while it was logged."""
+
+
+def _line(record: logging.LogRecord, present: str, cause: str, at: Millis) -> _Line:
+    """Return the line of a record that was kept."""
+    del cause
     fields = fields_of(record)
-    return _Line(int(record.created * 1000), record, fields, trace_of(fields, present))
+    return _Line(at, record, fields, trace_of(fields, present))
 
 
 class Journal(logging.Handler):
@@ -61,8 +66,10 @@ class Journal(logging.Handler):
     def __init__(self, clock: Clock, lines: int = LINES) -> None:
         super().__init__(logging.INFO)
         self._clock = clock
-        self._lines: deque[_Line | tuple[logging.LogRecord, str]] = deque(maxlen=lines)
-        self._marked: _Line | tuple[logging.LogRecord, str] | None = None
+        self._lines: deque[_Line | _Kept] = deque(maxlen=lines)
+        self.count = 0
+        """How many records have been kept since the start."""
+        self._marked: _Line | _Kept | None = None
 
     def open(self) -> None:
         """Begin to keep lines."""
@@ -75,8 +82,19 @@ class Journal(logging.Handler):
 
     def handle(self, record: logging.LogRecord) -> bool:
         """Keep one record, without the lock and filters of other handlers: this is on the way of every request."""
-        self._lines.append((record, trace()))
+        self._lines.append((record, trace(), cause(), self._clock.now()))
+        self.count += 1
         return True
+
+    def effects(self, latest: int) -> list[tuple[int, str, str, Mapping[str, Any]]]:
+        """Return time, trace, cause and fields of the *latest* records that have a trace, in their order."""
+        records = [each for each in list(self._lines) if not isinstance(each, _Line)]  # threads log as well
+        found = []
+        for record, present, key, at in records[-latest:] if latest > 0 else []:
+            fields = fields_of(record)
+            if fields:
+                found.append((int(at), trace_of(fields, present), key, fields))
+        return found
 
     def mark(self) -> None:
         """Remember the last line: `since_mark` returns what came after it."""

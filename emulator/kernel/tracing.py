@@ -11,6 +11,7 @@ from logging import LogRecord
 from typing import Any
 
 _current: ContextVar[str] = ContextVar("localyun_trace", default="")
+_cause: ContextVar[str] = ContextVar("localyun_cause", default="")
 
 
 def trace() -> str:
@@ -21,6 +22,26 @@ def trace() -> str:
 def begin(trace_id: str) -> None:
     """Do what follows, in this callback or task and in what it starts, on account of *trace_id*."""
     _current.set(trace_id)
+
+
+def cause() -> str:
+    """Return the key of the step or push that what runs now comes of directly, "" when it comes of the request."""
+    return _cause.get()
+
+
+def because(key: str) -> None:
+    """Do what follows because of a step or push (`step_key`, `push_key`); in a task of its own."""
+    _cause.set(key)
+
+
+def step_key(flow: str, execution: str, step: str, attempt: int) -> str:
+    """Return the key of an attempt of a task step."""
+    return f"step {flow}/{execution} {step} {attempt}"
+
+
+def push_key(message_id: str, subscription: str, attempt: int) -> str:
+    """Return the key of an attempt to deliver a message to a subscription."""
+    return f"push {message_id} {subscription} {attempt}"
 
 
 def shared_context() -> Context:

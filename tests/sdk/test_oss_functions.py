@@ -366,3 +366,39 @@ def test_triggers_of_an_acknowledged_change_fire_after_a_kill(new_emulator, tmp_
     expected = {f"key-{number}" for number in range(10)}
     until(lambda: notes.exists() and set(notes.read_text().split()) == expected)
     assert running.stop() == 0
+
+
+def test_a_task_of_a_state_machine_reads_objects(emulator):
+    """Text as it is, other bytes as Base64, a range of it, and the store's own errors."""
+    name = unique("flow-reads")
+    bucket = bucket_in(emulator, name)
+    bucket.put_object("a.txt", "hello 名")
+    bucket.put_object("b.bin", b"\xff\x00")
+    bucket.put_object("large", b"x" * 70_000)
+    rule = {"Errors": ["FnF.ALL"], "OutputConstructor": {"code.$": "$Context.Current.Error.Code"}, "Next": "end"}
+    read = {
+        "Type": "Task", "Name": "read", "Action": "OSS:GetObject", "Catch": [rule], "Next": "end",
+        "Parameters": {"bucket": name, "key.$": "$Input.key", "range.$": "$Input.range", "ifMatch.$": "$Input.match"},
+    }  # fmt: skip
+    states = [read, {"Type": "Succeed", "Name": "end"}]
+    machine = {"Type": "StateMachine", "Name": name, "SpecVersion": "v1", "StartAt": "read", "States": states}
+    fnf = emulator.fnf()
+    fnf.send("CreateFlow", Name=name, Definition=json.dumps(machine), Description="d", Type="FDL")
+
+    def outcome(**given):
+        started = fnf.send("StartExecution", FlowName=name, Input=json.dumps(given))["Name"]
+        done = fnf.send("DescribeExecution", FlowName=name, ExecutionName=started, WaitTimeSeconds=20)
+        return json.loads(done["Output"])
+
+    text = outcome(key="a.txt")
+    assert (text["bucket"], text["key"], text["body"], text["isBase64Encoded"]) == (name, "a.txt", "hello 名", False)
+    assert outcome(key="b.bin")["body"] == "/wA="
+    assert outcome(key="a.txt", range="bytes=0-4")["body"] == "hello"
+    assert outcome(key="a.txt", match=text["etag"])["etag"] == text["etag"]
+    assert outcome(key="a.txt", match="nothing") == {"code": "OSS.PreconditionFailed"}
+    assert outcome(key="none") == {"code": "OSS.NoSuchKey"}
+    assert outcome(key="large") == {"code": "OSS.EntityTooLarge"}
+    fnf.send("DeleteFlow", Name=name)
+    for key in ("a.txt", "b.bin", "large"):
+        bucket.delete_object(key)
+    bucket.delete_bucket()

@@ -57,7 +57,7 @@ _SIGNS = {
 
 def run(arguments: Namespace, settings: Settings) -> int:
     """Deploy a file, or with ``--remove`` take away what a deployment made."""
-    path = _file(arguments.file)
+    path = file_of(arguments.file)
     client = connect(settings)
     client.health()
     api = DeployClient(client)
@@ -70,8 +70,8 @@ def run(arguments: Namespace, settings: Settings) -> int:
 def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path) -> int:
     findings = Findings()
     try:
-        root = whole(_text(path), findings)
-        name = _name(arguments, path, project_name(root, path.parent))
+        root = whole(text_of(path), findings)
+        name = name_of(arguments, path, project_name(root, path.parent))
         target = Target(
             account=client.keys.account_id,
             region=client.keys.region,
@@ -83,9 +83,9 @@ def _deploy(arguments: Namespace, client: Client, api: DeployClient, path: Path)
         run = arguments.run_actions and not arguments.plan
         if run:
             _build(actions(root, target, path.parent), path)
-        blueprint = read(root, target, path.parent, _parameters(arguments.parameter), actions_run=run)
+        blueprint = read(root, target, path.parent, parameters_of(arguments.parameter), actions_run=run)
     except FileProblems as error:
-        raise CommandFailed(_listed(path, error.problems)) from error
+        raise CommandFailed(listed(path, error.problems)) from error
     record = _checked(api.record(name) or Record(name=name), arguments, path)
     try:
         steps = plan(api, PROVIDERS, blueprint, record)
@@ -176,7 +176,7 @@ def _checked(record: Record, arguments: Namespace, path: Path) -> Record:
 
 
 def _remove(arguments: Namespace, api: DeployClient, path: Path) -> int:
-    name = _name(arguments, path, _project_name(path))
+    name = name_of(arguments, path, _project_name(path))
     found = api.record(name)
     if found is None:
         names = ", ".join(record.name for record in api.records()) or _("none")
@@ -224,7 +224,11 @@ def list_all(arguments: Namespace, settings: Settings) -> int:
 # --- arguments -------------------------------------------------------------------------------------------------------
 
 
-def _file(given: str | None) -> Path:
+def file_of(given: str | None) -> Path:
+    """Return the file that is meant: the one given, or the usual one of a folder.
+
+    Raises: WrongUsage.
+    """
     if given is not None:
         path = Path(given)
         if path.is_dir():
@@ -240,7 +244,11 @@ def _usual_file(folder: Path) -> Path:
     raise WrongUsage(_("there is none of {files} in {folder}", files=", ".join(USUAL_FILES), folder=folder))
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return a file's text.
+
+    Raises: WrongUsage.
+    """
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -249,7 +257,7 @@ def _text(path: Path) -> str:
         raise WrongUsage(_("{file} is not UTF-8 text", file=path)) from error
 
 
-def _name(arguments: Namespace, path: Path, own: str) -> str:
+def name_of(arguments: Namespace, path: Path, own: str) -> str:
     """Return the name of the deployment: the one asked for, the file's own, else that of its folder."""
     if arguments.name:
         return str(arguments.name)
@@ -259,7 +267,11 @@ def _name(arguments: Namespace, path: Path, own: str) -> str:
     return folder if path.name in USUAL_FILES else f"{folder}-{path.stem}"
 
 
-def _parameters(given: Sequence[str]) -> dict[str, str]:
+def parameters_of(given: Sequence[str]) -> dict[str, str]:
+    """Return parameters by name.
+
+    Raises: WrongUsage.
+    """
     found = {}
     for text in given:
         name, equals, value = text.partition("=")
@@ -350,7 +362,7 @@ def _end(arguments: Namespace, result: Mapping[str, Any]) -> int:
     return DONE
 
 
-def _listed(path: Path, problems: Sequence[Problem]) -> str:
+def listed(path: Path, problems: Sequence[Problem]) -> str:
     """Return every problem on its own line."""
     return "\n".join(f"{path.name}:{problem.line}: {problem}" for problem in problems)
 

@@ -24,17 +24,23 @@ def version(arguments: Namespace, settings: Settings) -> int:
 
 def config(arguments: Namespace, settings: Settings) -> int:
     """Print every setting, its value and the value's source."""
+    rows = shown_settings(settings)
+    if wants_json(arguments):
+        say_json({name: {"value": value, "source": source} for name, value, source in rows})
+    else:
+        say_table(("setting", "value", "source"), [(name, _shown(name, value), source) for name, value, source in rows])
+    return 0
+
+
+def shown_settings(settings: Settings) -> list[tuple[str, Any, str]]:
+    """Return the name, value and source of every setting, in JSON's terms and without secrets."""
     rows = []
     for option in OPTIONS:
         value = _plain(getattr(settings.config, option.name))
         if option.secret and value is not None:
             value = "********"
         rows.append((option.name, value, settings.origins[option.name]))
-    if wants_json(arguments):
-        say_json({name: {"value": value, "source": source} for name, value, source in rows})
-    else:
-        say_table(("setting", "value", "source"), [(name, _shown(name, value), source) for name, value, source in rows])
-    return 0
+    return rows
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.pages.shared import done, view
+from emulator.console.pages.shared import back, done, view
 from emulator.kernel.clock import Millis
 from emulator.lab.errors import LabError
 from emulator.wire.dates import parse_duration
@@ -34,4 +34,4 @@ def change() -> Response:
         view().call(time.next)
     elif "freeze" in form:
         view().call(time.set_frozen, frozen=form["freeze"] == "yes")
-    return done("clock.show")
+    return back(form.get("back", "")) or done("clock.show")

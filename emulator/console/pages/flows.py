@@ -3,7 +3,8 @@
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.pages.shared import done, marker, view
+from emulator.console.executions import Look
+from emulator.console.pages.shared import done, marker, number, view
 
 blueprint = Blueprint("flows", __name__, url_prefix="/flows")
 
@@ -30,8 +31,11 @@ def start(name: str) -> Response:
 
 @blueprint.get("/<name>/executions/<execution>")
 def execution(name: str, execution: str) -> str:
-    """Show an execution: its steps, waiting tokens and history."""
-    return render_template("execution.html", execution=view().execution(name, execution))
+    """Show an execution: graph, steps, waiting tokens and history, at any of its events."""
+    look = Look(
+        at=number("at") or None, visit=number("step") or 0, opened=number("open") or 0, offset=number("offset") or 0
+    )
+    return render_template("execution.html", execution=view().execution(name, execution, look), look=look)
 
 
 @blueprint.post("/<name>/executions/<execution>/stop")

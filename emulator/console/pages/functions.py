@@ -2,7 +2,7 @@
 
 from flask import Blueprint, render_template, request
 
-from emulator.console.pages.shared import view
+from emulator.console.pages.shared import marker, view
 
 blueprint = Blueprint("functions", __name__, url_prefix="/functions")
 
@@ -10,7 +10,8 @@ blueprint = Blueprint("functions", __name__, url_prefix="/functions")
 @blueprint.get("")
 def index() -> str:
     """List the functions."""
-    return render_template("functions.html", functions=view().functions_listed(request.args.get("prefix", "")))
+    rows, following = view().functions_listed(marker())
+    return render_template("functions.html", functions=rows, following=following)
 
 
 @blueprint.get("/<name>", defaults={"service": ""})

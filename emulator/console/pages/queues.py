@@ -44,3 +44,24 @@ def purge(name: str) -> Response:
     """Delete every message."""
     view().call(view().messages.purge, view().tenant, name)
     return done("queues.show", name=name)
+
+
+@blueprint.post("/<name>/return")
+def give_back(name: str) -> Response:
+    """Give a received message back, which makes it visible again."""
+    view().give_back(name, request.form.get("handle", ""))
+    return done("queues.show", name=name)
+
+
+@blueprint.post("/<name>/delete")
+def delete(name: str) -> Response:
+    """Delete a received message."""
+    view().delete(name, request.form.get("handle", ""))
+    return done("queues.show", name=name)
+
+
+@blueprint.post("/<name>/move")
+def move(name: str) -> Response:
+    """Send the visible messages to another queue: what dead letters are sent back by."""
+    view().move(name, request.form.get("target", "").strip())
+    return done("queues.show", name=name)

@@ -22,9 +22,22 @@ def done(endpoint: str, **values: Any) -> Response:
     return redirect(url_for(endpoint, **values), 303)
 
 
+def back(path: str) -> Response | None:
+    """Go back to a page of the console; None when *path* is no such page's."""
+    if not path.startswith("/") or "//" in path or "\\" in path:
+        return None
+    return redirect(f"{request.script_root}{path}", 303)
+
+
 def marker() -> str:
     """Return where the list that is asked for begins."""
     return request.args.get("from", "")
+
+
+def number(name: str) -> int | None:
+    """Return a whole number of the address, None when there is none."""
+    text = request.args.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def whole(name: str, low: int, high: int) -> int | None:

@@ -1,9 +1,104 @@
-// What pages need beyond htmx: keys, copy buttons, the timeline. No inline scripts anywhere.
+// What pages need beyond htmx: keys, copying, steps of the graph, the slider through the history. No inline scripts.
 "use strict";
-document.addEventListener("keydown", (event) => {
-  const field = document.getElementById("search");
-  if (event.key === "/" && field && !/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
-    event.preventDefault();
-    field.focus();
-  }
-});
+(() => {
+  const content = document.getElementById("content");
+  const typing = (event) => /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+  let latest = null;
+  let open = [];
+  let replay = null;
+
+  // The live part is asked for under the address that is shown, which the slider and chosen steps change.
+  document.body.addEventListener("htmx:configRequest", (event) => {
+    if (event.detail.elt === content) event.detail.path = location.pathname + location.search;
+  });
+  document.body.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.target !== content) return;
+    const text = event.detail.xhr.responseText;
+    const chosen = document.getSelection();
+    const reading = chosen && !chosen.isCollapsed && content.contains(chosen.anchorNode) && !event.detail.elt.asked;
+    if (text === latest || reading) event.detail.shouldSwap = false;
+    else latest = text;
+    content.asked = false;
+    open = [...content.querySelectorAll("details[open][data-keep]")].map((each) => each.dataset.keep);
+  });
+  document.body.addEventListener("htmx:afterSwap", () => {
+    for (const each of content.querySelectorAll("details[data-keep]")) each.open = open.includes(each.dataset.keep);
+    follow();
+  });
+
+  const show = (address, keep) => {
+    history[keep ? "replaceState" : "pushState"](null, "", address);
+    content.asked = true;
+    htmx.trigger(content, "look");
+  };
+  const slider = () => document.getElementById("scrub");
+  const follow = () => {
+    const form = document.getElementById("scrubber");
+    if (!form || !slider()) return;
+    slider().max = form.dataset.last;
+    if (document.activeElement !== slider()) slider().value = form.dataset.at;
+  };
+  const scrubTo = (at) => {
+    const address = new URL(location.href);
+    const last = Number(document.getElementById("scrubber").dataset.last);
+    if (at >= last) address.searchParams.delete("at");
+    else address.searchParams.set("at", Math.max(1, at));
+    slider().value = at;
+    show(address, true);
+    return at < last;
+  };
+  const stopReplay = () => {
+    clearInterval(replay);
+    replay = null;
+  };
+  const startReplay = () => {
+    if (replay) return stopReplay();
+    const last = Number(document.getElementById("scrubber").dataset.last);
+    let at = Number(slider().value) >= last ? 0 : Number(slider().value);
+    replay = setInterval(() => {
+      at += 1;
+      if (!scrubTo(at)) stopReplay();
+    }, 1000 / Number(document.getElementById("speed").value));
+  };
+
+  document.addEventListener("input", (event) => {
+    if (event.target.id === "scrub") scrubTo(Number(event.target.value));
+  });
+  document.addEventListener("click", (event) => {
+    const swap = event.target.closest("a[data-swap]");
+    const step = event.target.closest(".graph .step");
+    const copy = event.target.closest("[data-copy]");
+    if (event.target.closest("[data-replay]")) startReplay();
+    if (swap && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      stopReplay();
+      show(swap.href);
+    }
+    if (step) {
+      const visits = [...content.querySelectorAll("a[data-visit-of]")];
+      const visit = visits.filter((each) => each.dataset.visitOf === step.dataset.step).pop();
+      if (visit) show(visit.href);
+    }
+    if (copy) navigator.clipboard.writeText(copy.parentElement.querySelector("pre").textContent);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event)) return;
+    if (event.key === "/") {
+      event.preventDefault();
+      document.getElementById("search").focus();
+    } else if (event.key === "p" && slider()) startReplay();
+    else {
+      const link = content.querySelector(`a[data-key="${CSS.escape(event.key)}"]`);
+      if (link) {
+        event.preventDefault();
+        stopReplay();
+        show(link.href, true);
+      }
+    }
+  });
+  document.addEventListener("change", (event) => {
+    const template = event.target.closest("select[data-fill]");
+    if (template) document.getElementById(template.dataset.fill).value = template.value;
+  });
+  window.addEventListener("popstate", () => htmx.trigger(content, "look"));
+})();

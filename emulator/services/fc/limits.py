@@ -78,6 +78,7 @@ CODE_UNPACKED_BYTES = 1024 * MIB
 CODE_ENTRIES = 50_000
 
 CODE_URL_LIFE_S = 600
+UPLOAD_KEYS_LIFE_S = 3600
 CODE_SWEPT_AFTER_START_S = 30
 CODE_KEPT_AFTER_USE_S = 900
 """How long an unused package stays on disk, for calls that are still in it."""

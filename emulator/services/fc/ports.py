@@ -204,6 +204,27 @@ class ObjectReader(Protocol):
         ...
 
 
+@frozen
+class UploadPlace:
+    """Where a client may put a code package for some time, and with which keys."""
+
+    bucket: str
+    region: str
+    credentials: Credentials
+    expires_at: Millis
+
+
+class Uploads(Protocol):
+    """Lends a bucket for packages that are too large for a request."""
+
+    async def place(self, tenant: Tenant) -> UploadPlace:
+        """Return the account's bucket, made when it is not there, with keys that may write to it.
+
+        Raises: ObjectsUnavailable.
+        """
+        ...
+
+
 class HostNames(Protocol):
     """The host names that the emulator answers because they lead to functions."""
 
@@ -276,7 +297,8 @@ class TopicSubscriptions(Protocol):
 class Ports:
     """What other services do for Function Compute; whatever is None is done without.
 
-    Without *credentials* functions get no keys; without *objects* code cannot come from a bucket; without
+    Without *credentials* functions get no keys; without *objects* code cannot come from a bucket and without
+    *uploads* no bucket is lent for it; without
     *queue_destinations* and *topic_destinations* results of asynchronous calls go to functions only. Without
     *host_names* HTTP triggers are reached by their paths only, without *topics* topic triggers get no messages.
     Without *guard* roles may do everything, without *doubles* there are no mocks and records of calls.
@@ -284,6 +306,7 @@ class Ports:
 
     credentials: CredentialIssuer | None = None
     objects: ObjectReader | None = None
+    uploads: Uploads | None = None
     queue_destinations: DestinationQueue | None = None
     topic_destinations: DestinationTopic | None = None
     host_names: HostNames | None = None

@@ -93,7 +93,7 @@ class FunctionCompute:
 
         self.dependents = dependents = Dependents()
         self.codes = codes = CodeStore(code_folder)
-        self.packages = packages = Packages(codes, clock, ids, ports.objects)
+        self.packages = packages = Packages(codes, clock, ids, ports.objects, ports.uploads)
         self.store = store = CatalogStore(database)
         self._effects = effects = Effects(database, clock, timers, instances, store, codes, packages)
         self.layers = layers = Layers(LayerStore(database), codes, packages, effects)

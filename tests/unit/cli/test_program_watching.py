@@ -199,6 +199,23 @@ def test_definition_that_would_be_refused_is_told_with_its_place(program):
     assert (error["line"], error["column"], error["field"]) == (4, column, "steps[0].type")
 
 
+def test_a_caret_stands_under_what_an_expression_has_wrong(program):
+    """Of state machines; the JSON has the expression and the offset."""
+    head = "Type: StateMachine\nName: m\nSpecVersion: v1\nStartAt: p\nStates:\n  - Type: Pass\n    Name: p\n"
+    head += "    End: true\n"
+    text = head + "    OutputConstructor: {名.$: 'format(\"名{}\", lenght($Input))'}\n"
+    (program.folder / "m.yml").write_text(text, encoding="utf-8")
+
+    refused = program.run("flow", "check", "m.yml")
+    as_json = json.loads(program.run("flow", "check", "m.yml", "--json").stdout)["error"]
+
+    first, expression, caret = refused.stdout.splitlines()
+    assert (refused.returncode, first.split(": ")[0]) == (1, "m.yml:9:45")
+    assert expression == '    format("名{}", lenght($Input))'
+    assert caret == " " * 19 + "^"
+    assert (as_json["expression"][as_json["position"] :], as_json["column"]) == ("lenght($Input))", 45)
+
+
 def test_file_that_cannot_be_read_is_a_failure(program):
     """With the system's reason."""
     done = program.run("flow", "check", "missing.yml")

@@ -869,3 +869,16 @@ def test_the_log_names_the_operation(q):
         names.append(q.context.operation)
 
     assert names == ["BatchSendMessage", "PeekMessage", "BatchReceiveMessage", "BatchDeleteMessage"]
+
+
+def test_system_properties_come_before_user_properties(q):
+    """The PHP SDK reads user properties to the end of the document and loses what follows."""
+    system = properties_xml(
+        ("traceparent", "00-1-2-01", "STRING"), root="SystemProperties", entry="SystemPropertyValue"
+    )
+    user = properties_xml(("a", "b", "STRING")).removesuffix("</Message>")
+    q.call("POST", "/queues/q/messages", user + system.partition("</MessageBody>")[2])
+
+    text = q.call("GET", "/queues/q/messages").body.decode()
+
+    assert 0 < text.index("<SystemProperties>") < text.index("<UserProperties>")

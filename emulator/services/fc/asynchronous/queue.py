@@ -17,7 +17,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
-from emulator.kernel.tracing import begin, trace
+from emulator.kernel.tracing import because, begin, trace
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import (
     FINAL,
@@ -371,6 +371,7 @@ class AsyncQueue:
     async def _run(self, call: AsyncCall) -> Attempt:
         lane = call.lane
         begin(call.trace)
+        because("")  # its line of when it was queued says of what it came
         order = FunctionCall(
             service=lane.service,
             function=lane.function,

@@ -6,6 +6,7 @@ A function is created alike in every version of the API; its fields and its form
 from typing import Any
 
 from emulator.http.message import Response
+from emulator.services.fc import limits
 from emulator.services.fc.attributes import is_custom, read
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.services import check_tags
@@ -35,6 +36,7 @@ from emulator.services.fc.dialects import v2016, v2023
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Function
 from emulator.services.fc.service import FunctionCompute
+from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
 
@@ -46,6 +48,51 @@ def get_account_settings(fc: FunctionCompute, call: OperationRequest) -> Respons
     """Return the availability zones."""
     del fc
     return json_answer({"availableAZs": [f"{call.tenant.region}-f"], "defaultRole": ""})
+
+
+_ACCOUNT_CONFIGS = {
+    "CodeSizeLimit": str(limits.CODE_PACKAGE_BYTES),
+    "EnhancedCodeSizeLimit": str(limits.CODE_OBJECT_BYTES),
+    "GPUCodeSizeLimit": str(limits.CODE_OBJECT_BYTES),
+    "Concurrency": "300",
+}
+"""Source: fc-nodejs-sdk test/client.test.js for the names and the first value; that of Concurrency is assumed."""
+
+
+@operation("GetAccountConfigs", "GET /accountConfigs", api=V2016)
+def get_account_configs(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return limits of the account as texts, those that ``config`` names or all."""
+    del fc
+    wanted = {name for key, value in call.http.query_pairs if key.startswith("config") for name in value.split(",")}
+    return json_answer({name: value for name, value in _ACCOUNT_CONFIGS.items() if not wanted or name in wanted})
+
+
+@operation("GetTempBucketToken", "GET /tempBucketToken", api=V2016)
+@operation("GetTempBucketToken", "POST /tempBucketToken", api=V2016)
+@operation("GetTempCodeBucketToken", "GET /services/{service}/tempCodeBucketToken", api=V2016)
+@operation("GetTempCodeBucketToken", "POST /services/{service}/tempCodeBucketToken", api=V2016)
+async def get_temporary_bucket(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Lend a bucket for a package that is too large for a request, with keys that write to it for an hour.
+
+    Source: fc-nodejs-sdk lib/client.js, fc-go-sdk oss_temp_token.go.
+    """
+    if service := writable_service(call):
+        fc.catalog.require(call.tenant, service)
+    place = await fc.packages.upload_place(call.tenant)
+    return json_answer(
+        {
+            "credentials": {
+                "AccessKeyId": place.credentials.access_key_id,
+                "AccessKeySecret": place.credentials.access_key_secret,
+                "SecurityToken": place.credentials.security_token,
+                "Expiration": iso_seconds(place.expires_at),
+            },
+            "ossRegion": place.region,
+            "ossBucket": place.bucket,
+            "objectName": call.request_id,
+            "codeSizeLimit": limits.CODE_OBJECT_BYTES,
+        }
+    )
 
 
 @operation("ListReservedCapacities", "GET /reservedCapacities", api=V2016)

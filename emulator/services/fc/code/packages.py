@@ -12,7 +12,14 @@ from emulator.services.fc.attributes import TEXT, Shape
 from emulator.services.fc.code.store import CodeSource, CodeStore, decode_zip
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Code, Function
-from emulator.services.fc.ports import ObjectMissing, ObjectReader, ObjectsUnavailable, ObjectTooLarge
+from emulator.services.fc.ports import (
+    ObjectMissing,
+    ObjectReader,
+    ObjectsUnavailable,
+    ObjectTooLarge,
+    UploadPlace,
+    Uploads,
+)
 
 _CODE = Shape(zipFile=TEXT, ossBucketName=TEXT, ossObjectName=TEXT, checksum=TEXT)
 
@@ -55,7 +62,10 @@ class Download(NamedTuple):
 class Packages:
     """Reads, packs and hands out packages; without *objects* code cannot come from a bucket."""
 
-    def __init__(self, codes: CodeStore, clock: Clock, ids: Ids, objects: ObjectReader | None) -> None:
+    def __init__(
+        self, codes: CodeStore, clock: Clock, ids: Ids, objects: ObjectReader | None, uploads: Uploads | None = None
+    ) -> None:
+        self._uploads = uploads
         self._codes = codes
         self._clock = clock
         self._ids = ids
@@ -84,6 +94,18 @@ class Packages:
         except (ObjectMissing, ObjectsUnavailable) as error:
             raise InvalidArgument(f"code from the bucket '{source.bucket}' cannot be read: {error}") from None
         return lambda: package
+
+    async def upload_place(self, tenant: Tenant) -> UploadPlace:
+        """Return where a client may put a package that is too large for a request.
+
+        Raises: InvalidArgument when there is no object storage.
+        """
+        try:
+            if self._uploads is not None:
+                return await self._uploads.place(tenant)
+        except ObjectsUnavailable as error:
+            raise InvalidArgument(f"no bucket can be lent for code: {error}") from None
+        raise InvalidArgument("no bucket can be lent for code: this emulator runs without object storage")
 
     # --- out -----------------------------------------------------------------------------------------------------
 

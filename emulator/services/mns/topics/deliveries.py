@@ -16,7 +16,7 @@ from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
-from emulator.kernel.tracing import begin
+from emulator.kernel.tracing import because, begin, push_key
 from emulator.services.mns.limits import HISTORY, PURGE_PAUSE_MS, PURGE_ROWS, PUSHES, PUSHES_PER_SUBSCRIPTION
 from emulator.services.mns.topics.carrier import Carrier
 from emulator.services.mns.topics.catalog import TopicRegistry
@@ -257,6 +257,7 @@ class Courier:
             delivery = self._store.delivery(delivery_id)
             if subscription is not None and delivery is not None:
                 begin(delivery.publication.trace)
+                because(push_key(delivery.publication.message_id, subscription.name, delivery.attempts + 1))
                 outcome = await self._carrier.carry(subscription, delivery.publication)
                 self._conclude(subscription, delivery, outcome)
         except Exception:

@@ -5,7 +5,7 @@ from typing import Any
 
 from emulator.kernel.identity import Tenant
 from emulator.kernel.interfering import Interference, NoInterference
-from emulator.kernel.tracing import begin
+from emulator.kernel.tracing import because, begin, step_key
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.language import CallService, Result, Submitted
 from emulator.services.workflow.engine.run import Run
@@ -67,6 +67,7 @@ class Effects:
     async def perform(self, run: Run, call: CallService) -> Result:
         """Make the call of a task's attempt."""
         begin(run.trace)
+        because(step_key(run.facts.flow_name, run.facts.execution_name, call.step.name, call.attempt + 1))
         denied = self._denied(run, call) if self._guard is not None else None
         if denied is not None:
             return denied

@@ -38,6 +38,7 @@ def test_context_of_a_service_function_is_complete(functions):
     tracing = {
         "x-fc-tracing-opentracing-span-context": "1:2:3",
         "x-fc-tracing-opentracing-span-baggages": base64.b64encode(b'{"user": "x"}').decode(),
+        "x-fc-tracing-opentracing-span-context-baggage-key": "val",
         "x-fc-tracing-jaeger-endpoint": "http://jaeger",
     }
     call = functions.invocation(request_id="rid", qualifier="online", retry_count=2, credentials=KEYS, tracing=tracing)
@@ -50,7 +51,7 @@ def test_context_of_a_service_function_is_complete(functions):
         "function": ["function", "index.handler", 256, "7"],
         "service": ["service", "project", "store", "online", "3"],
         "where": ["cn-hangzhou", "1234567890123456", 2],
-        "tracing": ["1:2:3", "http://jaeger", {"user": "x"}],
+        "tracing": ["1:2:3", "http://jaeger", {"user": "x", "key": "val"}],
     }
 
 

@@ -275,6 +275,7 @@ def test_context_has_the_documented_fields(functions):
     tracing = {
         "x-fc-tracing-opentracing-span-context": "span",
         "x-fc-tracing-opentracing-span-baggages": "eyJhIjoiYiJ9",
+        "x-fc-tracing-opentracing-span-context-baggage-key": "val",
     }
     invocation = functions.invocation(credentials=keys, qualifier="prod", retry_count=2, tracing=tracing)
 
@@ -305,7 +306,7 @@ def test_context_has_the_documented_fields(functions):
         "retryCount": 2,
         "tracing": {
             "openTracingSpanContext": "span",
-            "openTracingSpanBaggages": {"a": "b"},
+            "openTracingSpanBaggages": {"a": "b", "key": "val"},
             "jaegerEndpoint": "",
         },
     }

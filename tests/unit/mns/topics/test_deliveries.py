@@ -7,8 +7,9 @@ from itertools import pairwise
 import pytest
 
 from emulator.services.mns import limits as topic_limits
+from emulator.services.mns.queues.model import Property
 from emulator.services.mns.topics import push as push_module
-from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, SubscriptionDeadLetters
+from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, PublishDraft, SubscriptionDeadLetters
 
 
 def gaps(pushes):
@@ -591,5 +592,26 @@ def test_reset_forgets_everything(run):
         assert site.service.subscriptions.all(site.tenant, "t") == []
         assert site.service.outbox(site.tenant) == []
         assert site.service.topic_store.subscriptions_with_deliveries() == []
+
+    run(scenario)
+
+
+def test_message_in_a_queue_keeps_both_kinds_of_properties(run):
+    """What the publisher said about tracing is there for the reader of the queue."""
+
+    async def scenario(site):
+        site.topic()
+        site.queue()
+        site.to_queue()
+        system = (Property("traceparent", "00-1-2-01", "STRING"), Property("baggage", "b", "STRING"))
+        user = (Property("a", "1", "NUMBER"),)
+        draft = PublishDraft(body="hello", user_properties=user, system_properties=system)
+        site.service.publish_draft(site.tenant, "t", draft)
+        await site.advance(1)
+
+        (message,) = site.queues.messages.receive(site.queues.find(site.tenant, "q"), 16, 0, list)
+
+        assert [name for name, _, _ in json.loads(message.system_properties)] == ["traceparent", "baggage"]
+        assert [name for name, _, _ in json.loads(message.user_properties)] == ["a"]
 
     run(scenario)

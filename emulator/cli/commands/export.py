@@ -1,0 +1,179 @@
+"""``export`` and ``diff``: what runs, written as deployment files, and compared with one."""
+
+import re
+import shutil
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from emulator.cli.client import Client, connect
+from emulator.cli.commands.deploy import file_of, listed, name_of, parameters_of, text_of
+from emulator.cli.deploy_client import DeployClient
+from emulator.cli.output import (
+    DIFFERENT,
+    DONE,
+    CommandFailed,
+    WrongUsage,
+    _,
+    note,
+    say,
+    say_json,
+    say_table,
+    wants_json,
+)
+from emulator.config import Settings
+from emulator.deploy.export import s_yaml, template, terraform
+from emulator.deploy.export.comparison import Difference, differences
+from emulator.deploy.export.layout import GROUPS, Job, Written, chosen
+from emulator.deploy.export.portable import Portable, portable
+from emulator.deploy.inventory import inventory
+from emulator.deploy.model import FileProblems, Record, Refused, Target
+from emulator.deploy.planner import project_name, read
+from emulator.deploy.shapes import Findings, whole
+from emulator.kernel.clock import SystemClock
+
+FORMATS: Mapping[str, Callable[[Job], Written]] = {
+    "s.yaml": s_yaml.write,
+    "template.yml": template.write,
+    "terraform": terraform.write,
+}
+
+_CODE = "code"
+
+
+def run(arguments: Namespace, settings: Settings) -> int:
+    """Write what runs into a folder."""
+    groups = _groups(arguments.only)
+    folder = Path(arguments.output).absolute()
+    client = connect(settings)
+    client.health()
+    file = "main.tf" if arguments.format == "terraform" else arguments.format
+    _make_room(folder, file, overwrite=arguments.overwrite)
+    try:
+        found = inventory(DeployClient(client), chosen(groups))
+    except Refused as error:
+        raise CommandFailed(_("the emulator's state cannot be read: {error}", error=error)) from error
+    content = portable(found, client.keys.account_id, client.keys.region)
+    name = re.sub("[^0-9A-Za-z-]+", "-", folder.name).strip("-") or "exported"
+    job = Job(content, folder, name, client.keys.region)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        done = FORMATS[arguments.format](job)
+        (folder / done.file).write_text(done.text, encoding="utf-8")
+    except OSError as error:
+        raise CommandFailed(
+            _("{file} cannot be written: {reason}", file=error.filename, reason=error.strerror)
+        ) from error
+    if done.resources:
+        _read_back(client, done, content, folder)
+    _say(arguments, folder / done.file, done, content)
+    return DONE
+
+
+def _groups(given: Sequence[str]) -> list[str]:
+    groups = [name.strip() for text in given for name in text.split(",") if name.strip()]
+    for name in groups:
+        if name not in GROUPS:
+            raise WrongUsage(_("--only takes {groups}, not {name!r}", groups=", ".join(GROUPS), name=name))
+    return groups
+
+
+def _make_room(folder: Path, file: str, *, overwrite: bool) -> None:
+    """Refuse to write over what is there, unless *overwrite*, which takes away what an export has written before."""
+    if folder.is_file():
+        raise WrongUsage(_("{folder} is a file", folder=folder))
+    there = [name for name in (file, _CODE) if (folder / name).exists()]
+    if there and not overwrite:
+        text = _("{folder} holds {name} already; name another folder, or write over it with --overwrite")
+        raise CommandFailed(text.format(folder=folder, name=there[0]))
+    if (folder / _CODE).is_dir():
+        shutil.rmtree(folder / _CODE)
+
+
+def _read_back(client: Client, done: Written, content: Portable, folder: Path) -> None:
+    """Read the file as ``deploy`` would, to note what it does not say; HCL is not read here.
+
+    Raises: CommandFailed when it cannot be read.
+    """
+    if done.file == terraform.FILE:
+        return
+    values = {each.name: each.value for each in content.variables}
+    project = done.file == s_yaml.FILE
+    parameters = {} if project else {**values, **({"CodeBucket": "code"} if "CodeBucket:" in done.text else {})}
+    keys = client.keys
+    target = Target(account=keys.account_id, region=keys.region, endpoint=client.endpoint.http, name=folder.name)
+    try:
+        read(whole(done.text, Findings()), target, folder, parameters, values if project else {})
+    except FileProblems as error:
+        text = _("what was written cannot be deployed; --only leaves parts out")
+        raise CommandFailed(f"{text}\n{listed(folder / done.file, error.problems)}") from error
+
+
+def _say(arguments: Namespace, path: Path, done: Written, content: Portable) -> None:
+    notes = [*content.notes, *done.notes]
+    if wants_json(arguments):
+        say_json(
+            {
+                "file": str(path),
+                "resources": [{"kind": each.kind, "name": each.physical} for each in done.resources],
+                "variables": [{"name": each.name, "of": each.owner} for each in content.variables],
+                "notes": notes,
+            }
+        )
+        return
+    say(_("{file}: {number} resources", file=path, number=len(done.resources)))
+    for each in content.variables:
+        note(_("{owner} may be secret and was not written; give it as {name}", owner=each.owner, name=each.name))
+    for text in notes:
+        note(text)
+
+
+# --- diff ------------------------------------------------------------------------------------------------------------
+
+
+def diff(arguments: Namespace, settings: Settings) -> int:
+    """Show what differs between a file and what runs; the exit code is 4 when anything does."""
+    path = file_of(arguments.file)
+    client = connect(settings)
+    client.health()
+    api = DeployClient(client)
+    keys = client.keys
+    try:
+        root = whole(text_of(path), Findings())
+        name = name_of(arguments, path, project_name(root, path.parent))
+        record = api.record(name) or Record(name=name)
+        target = Target(
+            account=keys.account_id,
+            region=keys.region,
+            endpoint=client.endpoint.http,
+            name=name,
+            now=SystemClock().now(),
+            outputs_of=lambda other: found.outputs if (found := api.record(other)) is not None else None,
+        )
+        blueprint = read(root, target, path.parent, parameters_of(arguments.parameter))
+        found = differences(api, blueprint, record, keys.account_id, keys.region, others=arguments.all)
+    except FileProblems as error:
+        raise CommandFailed(listed(path, error.problems)) from error
+    except Refused as error:
+        raise CommandFailed(_("the emulator's state cannot be read: {error}", error=error)) from error
+    if wants_json(arguments):
+        say_json([_row(each) for each in found])
+    elif not found:
+        say(_("nothing differs"))
+    else:
+        say_table(("kind", "name", "property", "file", "running"), [_cells(each) for each in found])
+    return DIFFERENT if found else DONE
+
+
+def _row(each: Difference) -> dict[str, Any]:
+    return {"kind": each.kind, "name": each.name, "property": each.path, "file": each.file, "running": each.running}
+
+
+def _cells(each: Difference) -> tuple[str, ...]:
+    return (each.kind, each.name, each.path or "-", _short(each.file), _short(each.running))
+
+
+def _short(value: Any) -> str:
+    text = "-" if value is None else " ".join(str(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,241 @@
+"""One execution as its page shows it: the history folded up to an event, as rows, as a graph, as a timeline.
+
+A fold goes on where the last look at the same execution ended, so a long history is read once while it grows. Lists of
+branches and iterations are folded: a summary, and a window of those that are worth a look.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from emulator.drawing.execution_tree import Execution, Outcome, Part, Visit, duration
+from emulator.drawing.picture import picture
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
+from emulator.services.workflow.engine.language import DefinitionError
+from emulator.services.workflow.executions.codec import render_event
+from emulator.services.workflow.model import HistoryEvent
+from emulator.wire.dates import iso_millis
+
+Row = dict[str, Any]
+ReadEvents = Callable[[int], list[HistoryEvent]]
+"""Reads events from an id on, a page of them; empty at the end."""
+
+WINDOW = 20
+"""So many branches or iterations of a step are shown at a time."""
+
+EVENTS_SHOWN = 100
+_DETAIL_SHOWN = 20_000
+_KEPT = 4
+
+_LOUD: tuple[Outcome, ...] = ("failed", "running", "caught", "abandoned", "succeeded")
+
+
+class Fold:
+    """A history, folded as far as it was read; ``upto`` is the last event's id."""
+
+    def __init__(self) -> None:
+        self.execution = Execution()
+        self.upto = 0
+        self.at = Millis(0)
+        self.ids: dict[int, int] = {}
+        self.by_id: dict[int, Visit] = {}
+
+    def add(self, event: HistoryEvent) -> None:
+        """Take the next event."""
+        visit = self.execution.add(render_event(event))
+        if event.type == "StepEntered" and visit is not None:
+            self.ids[id(visit)] = event.id
+            self.by_id[event.id] = visit
+        self.upto, self.at = event.id, event.at
+
+    def advance(self, read: ReadEvents, stop: int | None) -> None:
+        """Fold events up to the one with the id *stop*, or all there are."""
+        while stop is None or self.upto < stop:
+            events = read(self.upto + 1)
+            if not events:
+                return
+            for event in events:
+                if stop is not None and event.id > stop:
+                    return
+                self.add(event)
+
+
+class Folds:
+    """The folds of the executions that were looked at last."""
+
+    def __init__(self) -> None:
+        self._folds: OrderedDict[tuple[str, bool], Fold] = OrderedDict()
+
+    def upto(self, execution: str, read: ReadEvents, stop: int | None) -> Fold:
+        """Return the fold of an execution up to the event *stop*, or of all of it."""
+        key = (execution, stop is None)
+        fold = self._folds.pop(key, None)
+        if fold is None or (stop is not None and fold.upto > stop):
+            fold = Fold()
+        fold.advance(read, stop)
+        self._folds[key] = fold
+        while len(self._folds) > _KEPT:
+            self._folds.popitem(last=False)
+        return fold
+
+
+@frozen
+class Look:
+    """What of an execution is looked at: the history up to ``at``, a step, and windows into long lists of parts."""
+
+    at: int | None = None
+    visit: int = 0
+    opened: int = 0
+    offset: int = 0
+
+
+def rows(fold: Fold, look: Look, now: Millis) -> list[Row]:
+    """Return a row per visit, or per folded list of parts, in the order of the tree."""
+    begin = fold.execution.started
+    whole = max(1, (fold.execution.ended or now) - begin)
+    return [_placed(row, begin, whole, now) for row in _rows(fold, fold.execution.part, 0, look)]
+
+
+def _placed(row: Row, begin: Millis, whole: int, now: Millis) -> Row:
+    end = row["ended"] if row["ended"] is not None else max(now, row["entered"])
+    row["took"] = duration(end - row["entered"])
+    row["left"] = round((row["entered"] - begin) / whole * 1000)
+    row["width"] = max(4, round((end - row["entered"]) / whole * 1000))
+    return row
+
+
+def _rows(fold: Fold, part: Part, depth: int, look: Look) -> Iterator[Row]:
+    for visit in part.visits:
+        yield {
+            "kind": "step",
+            "id": fold.ids.get(id(visit), 0),
+            "depth": depth,
+            "step": visit.step,
+            "state": visit.outcome,
+            "attempts": len(visit.attempts),
+            "error": visit.error or _last_error(visit),
+            "entered": visit.entered,
+            "ended": visit.ended,
+        }
+        yield from _parts(fold, visit, depth, look)
+
+
+def _last_error(visit: Visit) -> str:
+    return next((each.error for each in reversed(visit.attempts) if each.error), "")
+
+
+def _parts(fold: Fold, visit: Visit, depth: int, look: Look) -> Iterator[Row]:
+    parts = visit.parts
+    if not parts:
+        return
+    if parts[0].kind == "option":
+        for part in parts:
+            yield from _rows(fold, part, depth + 1, look)
+        return
+    number = fold.ids.get(id(visit), 0)
+    offset = look.offset if look.opened == number else 0
+    offset = max(0, min(offset, len(parts) - 1))
+    if len(parts) > WINDOW:
+        yield _summary(visit, number, depth + 1, offset)
+    for part in parts[offset : offset + WINDOW]:
+        yield {
+            "kind": part.kind,
+            "id": 0,
+            "depth": depth + 1,
+            "step": str(part.index),
+            "state": outcome(part),
+            "attempts": 0,
+            "error": "",
+            "entered": part.entered,
+            "ended": part.ended,
+        }
+        yield from _rows(fold, part, depth + 2, look)
+
+
+def _summary(visit: Visit, number: int, depth: int, offset: int) -> Row:
+    states = Counter(outcome(part) for part in visit.parts)
+    return {
+        "kind": "summary",
+        "id": number,
+        "depth": depth,
+        "step": visit.step,
+        "state": visit.outcome,
+        "attempts": 0,
+        "error": "",
+        "entered": visit.entered,
+        "ended": visit.ended,
+        "total": len(visit.parts),
+        "states": [(each, states[each]) for each in _LOUD if states[each]],
+        "first": offset + 1,
+        "last": min(offset + WINDOW, len(visit.parts)),
+        "before": max(0, offset - WINDOW) if offset else None,
+        "after": offset + WINDOW if offset + WINDOW < len(visit.parts) else None,
+        "loud": [(name, index) for name in ("failed", "running") for index in _first_of(visit.parts, name)],
+    }
+
+
+def _first_of(parts: list[Part], state: str) -> list[int]:
+    return list(islice((index for index, part in enumerate(parts) if outcome(part) == state), 1))
+
+
+def outcome(part: Part) -> Outcome:
+    """Return how a branch or iteration went: failed when a step of it did, running until it has ended."""
+    last = part.visits[-1].outcome if part.visits else "succeeded"
+    if last in {"failed", "abandoned"}:
+        return last
+    return "running" if part.ended is None else last
+
+
+def chosen(fold: Fold, look: Look) -> Row | None:
+    """Return all of the visit that is looked at: what went in and out, attempts, errors."""
+    visit = fold.by_id.get(look.visit)
+    if visit is None:
+        return None
+    return {
+        "id": look.visit,
+        "step": visit.step,
+        "state": visit.outcome,
+        "entered_at": iso_millis(visit.entered),
+        "ended_at": iso_millis(visit.ended) if visit.ended is not None else None,
+        "took": duration(visit.ended - visit.entered) if visit.ended is not None else "",
+        "error": visit.error,
+        "cause": visit.cause,
+        "goto": visit.goto,
+        "waits_for": visit.waits_for,
+        "resource": visit.resource,
+        "input": visit.input,
+        "reply": visit.reply,
+        "output": visit.output,
+        "attempts": [
+            {
+                "number": number,
+                "at": iso_millis(each.started),
+                "took": duration(each.ended - each.started) if each.ended is not None else "",
+                "state": "failed" if each.failed else "running" if each.ended is None else "succeeded",
+                "error": each.error,
+                "cause": each.cause,
+            }
+            for number, each in enumerate(visit.attempts, 1)
+        ],
+    }
+
+
+def graph(definition: str, fold: Fold | None, title: str) -> str:
+    """Return the picture as SVG, empty for a definition that cannot be drawn."""
+    try:
+        return picture(definition, title, fold.execution if fold is not None else None, "svg")
+    except DefinitionError:
+        return ""
+
+
+def event_row(event: HistoryEvent) -> Row:
+    """Return an event of the history as its table shows it."""
+    return {
+        "id": event.id,
+        "type": event.type,
+        "step": event.step,
+        "at": iso_millis(event.at),
+        "detail": event.detail[:_DETAIL_SHOWN],
+    }

@@ -1,0 +1,231 @@
+"""Resources as an ``s.yaml`` of Serverless Devs with folders of code beside it.
+
+Source: Serverless Devs, specification of the description file; schemas of the components ``fc`` and ``fc3``.
+"""
+
+import re
+from typing import Any
+
+from emulator.deploy import fc_fields as fields
+from emulator.deploy import ros_services, s_components
+from emulator.deploy.export import packages
+from emulator.deploy.export.layout import Job, Names, Written, owned, plain, yaml_text
+from emulator.deploy.export.portable import changed, parts
+from emulator.deploy.model import Resource, key_of
+from emulator.deploy.shapes import written_members
+from emulator.services.mns.queues.model import QUEUE
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
+
+FILE = "s.yaml"
+_LATEST = "LATEST"
+_NO_PLACE = {
+    "ram.role": "roles", "ram.policy": "policies", "ram.attachment": "policies of roles", "fc.version": "versions",
+    "fc.alias": "aliases", "fc.provision": "provisioned instances of functions in services", "fc3.version": "versions",
+    "fc3.alias": "aliases",
+}  # fmt: skip
+"""Kinds for which the components have no property, and what a note calls them."""
+
+
+def write(job: Job) -> Written:
+    """Write the code into the job's folder and return the ``s.yaml``."""
+    return _Project(job).written()
+
+
+class _Project:
+    """The project under construction."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._resources = job.content.resources
+        self._there = {each.key: each for each in self._resources}
+        self._names = Names(lambda text: re.sub("[^0-9A-Za-z]+", "-", text).strip("-"))
+        self._modules: dict[str, Any] = {}
+        self._done: list[Resource] = []
+        self._notes: list[str] = []
+
+    def written(self) -> Written:
+        """Return the project's file."""
+        for each in self._resources:
+            match each.kind:
+                case "fc3.layer":
+                    self._module(each, "fc3-layer", self._layer(each))
+                case "fc.function":
+                    self._module(each, "fc", self._function_2(each))
+                case "fc.service" if not owned("fc.function", self._resources, each.identity):
+                    self._module(each, "fc", {"service": self._service(each)})
+                case "fc3.function":
+                    self._module(each, "fc3", self._function_3(each))
+                case "fc3.domain":
+                    table = s_components.DOMAIN_3
+                    values = written_members(table, {"domainName": each.identity[0], **each.properties}, capital=False)
+                    self._module(each, "fc3-domain", {"region": self._region, **values})
+                case "fnf.flow":
+                    self._module(each, "fnf", self._flow(each))
+                case "mns.queue":
+                    values = ros_services.file_values(QUEUE, each.properties, capital=False)
+                    self._module(each, "mns-queue", {"queueName": each.identity[0], **values})
+                case "mns.topic":
+                    self._module(each, "mns-topic", self._topic(each))
+        self._note_others()
+        file: dict[str, Any] = {"edition": "3.0.0", "name": self._job.name, "access": "default"}
+        file["vars"] = {"region": self._job.region}
+        text = yaml_text({**file, "resources": changed(plain(self._modules), self._expressed)})
+        return Written(file=FILE, text=text, resources=tuple(self._done), notes=tuple(self._notes))
+
+    @property
+    def _region(self) -> str:
+        return "${vars.region}"
+
+    def _module(self, each: Resource, component: str, props: dict[str, Any]) -> None:
+        self._modules[self._names.of(each)] = {"component": component, "props": props}
+        self._done.append(each)
+
+    def _note_others(self) -> None:
+        done = {each.key for each in self._done}
+        for each in self._resources:
+            if each.key not in done:
+                why = _NO_PLACE.get(each.kind) or f"{each.kind.partition('.')[2]}s without what they belong to"
+                name = "/".join(part for part in each.identity if part != "version")
+                self._notes.append(f"{name}: an s.yaml has no place for {why}; left out")
+
+    def _taken(self, kind: str, identity: tuple[str, ...]) -> Resource | None:
+        """Return the resource inside another, as one that is written with it."""
+        found = self._there.get(key_of(kind, identity))
+        if found is not None and found not in self._done:
+            self._done.append(found)
+        return found
+
+    def _code(self, each: Resource) -> str | None:
+        if each.package is None:
+            return None
+        folder = self._job.folder / "code"
+        folder.mkdir(parents=True, exist_ok=True)
+        return f"./code/{packages.write(each.package, folder, self._names.of(each))}"
+
+    def _layer(self, each: Resource) -> dict[str, Any]:
+        values = written_members(fields.LAYER, {"layerName": each.identity[0], **each.properties}, capital=False)
+        return {"region": self._region, **values, "code": self._code(each)}
+
+    # --- functions in services -------------------------------------------------------------------------------------
+
+    def _service(self, each: Resource | None) -> dict[str, Any]:
+        if each is None:
+            return {}
+        if each not in self._done:
+            self._done.append(each)
+        return {"name": each.identity[0], **written_members(fields.SERVICE, each.properties, capital=False)}
+
+    def _function_2(self, each: Resource) -> dict[str, Any]:
+        service = self._service(self._taken("fc.service", each.identity[:1])) or {"name": each.identity[0]}
+        function = {"name": each.identity[1], **written_members(fields.FUNCTION_2, each.properties, capital=False)}
+        function["codeUri"] = self._code(each)
+        calls = self._taken("fc.async", (*each.identity, _LATEST))
+        if calls is not None:
+            function["asyncConfiguration"] = written_members(fields.ASYNC_2, calls.properties, capital=False)
+        props: dict[str, Any] = {"region": self._region, "service": service, "function": function}
+        if triggers := self._triggers("fc.trigger", each, ("name", "type", "role", "config")):
+            props["triggers"] = triggers
+        if domains := self._domains_2(each):
+            props["customDomains"] = domains
+        return props
+
+    def _triggers(self, kind: str, each: Resource, names: tuple[str, str, str, str]) -> list[dict[str, Any]]:
+        found = []
+        name, type_name, role, config = names
+        for trigger in owned(kind, self._resources, each.identity):
+            self._done.append(trigger)
+            own = trigger.properties
+            found.append(
+                {
+                    name: trigger.identity[-1],
+                    type_name: own["triggerType"],
+                    role: own.get("invocationRole"),
+                    "sourceArn": own.get("sourceArn"),
+                    "qualifier": own.get("qualifier"),
+                    "description": own.get("description"),
+                    config: own.get("triggerConfig") or {},
+                }
+            )
+        return found
+
+    def _domains_2(self, function: Resource) -> list[dict[str, Any]]:
+        found = []
+        for each in self._resources:
+            routes = (each.properties.get("routeConfig") or {}).get("routes") or [] if each.kind == "fc.domain" else []
+            if routes and (routes[0].get("serviceName"), routes[0].get("functionName")) == function.identity:
+                self._done.append(each)
+                values = {"domainName": each.identity[0], **each.properties, "routeConfigs": routes}
+                found.append(written_members(s_components.DOMAIN_2, values, capital=False))
+                for name in ("tlsConfig", "authConfig"):
+                    if each.properties.get(name):
+                        self._notes.append(f"{each.identity[0]}: component fc has no {name} of domains; left out")
+        return found
+
+    # --- functions without services -----------------------------------------------------------------------------------
+
+    def _function_3(self, each: Resource) -> dict[str, Any]:
+        props: dict[str, Any] = {"region": self._region, "functionName": each.identity[0]}
+        props |= written_members(fields.FUNCTION_3, each.properties, capital=False)
+        props["code"] = self._code(each)
+        tables = {"asyncInvokeConfig": ("async", fields.ASYNC_3), "provisionConfig": ("provision", fields.PROVISION),
+                  "scalingConfig": ("scaling", fields.SCALING)}  # fmt: skip
+        for key, (what, table) in tables.items():
+            if (setting := self._taken(f"fc3.{what}", (*each.identity, _LATEST))) is not None:
+                props[key] = {**written_members(table, setting.properties, capital=False), "qualifier": _LATEST}
+        if (limit := self._taken("fc3.concurrency", each.identity)) is not None:
+            props["concurrencyConfig"] = written_members(fields.CONCURRENCY, limit.properties, capital=False)
+        names = ("triggerName", "triggerType", "invocationRole", "triggerConfig")
+        if triggers := self._triggers("fc3.trigger", each, names):
+            props["triggers"] = triggers
+        return props
+
+    # --- flows and messages -------------------------------------------------------------------------------------------
+
+    def _flow(self, each: Resource) -> dict[str, Any]:
+        own = {name[:1].lower() + name[1:]: value for name, value in each.properties.items()}
+        own["definition"] = _block(str(own.get("definition") or ""))
+        props = written_members(s_components.FLOW, {"name": each.identity[0], **own}, capital=False)
+        schedules = []
+        for schedule in owned("fnf.schedule", self._resources, each.identity):
+            self._done.append(schedule)
+            given = {name[:1].lower() + name[1:]: value for name, value in schedule.properties.items()}
+            schedules.append(
+                written_members(s_components.SCHEDULE, {"name": schedule.identity[1], **given}, capital=False)
+            )
+        if schedules:
+            props["schedules"] = schedules
+        return {"region": self._region, **props}
+
+    def _topic(self, each: Resource) -> dict[str, Any]:
+        props = {"topicName": each.identity[0], **ros_services.file_values(TOPIC, each.properties, capital=False)}
+        subscriptions = []
+        for own in owned("mns.subscription", self._resources, each.identity):
+            self._done.append(own)
+            values = ros_services.file_values(SUBSCRIPTION, own.properties, capital=False)
+            subscriptions.append({"subscriptionName": own.identity[1], **values})
+        if subscriptions:
+            props["subscriptions"] = subscriptions
+        return props
+
+    # --- expressions --------------------------------------------------------------------------------------------------
+
+    def _expressed(self, text: str) -> str:
+        """Return a text with variables of Serverless Devs in place of places."""
+        return "".join(each if isinstance(each, str) else self._variable(*each) for each in parts(text))
+
+    def _variable(self, kind: str, name: str) -> str:
+        match kind:
+            case "account":
+                return "${config('AccountID')}"
+            case "region":
+                return self._region
+            case "variable":
+                return f"${{env('{name}')}}"
+            case _:
+                layer = self._there[key_of("fc3.layer", (name,))]
+                return f"${{resources.{self._names.of(layer)}.output.layerVersionArn}}"
+
+
+def _block(definition: str) -> str:
+    """Return a definition that is more than one line, since one line would be the name of a file."""
+    return definition if "\n" in definition.strip() else f"# written here\n{definition}"

@@ -1,0 +1,190 @@
+"""Resources as a template of ROS: one of the plain resource types each.
+
+Source: Resource Orchestration Service, reference of resource types; a template holds at most 524,288 bytes.
+"""
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from emulator.deploy import fc_fields as fields
+from emulator.deploy import ros_fc, ros_services
+from emulator.deploy.export.layout import Job, Names, Written, needs, plain, yaml_text
+from emulator.deploy.export.portable import (
+    ACCOUNT,
+    LAYER,
+    REGION,
+    VARIABLE,
+    VERSION,
+    document,
+    has_place,
+    parts,
+)
+from emulator.deploy.model import Resource, key_of
+from emulator.deploy.shapes import Field, written_members
+from emulator.services.mns.queues.model import QUEUE
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
+from emulator.wire.attributes import Resource as Table
+
+FILE = "template.yml"
+LARGEST_INLINE = 200 * 1024
+"""Bytes of all packages that are written into the template; those after that are files, to be put into a bucket."""
+LARGEST_TEMPLATE = 524_288
+CODE_BUCKET = "CodeBucket"
+
+_TYPES: Mapping[str, tuple[str, tuple[str, ...], tuple[Field, ...]]] = {
+    "fc.service": ("ALIYUN::FC::Service", ("ServiceName",), fields.SERVICE),
+    "fc.function": ("ALIYUN::FC::Function", ("ServiceName", "FunctionName"), fields.FUNCTION_2),
+    "fc.trigger": ("ALIYUN::FC::Trigger", ("ServiceName", "FunctionName", "TriggerName"), ros_fc.TRIGGER),
+    "fc.version": ("ALIYUN::FC::Version", ("ServiceName",), fields.VERSION),
+    "fc.alias": ("ALIYUN::FC::Alias", ("ServiceName", "AliasName"), fields.ALIAS),
+    "fc.provision": ("ALIYUN::FC::ProvisionConfig", ("ServiceName", "Qualifier", "FunctionName"), fields.PROVISION),
+    "fc.domain": ("ALIYUN::FC::CustomDomain", ("DomainName",), (*fields.DOMAIN, Field("routeConfig", fields.ROUTES))),
+    "fc3.function": ("ALIYUN::FC3::Function", ("FunctionName",), fields.FUNCTION_3),
+    "fc3.trigger": ("ALIYUN::FC3::Trigger", ("FunctionName", "TriggerName"), ros_fc.TRIGGER),
+    "fc3.version": ("ALIYUN::FC3::Version", ("FunctionName",), fields.VERSION),
+    "fc3.alias": ("ALIYUN::FC3::Alias", ("FunctionName", "AliasName"), fields.ALIAS),
+    "fc3.provision": ("ALIYUN::FC3::ProvisionConfig", ("FunctionName", "Qualifier"), fields.PROVISION),
+    "fc3.scaling": ("ALIYUN::FC3::ScalingConfig", ("FunctionName", "Qualifier"), fields.SCALING),
+    "fc3.concurrency": ("ALIYUN::FC3::ConcurrencyConfig", ("FunctionName",), fields.CONCURRENCY),
+    "fc3.async": ("ALIYUN::FC3::AsyncInvokeConfig", ("FunctionName", "Qualifier"), fields.ASYNC_3[:-1]),
+    "fc3.domain": ("ALIYUN::FC3::CustomDomain", ("DomainName",), (*fields.DOMAIN, Field("routeConfig", fields.ROUTES))),
+    "fc3.layer": ("ALIYUN::FC3::LayerVersion", ("LayerName",), fields.LAYER),
+    "fnf.flow": ("ALIYUN::FNF::Flow", ("Name",), ros_services.FLOW),
+    "fnf.schedule": ("ALIYUN::FNF::Schedule", ("FlowName", "ScheduleName"), ros_services.SCHEDULE),
+    "mns.queue": ("ALIYUN::MNS::Queue", ("QueueName",), ()),
+    "mns.topic": ("ALIYUN::MNS::Topic", ("TopicName",), ()),
+    "mns.subscription": ("ALIYUN::MNS::Subscription", ("TopicName", "SubscriptionName"), ()),
+    "ram.role": ("ALIYUN::RAM::Role", ("RoleName",), ()),
+    "ram.policy": ("ALIYUN::RAM::ManagedPolicy", ("PolicyName",), ()),
+    "ram.attachment": ("ALIYUN::RAM::AttachPolicyToRole", ("PolicyType", "PolicyName", "RoleName"), ()),
+}
+"""By kind: the type, the properties that its identity is written in, and the table that it is read by."""
+
+_MNS: Mapping[str, Table[Any]] = {"mns.queue": QUEUE, "mns.topic": TOPIC, "mns.subscription": SUBSCRIPTION}
+
+
+def write(job: Job) -> Written:
+    """Write the files beside the template into the job's folder and return the template."""
+    return _Template(job).written()
+
+
+def _camel(text: str) -> str:
+    name = "".join(word[:1].upper() + word[1:] for word in re.findall("[0-9A-Za-z]+", text))
+    return name if name[:1].isalpha() else f"R{name}"
+
+
+class _Template:
+    """The template under construction."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._notes: list[str] = []
+        self._names = Names(
+            lambda text: "".join(word[:1].upper() + word[1:] for word in re.findall("[0-9A-Za-z]+", text))
+        )
+        self._there = {each.key: each for each in job.content.resources}
+        self._inline = 0
+        self._files = 0
+
+    def written(self) -> Written:
+        """Return the template."""
+        resources, done = {}, []
+        for each in self._job.content.resources:
+            if each.kind == "fc.async":
+                if each.identity[-1] != "LATEST":
+                    self._notes.append(f"asynchronous calls of {each.physical}: a template knows those of LATEST only")
+                elif key_of("fc.function", each.identity[:2]) in self._there:
+                    done.append(each)
+                continue
+            resources[self._names.of(each)] = self._resource(each)
+            done.append(each)
+        template: dict[str, Any] = {"ROSTemplateFormatVersion": "2015-09-01"}
+        parameters = {
+            each.name: {"Type": "String", "NoEcho": True, "Description": each.owner}
+            for each in self._job.content.variables
+        }
+        if self._files:
+            parameters[CODE_BUCKET] = {"Type": "String", "Description": "the bucket with the files of the folder code"}
+            self._notes.append(f"put the archives of the folder code into a bucket and name it: {CODE_BUCKET}")
+        if parameters:
+            template["Parameters"] = parameters
+        text = yaml_text({**template, "Resources": resources})
+        if len(text.encode()) > LARGEST_TEMPLATE:
+            self._notes.append(f"the template is larger than the {LARGEST_TEMPLATE} bytes that ROS takes: use --only")
+        return Written(file=FILE, text=text, resources=tuple(done), notes=tuple(self._notes))
+
+    def _resource(self, each: Resource) -> dict[str, Any]:
+        kind, names, table = _TYPES[each.kind]
+        properties = dict(zip(names, each.identity, strict=False))
+        properties |= self._own(each, table)
+        entry: dict[str, Any] = {"Type": kind}
+        if depends := [self._names.of(need) for need in needs(each, self._there) if need.kind != "fc.async"]:
+            entry["DependsOn"] = depends
+        return {**entry, "Properties": self._expressed(plain(properties))}
+
+    def _own(self, each: Resource, table: tuple[Field, ...]) -> dict[str, Any]:
+        properties = dict(each.properties)
+        match each.kind:
+            case "mns.queue" | "mns.topic" | "mns.subscription":
+                return ros_services.file_values(_MNS[each.kind], properties, capital=True)
+            case "ram.role":
+                trust = document(properties["AssumeRolePolicyDocument"])
+                return {"AssumeRolePolicyDocument": trust, "Description": properties.get("Description")}
+            case "ram.policy":
+                own = {"PolicyDocument": document(properties["PolicyDocument"])}
+                return own | {"Description": properties.get("Description")}
+            case "ram.attachment":
+                return {}
+            case "fnf.flow" | "fnf.schedule":
+                lowered = {name[:1].lower() + name[1:]: value for name, value in properties.items()}
+                return written_members(table, lowered, capital=True)
+        own = written_members(table, properties, capital=True)
+        if each.kind in {"fc.function", "fc3.function", "fc3.layer"}:
+            own |= self._code(each)
+        calls = self._there.get(key_of("fc.async", (*each.identity, "LATEST"))) if each.kind == "fc.function" else None
+        if calls is not None:
+            own["AsyncConfiguration"] = written_members(fields.ASYNC_2, calls.properties, capital=True)
+        return own
+
+    def _code(self, each: Resource) -> dict[str, Any]:
+        if each.package is None:
+            return {}
+        if self._inline + len(each.package) <= LARGEST_INLINE:
+            self._inline += len(each.package)
+            return {"Code": {"ZipFile": b64encode(each.package).decode("ascii")}}
+        folder = self._job.folder / "code"
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"{self._names.of(each)}.zip"
+        (folder / name).write_bytes(each.package)
+        self._files += 1
+        return {"Code": {"OssBucketName": {"Ref": CODE_BUCKET}, "OssObjectName": name}}
+
+    def _expressed(self, value: Any) -> Any:
+        """Return a value with functions of ROS in place of places."""
+        if isinstance(value, dict):
+            return {key: self._expressed(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._expressed(item) for item in value]
+        if not isinstance(value, str) or not has_place(value):
+            return value
+        found = parts(value)
+        if len(found) == 1 and not isinstance(found[0], str):
+            kind, name = found[0]
+            if kind in {LAYER, VERSION}:
+                return {"Fn::GetAtt": list(self._attribute(kind, name))}
+            return {"Ref": self._reference(kind, name)}
+        text = "".join(
+            each.replace("${", "${!") if isinstance(each, str) else f"${{{self._reference(*each)}}}" for each in found
+        )
+        return {"Fn::Sub": text}
+
+    def _reference(self, kind: str, name: str) -> str:
+        return {ACCOUNT: "ALIYUN::AccountId", REGION: "ALIYUN::Region", VARIABLE: name}[kind]
+
+    def _attribute(self, kind: str, name: str) -> tuple[str, str]:
+        if kind == LAYER:
+            return self._names.of(self._there[key_of("fc3.layer", (name,))]), "Arn"
+        version, _, owner = name.partition("/")
+        return self._names.of(self._there[key_of(version, (owner, "version"))]), "VersionId"

@@ -1,0 +1,294 @@
+"""Resources as HCL for Terraform's provider ``aliyun/alicloud``, with archives of code beside it.
+
+Source: documentation of the provider's resources (website/docs/r in aliyun/terraform-provider-alicloud).
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from emulator.deploy.export.layout import Job, Names, Written, needs, plain
+from emulator.deploy.export.portable import has_place, parts
+from emulator.deploy.model import Resource, key_of
+from emulator.kernel.frozen import frozen
+
+FILE = "main.tf"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+@frozen(kw_only=False)
+class Type:
+    """A resource type: its name, the arguments of the identity, the arguments it has, and those named otherwise."""
+
+    name: str
+    identity: tuple[str, ...]
+    arguments: frozenset[str]
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+
+_ASYNC_2 = {"max_async_event_age_in_seconds": "maximum_event_age_in_seconds",
+            "max_async_retry_attempts": "maximum_retry_attempts"}  # fmt: skip
+_FUNCTION_3 = _words(
+    "cpu custom_container_config custom_dns custom_runtime_config description disk_size environment_variables"
+    " gpu_config handler instance_concurrency instance_lifecycle_config internet_access layers log_config"
+    " memory_size nas_config oss_mount_config role runtime timeout vpc_config"
+)
+_FUNCTION_2 = _words(
+    "description handler memory_size runtime timeout environment_variables initializer initialization_timeout"
+    " instance_type instance_concurrency ca_port custom_container_config layers"
+)
+_QUEUE = _words(
+    "delay_seconds maximum_message_size message_retention_period visibility_timeout polling_wait_seconds"
+    " logging_enabled dlq_policy"
+)
+_SUBSCRIPTION = _words("endpoint push_type filter_tag notify_content_format notify_strategy dlq_policy")
+TYPES: Mapping[str, Type] = {
+    "fc.service": Type("alicloud_fc_service", ("name",),
+                       _words("description internet_access role log_config vpc_config nas_config tracing_config")),
+    "fc.function": Type("alicloud_fc_function", ("service", "name"), _FUNCTION_2),
+    "fc.trigger": Type("alicloud_fc_trigger", ("service", "function", "name"),
+                       _words("type role source_arn config config_mns"),
+                       {"trigger_type": "type", "invocation_role": "role", "trigger_config": "config"}),
+    "fc.alias": Type("alicloud_fc_alias", ("service_name", "alias_name"), _words("description service_version"),
+                     {"version_id": "service_version"}),
+    "fc.async": Type("alicloud_fc_function_async_invoke_config", ("service_name", "function_name", "qualifier"),
+                     _words("destination_config maximum_event_age_in_seconds maximum_retry_attempts"
+                            " stateful_invocation"), _ASYNC_2),
+    "fc.domain": Type("alicloud_fc_custom_domain", ("domain_name",), _words("protocol route_config cert_config")),
+    "fc3.function": Type("alicloud_fcv3_function", ("function_name",), _FUNCTION_3),
+    "fc3.trigger": Type("alicloud_fcv3_trigger", ("function_name", "trigger_name"),
+                        _words("description invocation_role qualifier source_arn trigger_config trigger_type")),
+    "fc3.version": Type("alicloud_fcv3_function_version", ("function_name",), _words("description")),
+    "fc3.alias": Type("alicloud_fcv3_alias", ("function_name", "alias_name"),
+                      _words("version_id description additional_version_weight")),
+    "fc3.async": Type("alicloud_fcv3_async_invoke_config", ("function_name", "qualifier"),
+                      _words("async_task destination_config max_async_event_age_in_seconds max_async_retry_attempts")),
+    "fc3.provision": Type("alicloud_fcv3_provision_config", ("function_name", "qualifier"),
+                          _words("always_allocate_cpu always_allocate_gpu scheduled_actions target"
+                                 " target_tracking_policies")),
+    "fc3.concurrency": Type("alicloud_fcv3_concurrency_config", ("function_name",), _words("reserved_concurrency")),
+    "fc3.domain": Type("alicloud_fcv3_custom_domain", ("custom_domain_name",),
+                       _words("auth_config cert_config protocol route_config tls_config")),
+    "fc3.layer": Type("alicloud_fcv3_layer_version", ("layer_name",), _words("compatible_runtime description")),
+    "fnf.flow": Type("alicloud_fnf_flow", ("name",), _words("definition description role_arn type")),
+    "fnf.schedule": Type("alicloud_fnf_schedule", ("flow_name", "schedule_name"),
+                         _words("cron_expression description enable payload")),
+    "mns.queue": Type("alicloud_message_service_queue", ("queue_name",), _QUEUE, {"enable_logging": "logging_enabled"}),
+    "mns.topic": Type("alicloud_message_service_topic", ("topic_name",), _words("max_message_size logging_enabled"),
+                      {"enable_logging": "logging_enabled"}),
+    "mns.subscription": Type("alicloud_message_service_subscription", ("topic_name", "subscription_name"),
+                             _SUBSCRIPTION, {"message_tag": "filter_tag"}),
+    "ram.role": Type("alicloud_ram_role", ("name",), _words("document description"),
+                     {"assume_role_policy_document": "document"}),
+    "ram.policy": Type("alicloud_ram_policy", ("policy_name",), _words("policy_document description")),
+    "ram.attachment": Type("alicloud_ram_role_policy_attachment", ("policy_type", "policy_name", "role_name"),
+                           frozenset()),
+}  # fmt: skip
+
+_MAPS = frozenset({"environment_variables", "additional_version_weight"})
+"""Arguments that are maps whose keys are the user's; every other map is a block."""
+
+
+_USUAL: Mapping[str, Any] = {
+    "queue_type": "normal", "topic_type": "normal", "qualifier": "LATEST",
+    "disk_size": 512, "instance_type": "e1", "environment": {"Variables": []}, "enable_sse": False,
+}  # fmt: skip
+"""Values that need not be said, nor noted where a type has no argument for them."""
+
+
+def snake(name: str) -> str:
+    """Return a name of the API as the provider writes it: ``alwaysAllocateCPU`` is ``always_allocate_cpu``."""
+    known = {"vSwitchIds": "vswitch_ids", "vSwitchId": "vswitch_id"}
+    return known.get(name) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def write(job: Job) -> Written:
+    """Write archives of code into the job's folder and return ``main.tf``."""
+    return _Configuration(job).written()
+
+
+@frozen(kw_only=False)
+class _Raw:
+    """An expression that stands in the file as it is."""
+
+    text: str
+
+
+class _Configuration:
+    """The configuration under construction."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._there = {each.key: each for each in job.content.resources}
+        self._names = Names(lambda text: _identifier(text))
+        self._notes: list[str] = []
+
+    def written(self) -> Written:
+        """Return the configuration."""
+        done, blocks = [], []
+        for each in self._job.content.resources:
+            if each.kind not in TYPES:
+                if each.kind != "fc.version":  # its service says publish
+                    self._notes.append(f"{each.physical}: the provider has no type for {each.kind}; left out")
+                continue
+            blocks.append(self._resource(each))
+            done.append(each)
+        text = "\n".join([self._head(), *blocks])
+        return Written(file=FILE, text=text, resources=tuple(done), notes=tuple(self._notes))
+
+    def _head(self) -> str:
+        lines = [
+            "terraform {", "  required_providers {", "    alicloud = {", '      source = "aliyun/alicloud"', "    }",
+            "  }", "}", "", 'variable "region" {', "  type    = string",
+            f"  default = {_quoted(self._job.region)}", "}", "",
+            'provider "alicloud" {', "  region = var.region", "}", "", 'data "alicloud_account" "current" {}', "",
+        ]  # fmt: skip
+        for each in self._job.content.variables:
+            lines += [
+                f'variable "{each.name.lower()}" {{', "  type        = string", "  sensitive   = true",
+                f"  description = {_quoted(each.owner)}", "}", "",
+            ]  # fmt: skip
+        return "\n".join(lines)
+
+    def _resource(self, each: Resource) -> str:
+        known = TYPES[each.kind]
+        identity = dict(zip(known.identity, each.identity, strict=False))
+        arguments: dict[str, Any] = {**identity, **self._arguments(each, known)}
+        lines = [f'resource "{known.name}" "{self._names.of(each)}" {{', *self._body(arguments, "  ")]
+        depends = [need for need in needs(each, self._there) if need.kind in TYPES]
+        if depends:
+            listed = ", ".join(f"{TYPES[need.kind].name}.{self._names.of(need)}" for need in depends)
+            lines += ["", f"  depends_on = [{listed}]"]
+        return "\n".join([*lines, "}", ""])
+
+    def _arguments(self, each: Resource, known: Type) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, value in plain(each.properties).items():
+            argument = snake(name)
+            argument = known.renamed.get(argument, argument)
+            if argument in known.arguments:
+                found[argument] = value
+            elif value != _USUAL.get(argument):
+                self._notes.append(f"{each.physical}: {known.name} has no argument for {name}; left out")
+        return found | self._special(each, found)
+
+    def _special(self, each: Resource, found: dict[str, Any]) -> dict[str, Any]:
+        """Return what is written otherwise than the API says it."""
+        match each.kind:
+            case "fc.service":
+                version = key_of("fc.version", (each.identity[0], "version"))
+                return {"publish": True} if version in self._there else {}
+            case "fc.function" if each.package is not None:
+                return {"filename": _Raw(self._archive(each))}
+            case "fc3.function" | "fc3.layer" if each.package is not None:
+                return {"code": {"zip_file": _Raw(f"filebase64({self._archive(each)})")}}
+            case "fc.trigger":
+                config = found.pop("config", {})
+                if found.get("type") == "mns_topic":
+                    return {"config_mns": _Raw(f"jsonencode({self._inline(config)})")}
+                return {"config": _Raw(f"jsonencode({self._inline(config)})")}
+            case "fc3.trigger":
+                found.setdefault("qualifier", "LATEST")
+                return {"trigger_config": _Raw(f"jsonencode({self._inline(found.pop('trigger_config', {}))})")}
+            case "fc.domain":
+                return {"route_config": (found.get("route_config") or {}).get("routes") or []}
+            case "fnf.flow":
+                return {"description": found.get("description") or each.identity[0], "type": found.get("type") or "FDL"}
+            case "mns.subscription":
+                return self._endpoint(str(found.get("endpoint")))
+        return {}
+
+    def _endpoint(self, endpoint: str) -> dict[str, Any]:
+        """Return the endpoint and its kind; a queue is meant by its name."""
+        queue = re.fullmatch(r"acs:mns:[^:]*:[^:]*:/?queues/([^/]+)", endpoint)
+        if queue is not None:
+            return {"endpoint": queue[1], "push_type": "queue"}
+        kinds = {"http": "http", "acs:fc:": "fc", "mail:": "dm", "sms:": "dysms"}
+        return {"push_type": next((kind for prefix, kind in kinds.items() if endpoint.startswith(prefix)), "queue")}
+
+    def _archive(self, each: Resource) -> str:
+        folder = self._job.folder / "code"
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"{self._names.of(each)}.zip"
+        (folder / name).write_bytes(each.package or b"")
+        return f'"${{path.module}}/code/{name}"'
+
+    # --- HCL ----------------------------------------------------------------------------------------------------------
+
+    def _body(self, arguments: Mapping[str, Any], indent: str) -> list[str]:
+        lines: list[tuple[str, str]] = []
+        blocks: list[str] = []
+        for name, value in arguments.items():
+            if isinstance(value, dict) and name not in _MAPS:
+                blocks += self._block(name, value, indent)
+            elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+                for item in value:
+                    blocks += self._block(name, item, indent)
+            else:
+                lines.append((name, self._inline(value)))
+        width = max((len(name) for name, _ in lines), default=0)
+        return [*(f"{indent}{name:<{width}} = {value}" for name, value in lines), *blocks]
+
+    def _block(self, name: str, value: Mapping[str, Any], indent: str) -> list[str]:
+        inner = {snake(key): item for key, item in value.items()}
+        return [f"{indent}{name} {{", *self._body(inner, indent + "  "), f"{indent}}}"]
+
+    def _inline(self, value: Any) -> str:
+        if isinstance(value, _Raw):
+            return value.text
+        if isinstance(value, dict):
+            inside = ", ".join(f"{_quoted(str(key))} = {self._inline(item)}" for key, item in value.items())
+            return f"{{ {inside} }}" if inside else "{}"
+        if isinstance(value, list):
+            return f"[{', '.join(self._inline(item) for item in value)}]"
+        if not isinstance(value, str):
+            return json.dumps(value)
+        if not has_place(value):
+            return _quoted(value)
+        found = parts(value)
+        if len(found) == 1 and not isinstance(found[0], str):
+            return self._expression(*found[0])
+        inside = "".join(
+            _escaped(each) if isinstance(each, str) else f"${{{self._expression(*each)}}}" for each in found
+        )
+        return f'"{inside}"'
+
+    def _expression(self, kind: str, name: str) -> str:
+        match kind:
+            case "account":
+                return "data.alicloud_account.current.id"
+            case "region":
+                return "var.region"
+            case "variable":
+                return f"var.{name.lower()}"
+            case "layer":
+                layer = self._there[key_of("fc3.layer", (name,))]
+                return f"alicloud_fcv3_layer_version.{self._names.of(layer)}.layer_version_arn"
+            case _:
+                version, _, owner = name.partition("/")
+                if version == "fc.version":
+                    service = self._there.get(key_of("fc.service", (owner,)))
+                    return '"LATEST"' if service is None else f"alicloud_fc_service.{self._names.of(service)}.version"
+                number = self._there[key_of(version, (owner, "version"))]
+                return f"alicloud_fcv3_function_version.{self._names.of(number)}.version_id"
+
+
+def _identifier(text: str) -> str:
+    name = re.sub("[^0-9A-Za-z]+", "_", text).strip("_").lower()
+    return name if name[:1].isalpha() else f"r_{name}"
+
+
+def _quoted(text: str) -> str:
+    return f'"{_escaped(text)}"'
+
+
+def _escaped(text: str) -> str:
+    """Return a text as it stands within HCL's quotes."""
+    return (
+        json.dumps(text, ensure_ascii=False)[1:-1].replace("${", "$${").replace("%{", "%%{").replace("\x7f", "\\u007f")
+    )

@@ -1,0 +1,41 @@
+"""Chromium, as the tests of the console drive it."""
+
+import shutil
+from contextlib import contextmanager
+
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+
+MISSING = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+"""What has to be installed first; ``python3 dev.py browser`` does it."""
+
+_SWITCHES = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
+    *("--hide-scrollbars", "--disable-background-networking", "--no-proxy-server"),
+)
+
+
+@contextmanager
+def chromium(language="en"):
+    """Offer a driver whose browser prefers *language*; the browser ends with the context."""
+    options = Options()
+    options.binary_location = shutil.which("chromium")
+    for switch in (*_SWITCHES, f"--lang={language}"):
+        options.add_argument(switch)
+    options.add_experimental_option("prefs", {"intl.accept_languages": language})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    try:
+        driver.set_page_load_timeout(30)
+        yield driver
+    finally:
+        driver.quit()
+
+
+def resize(driver, width, height, theme=""):
+    """Give the page a size in pixels, and the theme ``light`` or ``dark``."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": theme}] if theme else []
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})

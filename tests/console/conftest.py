@@ -1,0 +1,27 @@
+"""An emulator with something of everything, and a browser."""
+
+import pytest
+
+from emulator.testing import Emulator
+from tests.console import scene
+from tests.console.browser import MISSING, chromium
+
+
+@pytest.fixture(scope="module")
+def localyun(tmp_path_factory):
+    """An emulator with a function ``hello`` and the scene of the pages."""
+    folder = tmp_path_factory.mktemp("functions") / "hello"
+    folder.mkdir()
+    (folder / "index.py").write_text("def handler(event, context):\n    print('<b>seen</b>')\n    return event\n")
+    with Emulator(functions=folder.parent) as kit:
+        scene.build(kit)
+        yield kit
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium; tests with it are left out where it is not installed."""
+    if MISSING:
+        pytest.skip(f"{' and '.join(MISSING)} missing; python3 dev.py browser installs what the console's tests need")
+    with chromium() as driver:
+        yield driver

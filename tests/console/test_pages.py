@@ -1,0 +1,235 @@
+"""Every page and action in Chromium, in both languages, wide and narrow."""
+
+import base64
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+from tests.console import scene
+from tests.console.browser import resize
+
+DEADLINE_S = 20
+ROOT = "/_localyun/console"
+
+
+@pytest.fixture(scope="module")
+def console(localyun, browser):
+    """The browser, let in."""
+    browser.get(localyun.endpoint + localyun.api.admin("POST", "console-link")["path"])
+    return browser
+
+
+def opened(console, localyun, page):
+    """Open a page and forget what the browser has complained about so far."""
+    console.get_log("browser")
+    console.get(f"{localyun.endpoint}{ROOT}{page}")
+    return console.find_element(By.TAG_NAME, "main")
+
+
+def eventually(console, condition):
+    """Wait until *condition* holds; the page may be replaced meanwhile."""
+
+    def holds(_):
+        try:
+            return condition()
+        except Exception as error:
+            if "stale" in str(error) or "no such element" in str(error):
+                return False
+            raise
+
+    return WebDriverWait(console, DEADLINE_S, poll_frequency=0.05).until(holds)
+
+
+def text(console):
+    """The words of the page."""
+    return console.find_element(By.TAG_NAME, "main").text
+
+
+def speak(console, localyun, language):
+    """Change the language by the switch of the page."""
+    opened(console, localyun, "/")
+    if console.find_element(By.TAG_NAME, "html").get_attribute("lang").startswith(language):
+        return
+    console.find_elements(By.CSS_SELECTOR, "footer button")[0].click()
+    eventually(console, lambda: console.find_element(By.TAG_NAME, "html").get_attribute("lang").startswith(language))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("page", scene.PAGES.values(), ids=scene.PAGES)
+def test_page_opens_in_both_languages_without_complaints(console, localyun, page, language):
+    """A page has one heading, a title, the chosen language, and makes the browser log nothing."""
+    speak(console, localyun, language)
+
+    opened(console, localyun, page)
+
+    assert len(console.find_elements(By.TAG_NAME, "h1")) == 1
+    assert console.get_log("browser") == []
+    words = console.find_element(By.TAG_NAME, "nav").text
+    assert ("队列" in words) == (language == "zh")
+
+
+@pytest.mark.parametrize("page", scene.PAGES.values(), ids=scene.PAGES)
+def test_no_page_is_wider_than_a_small_screen(console, localyun, page):
+    """At 360 pixels nothing has to be scrolled sideways but tables, in themselves."""
+    resize(console, 360, 740)
+    try:
+        opened(console, localyun, page)
+
+        assert console.execute_script("return document.documentElement.scrollWidth") <= 360
+    finally:
+        resize(console, 1280, 900)
+
+
+def test_message_is_sent_received_given_back_and_deleted(console, localyun):
+    """What a form does is seen at once, and what others do without loading the page again."""
+    speak(console, localyun, "en")
+    queue = localyun.queue("by-hand")
+    opened(console, localyun, "/queues/by-hand")
+
+    console.find_element(By.NAME, "body").send_keys("from the page")
+    console.find_element(By.CSS_SELECTOR, "form[action$='/send'] button").click()
+    eventually(console, lambda: "from the page" in text(console))
+    queue.send("from a program")
+    eventually(console, lambda: "from a program" in text(console))
+    console.find_element(By.CSS_SELECTOR, "form[action$='/receive'] button").click()
+    eventually(console, lambda: "It is hidden until" in text(console))
+    console.find_element(By.CSS_SELECTOR, "form[action$='/delete'] button").click()
+    eventually(console, lambda: console.current_url.endswith("/queues/by-hand"))
+    eventually(console, lambda: "from the page" not in text(console))
+    console.find_element(By.CSS_SELECTOR, "form[action$='/purge'] button").click()
+    eventually(console, lambda: "No message is visible" in text(console))
+
+
+def test_flow_is_started_and_its_token_reported(console, localyun):
+    """An execution started from the page waits for its token, is reported, and turns green without loading again."""
+    speak(console, localyun, "en")
+    localyun.queue("tasks")
+    localyun.flow(
+        "by-page",
+        "version: v1\ntype: flow\nsteps:\n- type: task\n  name: ask\n  resourceArn: acs:mns:::/queues/tasks/messages\n"
+        "  pattern: waitForCallback\n  serviceParams:\n    MessageBody: $\n",
+    )
+    opened(console, localyun, "/flows/by-page")
+
+    console.find_element(By.CSS_SELECTOR, "form[action$='/start'] button").click()
+    eventually(console, lambda: "Waits for a report" in text(console))
+    console.find_element(By.CSS_SELECTOR, "button[value=succeeded]").click()
+    eventually(console, lambda: "Succeeded" in console.find_element(By.TAG_NAME, "h1").text)
+
+    shapes = console.find_elements(By.CSS_SELECTOR, ".graph .step[data-step=ask]")
+    assert [each.get_attribute("data-state") for each in shapes] == ["succeeded"]
+
+
+def test_graph_takes_colour_while_the_flow_runs(console, localyun):
+    """A step's state in the graph follows the history without loading the page."""
+    flow = localyun.flow("colours", "version: v1\ntype: flow\nsteps:\n- type: wait\n  name: nap\n  duration: 1\n")
+    flow.start(name="one")
+    opened(console, localyun, "/flows/colours/executions/one")
+
+    eventually(console, lambda: console.find_elements(By.CSS_SELECTOR, ".step[data-step=nap][data-state=succeeded]"))
+
+
+def test_history_is_scrubbed_by_slider_and_keys(console, localyun):
+    """At the first event no step was entered; End leads back to the latest."""
+    speak(console, localyun, "en")
+    opened(console, localyun, "/flows/approve/executions/first")
+    state = "return document.querySelector('.step[data-step=prepare]').dataset.state"
+
+    console.find_element(By.TAG_NAME, "main").send_keys(Keys.HOME)
+    eventually(console, lambda: console.execute_script(state) == "not entered")
+    assert "at=1" in console.current_url
+    console.find_element(By.TAG_NAME, "main").send_keys(Keys.END)
+    eventually(console, lambda: console.execute_script(state) == "succeeded")
+
+
+def test_click_on_a_step_shows_what_went_in_and_out(console, localyun):
+    """The step's panel follows a click in the graph, and the address keeps it."""
+    speak(console, localyun, "en")
+    opened(console, localyun, "/flows/approve/executions/first")
+
+    console.find_element(By.CSS_SELECTOR, ".step[data-step=prepare]").click()
+
+    eventually(console, lambda: console.find_element(By.ID, "chosen").text.startswith("prepare"))
+    assert "step=" in console.current_url
+
+
+def test_many_iterations_are_folded(console, localyun):
+    """Of fifty iterations a window is shown, with a summary and a way to the others."""
+    speak(console, localyun, "en")
+    opened(console, localyun, "/flows/approve/executions/first")
+    eventually(console, lambda: "50 in all" in text(console))
+
+    console.find_element(By.LINK_TEXT, "later").click()
+
+    eventually(console, lambda: "showing 21 to 40" in text(console))
+
+
+def test_function_is_called(console, localyun):
+    """The result of a call stands on the page, with code and instances."""
+    speak(console, localyun, "en")
+    opened(console, localyun, "/functions/hello")
+
+    console.find_element(By.CSS_SELECTOR, "form[action$='/call'] button").click()
+
+    eventually(console, lambda: "Result" in text(console))
+    assert "index.py" in text(console)
+
+
+def test_slash_leads_to_the_search(console, localyun):
+    """The key / puts the cursor into the search, from every page."""
+    opened(console, localyun, "/clock")
+
+    console.find_element(By.TAG_NAME, "main").send_keys("/")
+    console.switch_to.active_element.send_keys("orders", Keys.ENTER)
+
+    eventually(console, lambda: "orders" in text(console))
+    assert "/search?q=orders" in console.current_url
+
+
+# --- injection ---------------------------------------------------------------------------------------------------
+
+BAD = "<script>window.broken=1</script>\"><img src=x onerror='window.broken=1'>{{7*7}}\r\nX-Bad: 1 \u202eright\u2066"
+LARGE = BAD + "x" * 40_000
+
+
+@pytest.fixture(scope="module")
+def hostile(localyun):
+    """Everything a user controls, filled with markup."""
+    queue = localyun.queue("bad")
+    queue.send(LARGE)
+    queue.send(base64.b64encode(BAD.encode()).decode())
+    sink = localyun.sink()
+    topic = localyun.topic("bad")
+    topic.subscribe(sink.url, name="bad")
+    topic.publish(LARGE)
+    localyun.invoke("hello", {"text": LARGE})
+    definition = (
+        "version: v1\ntype: flow\nsteps:\n- type: choice\n  name: pick\n  choices:\n"
+        '  - condition: $.a == "<script>window.broken=1</script>"\n'
+        "    steps:\n    - type: pass\n      name: inner\n"
+        "- type: fail\n  name: broken\n  error: '<img src=x onerror=\"window.broken=1\">'\n"
+        "  cause: '</title><script>window.broken=1</script>{{7*7}}'\n"
+    )
+    localyun.flow("bad", definition).start({"a": LARGE}, name="bad")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        *("/queues/bad", "/topics/bad", "/functions/hello", "/flows/bad", "/flows/bad/executions/bad", "/requests"),
+        *("/search?q=%3Cscript%3Ewindow.broken=1%3C/script%3E", "/flows/%3Cscript%3E"),
+        "/requests?q=%22%3E%3Cimg%20src=x%3E",
+    ],
+)
+@pytest.mark.usefixtures("hostile")
+def test_markup_of_users_stays_text(console, localyun, page):
+    """Nothing of a user's text becomes an element, a script or a template."""
+    opened(console, localyun, page)
+
+    assert console.execute_script("return window.broken") is None
+    assert console.find_elements(By.CSS_SELECTOR, "main script, main img, main [onerror]") == []
+    assert "49" not in console.find_element(By.TAG_NAME, "h1").text
+    refused = [entry for entry in console.get_log("browser") if "404" not in entry["message"]]
+    assert refused == []

@@ -1,0 +1,131 @@
+"""`localyun export` and `localyun diff`: what runs leaves as files, from which another emulator becomes the same."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.sdk, pytest.mark.timeout(180)]
+
+ROOT = Path(__file__).parents[2]
+PROJECTS = Path(__file__).parent / "projects"
+SECRET = {"DEVS_API_API_TOKEN": "very-private"}
+
+
+@pytest.fixture(scope="module")
+def emulators(tmp_path_factory):
+    """Two emulators, the first with a project of each kind in it."""
+    from tests.conftest import RunningEmulator
+
+    running = [RunningEmulator(tmp_path_factory.mktemp(name)).start() for name in ("full", "other")]
+    folder = tmp_path_factory.mktemp("projects")
+    shutil.copytree(PROJECTS, folder, dirs_exist_ok=True)
+    path = folder / "devs" / "s.yaml"
+    path.write_text(path.read_text().replace("        STAGE:", "        API_TOKEN: very-private\n        STAGE:"))
+    for project in ("devs/s.yaml", "funcraft", "ros"):
+        assert localyun(running[0], "deploy", str(folder / project)).returncode == 0
+    yield running
+    for each in running:
+        assert each.stop() == 0
+
+
+def localyun(emulator, *words, environ=None):
+    """Run the command against an emulator, from a folder without anything."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("LOCALYUN_")}
+    environment |= {"LOCALYUN_STATE": str(emulator.state), "PYTHONPATH": str(ROOT), **(environ or {})}
+    return subprocess.run(
+        [sys.executable, "-m", "emulator", *words],
+        cwd=emulator.state, env=environment, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
+def exported(emulator, kind, folder):
+    """Export and return the files of the folder by name."""
+    done = localyun(emulator, "export", "--format", kind, "--output", str(folder), "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout), {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("kind", ["s.yaml", "template.yml"])
+def test_exported_file_makes_an_empty_emulator_the_same(emulators, kind, tmp_path):
+    """Export, deploy into another emulator, export again: the same files; and nothing differs from the first."""
+    full, other = emulators
+    first, files = exported(full, kind, tmp_path / "one" / "app")
+    parameters = [word for name, value in SECRET.items() for word in ("--parameter", f"{name}={value}")]
+    given = parameters if kind == "template.yml" else []
+
+    deployed = localyun(other, "deploy", str(tmp_path / "one" / "app"), *given, environ=SECRET)
+    _, again = exported(other, kind, tmp_path / "two" / "app")
+    compared = localyun(other, "diff", str(tmp_path / "one" / "app"), *given, environ=SECRET)
+    removed = localyun(other, "deploy", str(tmp_path / "one" / "app"), "--remove", "-y")
+
+    assert deployed.returncode == 0, deployed.stdout + deployed.stderr
+    assert again == files
+    assert b"very-private" not in b"".join(files.values())
+    assert [each["name"] for each in first["variables"]] == list(SECRET)
+    assert (compared.returncode, compared.stdout.strip()) == (0, "nothing differs")
+    assert removed.returncode == 0, removed.stdout + removed.stderr
+
+
+def test_diff_shows_properties_code_and_what_is_missing(emulators, tmp_path):
+    """A changed number, changed code and a new queue are three differences, and the exit code says so."""
+    full, _ = emulators
+    folder = tmp_path / "app"
+    exported(full, "s.yaml", folder)
+    text = (folder / "s.yaml").read_text()
+    file = folder / "s.yaml"
+    file.write_text(text.replace("visibilityTimeout: 60", "visibilityTimeout: 61").replace("devs-jobs:", "devs-jobs: ")
+                    + "  extra:\n    component: mns-queue\n    props: {queueName: extra}\n")  # fmt: skip
+    (folder / "code" / "devs-api" / "index.py").write_text("changed = True\n")
+
+    done = localyun(full, "diff", str(file), "--json", environ=SECRET | {"DEVS_API_API_TOKEN": "other"})
+
+    assert done.returncode == 4
+    found = {(each["name"], each["property"]): (each["file"], each["running"]) for each in json.loads(done.stdout)}
+    assert found == {
+        ("devs-jobs", "VisibilityTimeout"): (61, 60),
+        ("devs-api", "code"): ("this", "other"),
+        ("devs-api", "environmentVariables.API_TOKEN"): ("(hidden)", "(hidden)"),
+        ("extra", ""): ("there", None),
+    }
+
+
+def test_terraform_gets_well_formed_files(emulators, tmp_path):
+    """Every resource that runs has a block, or a note says why not; Terraform's own formatter has nothing to change."""
+    full, _ = emulators
+
+    done, files = exported(full, "terraform", tmp_path / "app")
+
+    text = files["main.tf"].decode()
+    assert text.count('\nresource "alicloud_') == len(done["resources"])
+    assert "very-private" not in text
+    if program := shutil.which("terraform"):
+        environment = {**os.environ, "TF_CLI_CONFIG_FILE": os.devnull, "CHECKPOINT_DISABLE": "1"}
+        checked = subprocess.run(
+            [program, "fmt", "-check", "-diff", str(tmp_path / "app")],
+            env=environment, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_export_takes_only_what_is_asked_for_and_does_not_write_over_a_file(emulators, tmp_path):
+    """`--only` names groups; an unknown one, and a folder that holds a file already, are refused."""
+    full, _ = emulators
+    words = ("export", "--output", str(tmp_path / "app"), "--only")
+
+    first = localyun(full, *words, "queues", "--json")
+    second = localyun(full, *words, "queues")
+    over = localyun(full, *words, "topics", "--overwrite", "--json")
+    wrong = localyun(full, *words, "tables")
+
+    assert {each["kind"] for each in json.loads(first.stdout)["resources"]} == {"mns.queue"}
+    assert second.returncode == 1
+    assert "--overwrite" in second.stderr
+    assert {each["kind"] for each in json.loads(over.stdout)["resources"]} == {"mns.topic"}
+    assert wrong.returncode == 2

@@ -1,0 +1,249 @@
+"""What runs as files: secrets and the account stay out, field tables work backwards, code comes back the same."""
+
+from io import BytesIO
+from zipfile import ZipFile
+
+import pytest
+
+from emulator.deploy import fc_fields, ros_services
+from emulator.deploy.export import packages, s_yaml, template, terraform
+from emulator.deploy.export.layout import GROUPS, Job, Names, chosen, needs
+from emulator.deploy.export.portable import has_place, looks_secret, parts, portable
+from emulator.deploy.model import FileProblems, Resource
+from emulator.deploy.planner import PROVIDERS, read
+from emulator.deploy.shapes import Findings, Part, members, whole, written_members
+from emulator.services.mns.queues.model import QUEUE
+from tests.unit.deploy.conftest import WORLD
+
+
+def a_package(**files):
+    archive = BytesIO()
+    with ZipFile(archive, "w") as target:
+        for name, text in files.items():
+            target.writestr(name, text)
+    return archive.getvalue()
+
+
+def a_resource(kind, *identity, package=None, **properties):
+    return Resource(logical="/".join(identity), type=kind, kind=kind, identity=identity, properties=properties, line=0,
+                    package=package)  # fmt: skip
+
+
+def a_world():
+    """Return one of many things, a secret among them."""
+    arn = f"acs:mns:{WORLD.region}:{WORLD.account}"
+    return [
+        a_resource("ram.role", "worker", AssumeRolePolicyDocument='{"Version": "1", "Statement": []}'),
+        a_resource("mns.queue", "jobs", VisibilityTimeout=40, QueueType="normal"),
+        a_resource("mns.topic", "news", MaxMessageSize=65536),
+        a_resource("mns.subscription", "news", "to-jobs", Endpoint=f"{arn}:queues/jobs", NotifyContentFormat="XML"),
+        a_resource(
+            "fc3.function", "api", package=a_package(**{"index.py": "def handler(event, context): return event\n"}),
+            runtime="python3.10", handler="index.handler", memorySize=512, timeout=3,
+            role=f"acs:ram::{WORLD.account}:role/worker",
+            environmentVariables={"STAGE": "test", "DB_PASSWORD": "pa$$${word}", "TEXT": 'say "hi" %{x} ${y}'},
+        ),
+        a_resource("fc3.trigger", "api", "web", triggerType="http", qualifier="LATEST",
+                   triggerConfig={"authType": "anonymous", "methods": ["GET"]}),
+        a_resource("fc3.concurrency", "api", reservedConcurrency=5),
+        a_resource("fnf.flow", "order", Definition="version: v1\ntype: flow\nsteps:\n  - {type: pass, name: p}\n",
+                   Type="FDL", Description="orders"),
+        a_resource("fnf.schedule", "order", "nightly", CronExpression="0 0 3 * * *", Payload='{"a": 1}', Enable=True),
+    ]  # fmt: skip
+
+
+def a_job(folder, resources=None):
+    return Job(portable(resources or a_world(), WORLD.account, WORLD.region), folder, "app", WORLD.region)
+
+
+# --- secrets and places
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("DB_PASSWORD", "x", True),
+        ("ACCESS_KEY_ID", "abc", True),
+        ("apiKey", "abc", True),
+        ("GREETING", "LTAI4FnT2hQ9sXyz1234", True),
+        ("URL", "mysql://root:pw@host/db", True),
+        ("ANY", "a1B2c3D4e5F6g7H8i9J0k1L2", True),
+        ("STAGE", "test", False),
+        ("URL", "https://example.com/a", False),
+        ("KEYBOARD", "qwerty", False),
+        ("DB_PASSWORD", "", False),
+    ],
+)
+def test_environment_values_that_look_like_keys_are_secrets(name, value, secret):
+    """The name or the form of a value makes it a secret."""
+    assert looks_secret(name, value) is secret
+
+
+@pytest.mark.parametrize("write", [s_yaml.write, template.write, terraform.write], ids=["s", "ros", "terraform"])
+def test_no_format_writes_a_secret_or_the_account(write, tmp_path):
+    """Neither the password nor the account's number is in the text; both are places to be filled in."""
+    done = write(a_job(tmp_path))
+
+    assert "pa$$" not in done.text
+    assert WORLD.account not in done.text
+    assert "API_DB_PASSWORD" in done.text.upper()
+
+
+def test_places_stand_for_the_account_and_the_region_of_resource_names():
+    """A resource name is cut into its fixed parts and the two that differ elsewhere."""
+    made = portable(a_world(), WORLD.account, WORLD.region).resources
+    endpoint = next(each for each in made if each.kind == "mns.subscription").properties["Endpoint"]
+
+    assert has_place(endpoint)
+    assert parts(endpoint) == ["acs:mns:", ("region", ""), ":", ("account", ""), ":queues/jobs"]
+
+
+def test_alias_of_an_older_version_is_left_out_with_a_note():
+    """Publishing the code of today makes the newest version only."""
+    world = [
+        a_resource("fc3.function", "f"),
+        a_resource("fc3.version", "f", "version", VersionId="2"),
+        a_resource("fc3.alias", "f", "live", versionId="2"),
+        a_resource("fc3.alias", "f", "old", versionId="1"),
+    ]
+
+    made = portable(world, WORLD.account, WORLD.region)
+
+    assert [each.identity[-1] for each in made.resources if each.kind == "fc3.alias"] == ["live"]
+    assert len(made.notes) == 1
+
+
+# --- what is written reads back
+
+
+@pytest.mark.parametrize("write", [s_yaml.write, template.write], ids=["s", "ros"])
+def test_written_file_reads_back_as_what_was_there(write, tmp_path):
+    """Each resource of the file has the properties and the code of the one that runs."""
+    done = write(a_job(tmp_path))
+    values = {"API_DB_PASSWORD": "pa$$${word}"}
+    ros = done.file == "template.yml"
+
+    blueprint = read(whole(done.text, Findings()), WORLD, tmp_path, values if ros else {}, {} if ros else values)
+
+    read_back = {each.key: each for each in blueprint.resources}
+    wanted = {each.key: each for each in a_world() if ros or not each.kind.startswith("ram.")}
+    assert read_back.keys() == wanted.keys()
+    for key, each in wanted.items():
+        from emulator.deploy.provider import same
+
+        properties = {name: value for name, value in each.properties.items() if name != "AssumeRolePolicyDocument"}
+        assert same(properties, read_back[key].properties), each
+        assert packages.same_code(each.package, read_back[key].package)
+
+
+@pytest.mark.parametrize("capital", [False, True])
+def test_field_tables_write_what_they_read(capital):
+    """Writing and reading by one table gives the values again."""
+    values = {
+        "runtime": "python3.10", "handler": "index.handler", "environmentVariables": {"lower": "1"},
+        "instanceLifecycleConfig": {"preStop": {"handler": "index.stop", "timeout": 3}}, "layers": ["acs:fc:x"],
+        "vpcConfig": {"vpcId": "v", "vSwitchIds": ["a"], "securityGroupId": "s"},
+    }  # fmt: skip
+
+    text = written_members(fc_fields.FUNCTION_3, values, capital=capital)
+    findings = Findings()
+
+    assert members(Part(text, (), {}, findings), fc_fields.FUNCTION_3, capital=capital) == values
+    assert findings.problems == []
+    assert ("Handler" in text) is capital
+
+
+def test_queue_attributes_are_written_as_they_are_read():
+    """The attribute table of queues works in both directions."""
+    properties = ros_services.api_properties(QUEUE, {"visibilityTimeout": 40})
+
+    text = ros_services.file_values(QUEUE, properties, capital=True)
+
+    assert text["VisibilityTimeout"] == 40
+
+
+# --- terraform
+
+
+def test_terraform_has_every_resource_of_the_provider_balanced_and_in_quotes(tmp_path):
+    """Each resource is a block of a type of the provider; braces match outside of texts; texts cannot interpolate."""
+    done = terraform.write(a_job(tmp_path))
+
+    depth, quoted, previous = 0, False, ""
+    for letter in done.text:
+        if letter == '"' and previous != "\\":
+            quoted = not quoted
+        elif not quoted:
+            depth += {"{": 1, "}": -1}.get(letter, 0)
+        previous = "" if previous == "\\" else letter
+        assert depth >= 0
+    assert (depth, quoted) == (0, False)
+    for kind in {each.kind for each in a_world()}:
+        assert f'resource "{terraform.TYPES[kind].name}"' in done.text
+    assert r"say \"hi\" %%{x} $${y}" in done.text
+    assert (tmp_path / "code" / "api.zip").read_bytes() == a_world()[4].package
+    assert "password = var" not in done.text
+    assert "sensitive   = true" in done.text
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [("alwaysAllocateCPU", "always_allocate_cpu"), ("httpGetUrl", "http_get_url"), ("customDNS", "custom_dns"),
+     ("vSwitchIds", "vswitch_ids"), ("MaximumMessageSize", "maximum_message_size"), ("enableTLS", "enable_tls")],
+)  # fmt: skip
+def test_names_of_the_api_become_those_of_the_provider(name, written):
+    """Words are parted by underscores, abbreviations stay together."""
+    assert terraform.snake(name) == written
+
+
+# --- layout and packages
+
+
+def test_every_group_names_kinds_that_exist_and_chooses_them():
+    """No group asks for a kind nobody handles."""
+    assert frozenset().union(*GROUPS.values()) <= set(PROVIDERS)
+    assert chosen(["queues"])("mns.queue", ("q",))
+    assert not chosen(["queues"])("mns.topic", ("t",))
+    assert chosen([])("mns.topic", ("t",))
+
+
+def test_resource_needs_what_it_is_inside_of_and_leads_to():
+    """A subscription comes after its topic and the queue it leads to."""
+    there = {each.key: each for each in a_world()}
+    subscription = next(each for each in there.values() if each.kind == "mns.subscription")
+
+    assert [each.kind for each in needs(subscription, there)] == ["mns.topic", "mns.queue"]
+
+
+def test_names_stay_apart_when_resources_are_called_alike():
+    """A queue and a topic of one name have two names in a file."""
+    names = Names(str.lower)
+
+    assert len({names.of(a_resource(kind, "Same")) for kind in ("mns.queue", "mns.topic", "fc3.function")}) == 3
+
+
+@pytest.mark.parametrize("name", ["../outside.py", "/etc/x", ".git/config", "a.pyc"])
+def test_package_that_no_folder_gives_again_stays_an_archive(name, tmp_path):
+    """Names that lead outside, or that packing leaves out, are not unpacked."""
+    package = a_package(**{name: "x"})
+
+    assert packages.write(package, tmp_path, "code") == "code.zip"
+    assert [each.name for each in tmp_path.iterdir()] == ["code.zip"]
+
+
+def test_code_is_the_same_whatever_packed_it():
+    """Only names and bytes of files count."""
+    one = a_package(a="1", b="2")
+    other = a_package(b="2", a="1")
+
+    assert one != other
+    assert packages.same_code(one, other)
+    assert not packages.same_code(one, a_package(a="1"))
+
+
+def test_variable_without_a_value_is_a_problem_of_the_file(tmp_path):
+    """A deployment does not go on with an empty secret."""
+    done = s_yaml.write(a_job(tmp_path))
+
+    with pytest.raises(FileProblems, match="API_DB_PASSWORD is not set"):
+        read(whole(done.text, Findings()), WORLD, tmp_path, {}, {})
