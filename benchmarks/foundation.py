@@ -10,8 +10,7 @@ from pathlib import Path
 from benchmarks.harness import Row
 from benchmarks.server import HEALTH, SERVICE, Connection, Server, echo_p50_ms, python_pass_s
 from emulator.services.workflow.tenants import SCHEMA
-from emulator.storage.database import Database
-from emulator.storage.migrations import migrate
+from emulator.storage.database import Database, migrate
 
 FLOWS_AT_ONCE = 1000
 STEPS = 10

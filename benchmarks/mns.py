@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.harness import Row
 from benchmarks.server import mns_headers
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
-from emulator.auth.keys import AccessKey
+from emulator.auth.signed_request import AccessKey
 from emulator.http.message import Headers, Request, Response
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.identity import AccountId, Principal, Region, Tenant
@@ -19,8 +19,7 @@ from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import Timers
 from emulator.services.mns.front import MnsFront
 from emulator.services.mns.service import SCHEMA, MessageService
-from emulator.storage.database import Database
-from emulator.storage.migrations import migrate
+from emulator.storage.database import Database, migrate
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse
 

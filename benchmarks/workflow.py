@@ -29,8 +29,7 @@ from emulator.services.workflow.model import FlowSettings
 from emulator.services.workflow.ports import FunctionReply, FunctionResource, Submission
 from emulator.services.workflow.schedules.model import ScheduleSettings
 from emulator.services.workflow.service import Workflow
-from emulator.storage.database import Database
-from emulator.storage.migrations import migrate
+from emulator.storage.database import Database, migrate
 from emulator.wire.dates import iso_millis, parse_iso
 
 WORLD = Tenant(AccountId("1"), Region("cn-hangzhou"))

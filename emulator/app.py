@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from emulator import __version__
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
-from emulator.auth.keys import AccessKey
 from emulator.auth.permissions.conditions import Facts
+from emulator.auth.signed_request import AccessKey
 from emulator.config import Config
 from emulator.console import front as console_front
 from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
@@ -49,10 +49,9 @@ from emulator.lab.effects import EffectLog
 from emulator.lab.service import Lab
 from emulator.redirect import hook_environment
 from emulator.redirect.environment import write_bundle
-from emulator.storage.database import Database
+from emulator.storage.database import Database, Schema, migrate
 from emulator.storage.folder import StateFolder
 from emulator.storage.maintenance import Checkpoints, Shrinker, make_shrinkable, storage_figures
-from emulator.storage.migrations import Schema, migrate
 from emulator.wire.request import Front
 
 if TYPE_CHECKING:

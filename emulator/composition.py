@@ -16,8 +16,8 @@ from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, Tri
 from emulator.adapters.objects import CodeObjects, CodeUploads, FlowObjects, ObjectTriggers
 from emulator.adapters.permissions import FlowRights, FunctionRights, RoleRights
 from emulator.adapters.roles import AssumableRoles, RoleKeys
-from emulator.auth.keys import KeySource
 from emulator.auth.push import PushSigner
+from emulator.auth.signed_request import KeySource
 from emulator.config import Config, ConfigError, placed
 from emulator.console.front import Bridge
 from emulator.deploy.localyun_yaml import Declarations

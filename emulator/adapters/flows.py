@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-from emulator.http.client_connection import split_url
-from emulator.http.client_errors import ClientError
+from emulator.http.client_connection import ClientError, split_url
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids

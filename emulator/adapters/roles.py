@@ -5,8 +5,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.identity import AccountId, Principal
 from emulator.services.fc.runtime.model import Credentials
 from emulator.services.ram.authorizer import Authorizer
-from emulator.services.sts.limits import DURATION_S
-from emulator.services.sts.service import TemporaryKeys
+from emulator.services.sts.service import DURATION_S, TemporaryKeys
 
 DEFAULT_ROLE = "AliyunFcDefaultRole"
 """The role of functions that name none."""

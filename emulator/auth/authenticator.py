@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from emulator.auth import acs3, fc, mns, oss, roa, rpc
-from emulator.auth.keys import AccessKey, KeySource
-from emulator.auth.signed_request import SignedRequest, octets
+from emulator.auth.signed_request import AccessKey, KeySource, SignedRequest, octets
 from emulator.http.message import Request
 from emulator.kernel.clock import MINUTE, Millis
 from emulator.kernel.errors import AuthFailure, Reason

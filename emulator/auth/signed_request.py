@@ -1,15 +1,17 @@
-"""What a request says about who signed it, and the small tools that all schemes share."""
+"""What a request says about who signed it, the access keys it may be signed with, and what all schemes share."""
 
 import hmac
 import re
 from binascii import b2a_base64
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import AuthFailure, Reason
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import AccountId
 from emulator.wire.dates import parse_http_date, parse_iso
 
 SignedTexts = Iterator[tuple[str, str]]
@@ -160,3 +162,29 @@ def required(value: str, reason: Reason, scheme: str, name: str) -> str:
     if not value:
         raise AuthFailure(reason, scheme=scheme, detail=name)
     return value
+
+
+@frozen
+class AccessKey:
+    """A key that requests may be signed with.
+
+    ``token`` and ``expires_at`` are set for temporary keys only; ``arn`` is the identity it stands for, ``policy`` the
+    document that narrows what a temporary key may do, if any.
+    """
+
+    key_id: str
+    secret: str
+    account: AccountId
+    arn: str
+    token: str | None = None
+    expires_at: Millis | None = None
+    active: bool = True
+    policy: str = ""
+
+
+class KeySource(Protocol):
+    """Somewhere keys are kept."""
+
+    def find(self, key_id: str) -> AccessKey | None:
+        """Return the key of that id, expired or not; None when there never was one."""
+        ...

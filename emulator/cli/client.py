@@ -17,9 +17,7 @@ from emulator import keyfile
 from emulator.auth import fc, mns, rpc
 from emulator.cli import endpoint
 from emulator.cli.endpoint import Endpoint
-from emulator.cli.failures import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage
-from emulator.cli.messages import _
-from emulator.cli.output import complain
+from emulator.cli.output import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage, _, complain
 from emulator.config import Config, Settings
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock

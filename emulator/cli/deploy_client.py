@@ -6,9 +6,8 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from emulator.cli.client import Client
-from emulator.cli.failures import CallRefused
-from emulator.deploy.errors import Refused
-from emulator.deploy.model import Record, from_object, to_object
+from emulator.cli.output import CallRefused
+from emulator.deploy.model import Record, Refused, from_object, to_object
 from emulator.deploy.provider import Reply
 from emulator.wire.xml import MalformedXml, parse
 

@@ -14,8 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from emulator.cli.failures import CommandFailed, WrongUsage
-from emulator.cli.messages import _
+from emulator.cli.output import CommandFailed, WrongUsage, _
 from emulator.config import AUTO_PORT, DEFAULT_HTTPS_PORT, DEFAULT_PORT, Config
 from emulator.kernel.frozen import frozen
 from emulator.keyfile import InstallationKeys

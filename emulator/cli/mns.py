@@ -11,9 +11,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from emulator.cli.client import Client, Reply
-from emulator.cli.failures import CallRefused, WrongUsage
-from emulator.cli.messages import _
-from emulator.cli.output import Fields
+from emulator.cli.output import CallRefused, Fields, WrongUsage, _
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 from emulator.wire.xml import Element, MalformedXml, escape, parse, render

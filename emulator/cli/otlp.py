@@ -3,8 +3,7 @@
 import hashlib
 from typing import Any
 
-from emulator.cli.failures import CommandFailed
-from emulator.cli.messages import _
+from emulator.cli.output import CommandFailed, _
 
 _NANOS = 1_000_000
 

@@ -1,14 +1,102 @@
-"""What commands print: tables for people, JSON for programs, progress for terminals only."""
+"""How a command speaks and ends: exit codes and errors, the user's language, tables, JSON, progress for terminals.
 
+``_("created {queue}", queue=name)`` looks the text up in the catalogues under ``locale/`` (gettext) and fills it in.
+The language is that of ``LANGUAGE``, ``LC_ALL``, ``LC_MESSAGES`` and ``LANG``, as for other programs. Help texts are
+looked up when a parser is built, and headings of tables when they are printed. Names of the API, answers of the
+services and the server's log stay English.
+"""
+
+import gettext
 import json
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from emulator.cli.failures import DONE
-from emulator.cli.messages import _
 from emulator.drawing.text_width import cells
+
+DONE = 0
+FAILED = 1
+WRONG_USAGE = 2
+NO_EMULATOR = 3
+DIFFERENT = 4
+
+
+class CommandFailed(Exception):
+    """A command that cannot go on; the message says what is wrong and what to do."""
+
+    exit_code = FAILED
+
+
+class NoEmulator(CommandFailed):
+    """No emulator answered at the address."""
+
+    exit_code = NO_EMULATOR
+
+
+class OtherEmulator(CommandFailed):
+    """What answers is the emulator of another folder."""
+
+
+class WrongUsage(CommandFailed):
+    """Arguments that make no sense together or cannot be read."""
+
+    exit_code = WRONG_USAGE
+
+
+class CallRefused(CommandFailed):
+    """The emulator answered a call with an error, whose name is ``code``; ``content`` is the whole answer."""
+
+    def __init__(self, status: int, code: str, message: str, content: dict[str, Any] | None = None) -> None:
+        self.content = content or {}
+        self.status = status
+        self.code = code
+        super().__init__(f"{code}: {message}" if code else f"HTTP {status}: {message}")
+
+
+DOMAIN = "localyun"
+FOLDER = Path(__file__).parent / "locale"
+
+_PROBE = "中"
+
+
+def _(text: str, /, **fields: object) -> str:
+    """Return *text* in the user's language, with *fields* in the places of its ``{names}``."""
+    shown = catalogue().gettext(text)
+    return shown.format(**fields) if fields else shown
+
+
+@cache
+def catalogue() -> gettext.NullTranslations:
+    """Return the texts of the user's language; those of the program itself when there is no translation.
+
+    A terminal whose encoding has no Chinese characters gets English.
+    """
+    found = gettext.translation(DOMAIN, FOLDER, fallback=True)
+    if isinstance(found, gettext.GNUTranslations) and not _can_be_shown():
+        return gettext.NullTranslations()
+    return found
+
+
+def is_translated() -> bool:
+    """Whether the user's language is another than English; argparse speaks it too from then on."""
+    if not isinstance(catalogue(), gettext.GNUTranslations):
+        return False
+    gettext.bindtextdomain(DOMAIN, FOLDER)
+    gettext.textdomain(DOMAIN)
+    return True
+
+
+def _can_be_shown() -> bool:
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            _PROBE.encode(getattr(stream, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
 
 Fields = dict[str, Any]
 """Elements of an answer by name: numbers and switches as such, a list of dictionaries for properties."""

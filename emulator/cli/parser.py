@@ -17,7 +17,7 @@ from argparse import (
 )
 from collections.abc import Iterable, Sequence
 
-from emulator.cli.messages import _, is_translated
+from emulator.cli.output import _, is_translated
 from emulator.config import OPTIONS, Option
 
 _DESCRIPTION = "Function Compute, Message Service and Serverless Workflow of Alibaba Cloud on your own machine."
@@ -195,8 +195,8 @@ def _add_trigger(commands: "_Commands[ArgumentParser]") -> None:
     trigger = commands.add_parser("trigger", help="list the triggers of functions and fire them by hand")
     trigger.set_defaults(help_of=trigger)
     actions = trigger.add_subparsers(title="actions", metavar="ACTION")
-    _command(actions, "list", "trigger:show_list", "list triggers with the addresses of those for HTTP")
-    fire = _command(actions, "fire", "trigger:fire", "call a trigger's function now and print what it returns")
+    _command(actions, "list", "invoke:list_triggers", "list triggers with the addresses of those for HTTP")
+    fire = _command(actions, "fire", "invoke:fire", "call a trigger's function now and print what it returns")
     fire.add_argument("function", metavar="[SERVICE/]FUNCTION", help="the function the trigger belongs to")
     fire.add_argument("trigger", metavar="TRIGGER", help="name of the trigger")
     event = fire.add_mutually_exclusive_group()
@@ -452,10 +452,10 @@ def _add_account(commands: "_Commands[ArgumentParser]") -> None:
     account = commands.add_parser("account", help="work with accounts beside the emulator's own")
     account.set_defaults(help_of=account)
     actions = account.add_subparsers(title="actions", metavar="ACTION")
-    add = _command(actions, "add", "account:add", "add an account and print its key")
+    add = _command(actions, "add", "server:add_account", "add an account and print its key")
     add.add_argument("account", metavar="ID", nargs="?", default="", help="its id, digits (default: generated)")
-    _command(actions, "list", "account:show_list", "list the accounts with their keys")
-    remove = _command(actions, "remove", "account:remove", "forget an account and its key")
+    _command(actions, "list", "server:list_accounts", "list the accounts with their keys")
+    remove = _command(actions, "remove", "server:remove_account", "forget an account and its key")
     remove.add_argument("account", metavar="ID", help="the account")
 
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from emulator.deploy.errors import Refused
-from emulator.deploy.model import Resource
+from emulator.deploy.model import Refused, Resource
 from emulator.deploy.provider import (
     ActualState,
     ApiClient,

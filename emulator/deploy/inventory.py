@@ -11,7 +11,7 @@ from emulator.deploy.fc_providers import path_of
 from emulator.deploy.model import Resource
 from emulator.deploy.planner import PROVIDERS
 from emulator.deploy.provider import ApiClient, Attributes, Identity
-from emulator.deploy.rpc_providers import FNF, MNS, RAM
+from emulator.deploy.service_providers import FNF, MNS, RAM
 from emulator.kernel.frozen import frozen
 
 _V2, _V3 = "/2016-08-15", "/2023-03-30"

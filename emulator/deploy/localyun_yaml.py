@@ -16,8 +16,7 @@ from emulator.kernel.identity import Tenant
 from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
 from emulator.services.mns.limits import RELAXED
 from emulator.services.mns.management.codec import PARAMETERS
-from emulator.services.mns.queues.model import QUEUE, Change
-from emulator.services.mns.queues.validation import check_queue_name, check_ranges, check_settings
+from emulator.services.mns.queues.model import QUEUE, Change, check_queue_name, check_ranges, check_settings
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.endpoints import queue_endpoint, read_endpoint
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, SubscriptionSettings

@@ -9,7 +9,6 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
-from emulator.deploy.errors import FileProblems, Problem, Refused, StepFailed
 from emulator.deploy.fc_providers import FC_PROVIDERS
 from emulator.deploy.files import Files
 from emulator.deploy.model import (
@@ -18,17 +17,20 @@ from emulator.deploy.model import (
     UPDATED,
     Blueprint,
     Entry,
+    FileProblems,
+    Problem,
     Record,
+    Refused,
     Resource,
+    StepFailed,
     Target,
     digest,
     filled,
     has_token,
 )
-from emulator.deploy.oss_provider import BucketProvider
 from emulator.deploy.provider import ActualState, ApiClient, ResourceProvider
-from emulator.deploy.rpc_providers import RPC_PROVIDERS
 from emulator.deploy.s_yaml import ActionCommand, commands_before, extended, read_project
+from emulator.deploy.service_providers import RPC_PROVIDERS, BucketProvider
 from emulator.deploy.shapes import Part
 from emulator.deploy.template import read_template
 from emulator.deploy.value_functions import Misuse

@@ -4,8 +4,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from emulator.deploy.errors import Refused
-from emulator.deploy.model import Resource
+from emulator.deploy.model import Refused, Resource
 from emulator.kernel.frozen import frozen
 
 Reply = dict[str, Any]

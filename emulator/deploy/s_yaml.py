@@ -10,10 +10,9 @@ from typing import Any
 
 from emulator.deploy import s_components
 from emulator.deploy.build import Build
-from emulator.deploy.errors import Problem
 from emulator.deploy.files import Files
 from emulator.deploy.functions import Scope
-from emulator.deploy.model import Blueprint, Target
+from emulator.deploy.model import Blueprint, Problem, Target
 from emulator.deploy.shapes import Findings, Part, suggestion, whole
 from emulator.kernel.frozen import frozen
 from emulator.wire.yaml import Mark

@@ -11,9 +11,8 @@ from typing import Any
 from emulator.deploy import fc_fields as fields
 from emulator.deploy import ros_services
 from emulator.deploy.build import Build, Builder, Event, add_trigger, role_of_policies
-from emulator.deploy.errors import FileProblems
 from emulator.deploy.functions import names_in
-from emulator.deploy.model import Resource
+from emulator.deploy.model import FileProblems, Resource
 from emulator.deploy.shapes import (
     Field,
     Findings,

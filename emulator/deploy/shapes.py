@@ -8,8 +8,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from emulator.deploy.errors import FileProblems, Problem
-from emulator.deploy.model import has_token
+from emulator.deploy.model import FileProblems, Problem, has_token
 from emulator.kernel.frozen import frozen
 from emulator.wire.yaml import Mark, Path, RepeatedKey, UnreadableYaml, read_document, short_functions
 

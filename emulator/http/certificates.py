@@ -4,7 +4,7 @@ Certificates are made by a child process (`emulator.http.minting`), because the 
 than the whole server takes to start. Leaves with many names, one for each region, are made ahead and serve nearly every
 client; one for all regions would make each handshake half as long again. Any other name has a leaf of its own, made
 when the name is registered or asked for with CONNECT: during a handshake OpenSSL's callback only chooses, because it
-cannot wait. A client that comes with a name nobody has mentioned gets a certificate which it refuses, and finds its own
+cannot wait. A client that asks for an unregistered name gets a certificate which it refuses, and finds its own
 when it comes again.
 
 What the authority may sign for is fixed in its certificate: ``aliyuncs.com``, ``fcapp.run``, ``localhost``, everything

@@ -1,4 +1,15 @@
-"""One connection of the HTTP client: sends a request, parses its answer, holds back what is not read yet."""
+"""One connection of the HTTP client: sends a request, parses its answer, holds back what is not read yet.
+
+What can go wrong with an outgoing call::
+
+    ClientError
+    +- AddressRefused     the address policy allows none of the host's addresses; nothing was sent
+    +- ConnectFailed      no connection: unknown name, refused, TLS failure
+    +- ConnectionLost     the connection ended before the whole answer had come
+    +- AnswerTooLarge     the body is longer than the caller takes
+    +- BadAnswer          what came is no HTTP answer
+    +- CallTimedOut       (also a TimeoutError) the call took longer than its timeout
+"""
 
 import asyncio
 import re
@@ -11,9 +22,41 @@ from urllib.parse import quote, urlsplit
 import httptools
 
 from emulator.http.answer import Unsendable, field_name, join_head
-from emulator.http.client_errors import BadAnswer, ClientError, ConnectionLost
 from emulator.http.message import Headers, Pairs
 from emulator.kernel.frozen import frozen
+
+
+class ClientError(Exception):
+    """An outgoing call did not get its answer."""
+
+
+class AddressRefused(ClientError):
+    """The address policy allows none of the host's addresses."""
+
+
+class ConnectFailed(ClientError):
+    """No connection could be made."""
+
+
+class ConnectionLost(ClientError):
+    """The connection ended before the whole answer had come. ``unanswered``: not one byte of it had."""
+
+    def __init__(self, reason: str, *, unanswered: bool = False) -> None:
+        self.unanswered = unanswered
+        super().__init__(reason)
+
+
+class AnswerTooLarge(ClientError):
+    """The body of the answer is longer than the caller takes."""
+
+
+class BadAnswer(ClientError):
+    """What came is no HTTP answer."""
+
+
+class CallTimedOut(ClientError, TimeoutError):
+    """The time given for the call was over."""
+
 
 _HEAD_BYTES: Final = 256 * 1024
 _UNREAD_BYTES: Final = 256 * 1024

@@ -151,7 +151,7 @@ class HttpProtocol(asyncio.Protocol):
     # asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to wait for a request."""
+        """Wait for the first request."""
         connections = self._connections
         self._loop = asyncio.get_running_loop()
         self._transport = cast("asyncio.Transport", transport)

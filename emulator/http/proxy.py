@@ -23,8 +23,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from emulator.http.addresses import permitted_addresses
-from emulator.http.client_errors import AddressRefused, ConnectFailed
+from emulator.http.client import permitted_addresses
+from emulator.http.client_connection import AddressRefused, ConnectFailed
 from emulator.http.connections import HttpLimits
 from emulator.http.message import Request
 from emulator.http.reader import Malformed, RequestReader
@@ -138,7 +138,7 @@ class ProxyDesk:
 
 
 def is_public(address: str) -> bool:
-    """Whether *address* (in text form) is one that everybody on the internet can call."""
+    """Whether *address* (in text form) is one that every machine on the internet can call."""
     parsed = ipaddress.ip_address(address)
     if isinstance(parsed, ipaddress.IPv6Address) and any(parsed in network for network in _EMBEDDING):
         return False  # an IPv4 address in disguise, which may be a private one

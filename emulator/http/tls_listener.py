@@ -75,7 +75,7 @@ class TlsListener:
         self._tunnels = TaskGroup("tunnel")
 
     def start(self) -> None:
-        """Begin to accept connections."""
+        """Start accepting connections."""
         for listening in self._sockets:
             listening.setblocking(False)
             self._accepting.spawn(self._accept(listening), "accept")

@@ -77,7 +77,7 @@ class Every:
 
 @frozen
 class Cron:
-    """Fires whenever the wall clock of ``zone`` shows a second, minute, hour, month and day of the given ones."""
+    """Fires whenever the wall clock of ``zone`` shows one of its seconds, minutes, hours, months and days."""
 
     second: Field
     minute: Field

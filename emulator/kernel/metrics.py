@@ -116,17 +116,17 @@ class LoopLag:
         self._due = 0.0
 
     def start(self) -> None:
-        """Begin to sample; on the loop to be watched."""
+        """Start sampling the running loop."""
         self._loop = asyncio.get_running_loop()
         self._arm()
 
     def close(self) -> None:
-        """Sample no more."""
+        """Stop sampling."""
         if self._handle is not None:
             self._handle.cancel()
 
     def figures(self) -> Family:
-        """Return the histogram of what was found so far."""
+        """Return the histogram of the lags measured so far."""
         text = "How late the event loop came back to a tick, sampled four times a second."
         return Family("localyun_loop_lag_seconds", "histogram", text, self._lags.samples({}))
 

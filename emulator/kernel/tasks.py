@@ -1,4 +1,4 @@
-"""Tasks with an owner: started, watched and ended by the object that needs them."""
+"""Tasks with an owner, started, watched and ended by the object that needs them; ends of processes."""
 
 import asyncio
 import logging
@@ -43,7 +43,7 @@ class TaskGroup:
 
 
 def kill(process: asyncio.subprocess.Process) -> None:
-    """Kill *process* unless the loop knows of its end; its `wait` tells afterwards how it ended.
+    """Kill *process* unless the loop knows of its end; its `wait` returns its exit status afterwards.
 
     `Process.kill` looks first whether the process lives. When it has just ended, that look takes the exit status, and
     the loop, which comes later, warns of an unknown child.

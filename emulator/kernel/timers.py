@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from heapq import heapify, heappop, heappush
 
 from emulator.kernel.clock import Clock, Millis, VirtualClock
-from emulator.kernel.tracing import nobody
+from emulator.kernel.tracing import shared_context
 
 _log = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ class LoopTimers(Timers):
         super().__init__(clock)
         self._loop = loop
         self._handle: asyncio.TimerHandle | None = None
-        self._context = nobody()
+        self._context = shared_context()
         self._ahead_ms = self._ahead_of_monotonic_ms()
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 A request's id is its trace. It is carried on in a context variable, which tasks inherit, and with what outlives the
 request (messages, publications, asynchronous calls, executions) in a column. Callbacks of the loop inherit the context
-of the request that set them up first, which for shared ones is chance: they get a context of their own (`nobody`).
+of the request that set them up first, which for shared ones is chance: they get one of their own (`shared_context`).
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ def push_key(message_id: str, subscription: str, attempt: int) -> str:
     return f"push {message_id} {subscription} {attempt}"
 
 
-def nobody() -> Context:
+def shared_context() -> Context:
     """Return a fresh context, for callbacks that serve many requests at once."""
     return Context()
 

@@ -119,7 +119,7 @@ class Upload:
 class Caller:
     """Who calls, and about what: every operation's first argument.
 
-    ``region`` is the one the host name tells, empty for a loopback address: that reaches every bucket of the account.
+    ``region`` is the one in the host name, empty for a loopback address: that reaches every bucket of the account.
     """
 
     account: AccountId

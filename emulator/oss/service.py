@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from emulator.kernel.identity import Region
 from emulator.kernel.ids import Ids
-from emulator.storage.database import Database
-from emulator.storage.migrations import Schema
+from emulator.storage.database import Database, Schema
 from emulator.wire.operation import Operation, operations_of
 
 if TYPE_CHECKING:
@@ -51,13 +50,13 @@ class LazyStorage:
         if self._opened is None:
             await asyncio.to_thread(_import)
         if self._opened is None:  # another call may have come first
-            from emulator.oss import buckets, forms, objects, settings, uploads  # imported by now
+            from emulator.oss import buckets, objects, settings, uploads  # imported by now
             from emulator.oss.contents import Contents
             from emulator.oss.storage import ObjectStorage
 
             contents = Contents(self._folder, self._ids, sync=self._sync)
             storage = ObjectStorage(self._database, contents, self._ids, self._watcher, home=self._home)
-            operations = operations_of(buckets, settings, objects, uploads, forms)
+            operations = operations_of(buckets, settings, objects, uploads)
             self._opened = (storage, {each.route: each for each in operations})
         return self._opened
 
@@ -98,5 +97,4 @@ class LazyStorage:
 def _import() -> None:
     import emulator.oss.buckets
     import emulator.oss.contents
-    import emulator.oss.forms
     import emulator.oss.uploads  # noqa: F401 - imported for `opened`, which must not take the time

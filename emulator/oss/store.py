@@ -1,7 +1,7 @@
 """What the object store holds, as rows: the durable side of `emulator.oss.s3`.
 
-Content ids come with a count of what needs them; `unused` tells which files may go. All methods run in the
-transaction of the caller's moment. Keys are bytes to SQLite's comparison, as they are to the service's order.
+Content ids come with a count of what needs them; `unused` returns those whose files may be removed. All methods run in
+the caller's transaction. Keys are bytes to SQLite's comparison, as they are to the service's order.
 """
 
 import json

@@ -46,7 +46,7 @@ OTHER_IDENTITIES = (
     "ALIBABA_CLOUD_ECS_METADATA",
     "OSS_SESSION_TOKEN",
 )
-"""Where the official credential chain finds another identity than the given key."""
+"""Where the official credential chain finds an identity other than the emulator's key."""
 
 _REAL_KEY_PREFIX = "LTAI"
 JAVA_VARIABLE = "JAVA_TOOL_OPTIONS"

@@ -1,8 +1,11 @@
-"""SQLite with one connection owned by the event loop and one transaction per loop tick.
+"""SQLite with one connection owned by the event loop and one transaction per loop tick; numbered schema files.
 
 The first write of a tick opens a transaction and asks the loop for a commit at the start of the next tick, when every
 socket that was ready has been served. Answers and effects that depend on it wait in `after_commit`: acknowledged
 means committed.
+
+Each service keeps ``schema/0001_initial.sql``, ``0002_....sql`` and so on; the table ``schema_versions`` records how
+far each has come. Files are never edited once released; a change is a new number.
 """
 
 import asyncio
@@ -15,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from emulator.kernel.frozen import frozen
-from emulator.kernel.tracing import nobody
+from emulator.kernel.tracing import shared_context
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +79,7 @@ class Database:
         self._refusing = False
         self._on_commit: Callable[[], None] | None = None
         self._watchers: list[Callable[[], None]] = []
-        self._context = nobody()
+        self._context = shared_context()
         self.commits = 0
         """How many transactions have been committed."""
         self._waiting: list[Callable[[CommitFailed | None], None]] = []
@@ -373,3 +376,59 @@ def _make_private(path: Path) -> None:
     for each in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
         with suppress(FileNotFoundError):
             each.chmod(0o600)
+
+
+class StateTooNew(Exception):
+    """The state file was written by a newer program."""
+
+
+@frozen(kw_only=False)
+class Schema:
+    """A service's numbered SQL files."""
+
+    service: str
+    folder: Path
+
+    def steps(self) -> list[tuple[int, str]]:
+        """Return (number, SQL) in order."""
+        files = sorted(self.folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
+        return [(int(file.name[:4]), file.read_text(encoding="utf-8")) for file in files]
+
+
+def migrate(database: Database, schemas: list[Schema]) -> None:
+    """Apply what is missing, one transaction per step.
+
+    Raises: StateTooNew when the file knows a step or a service schema that this program does not.
+    """
+    database.write(
+        "CREATE TABLE IF NOT EXISTS schema_versions (service TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID"
+    )
+    reached = dict(database.read("SELECT service, version FROM schema_versions").fetchall())
+    plan = []
+    for schema in schemas:
+        steps = schema.steps()
+        newest = steps[-1][0] if steps else 0
+        at = reached.get(schema.service, 0)
+        if at > newest:
+            message = f"{schema.service} schema {at} is newer than this program knows ({newest})"
+            raise StateTooNew(message)
+        plan += [(schema.service, number, sql) for number, sql in steps if number > at]
+    for service, number, sql in plan:
+        with database.unit():
+            for statement in _statements(sql):
+                database.write(statement)
+            database.write("INSERT OR REPLACE INTO schema_versions VALUES (?, ?)", (service, number))
+    database.commit()
+
+
+def _statements(sql: str) -> list[str]:
+    """Split a script; `executescript` would commit the surrounding transaction."""
+    statements, current = [], ""
+    for line in sql.splitlines(keepends=True):
+        current += line
+        if line.rstrip().endswith(";") and sqlite3.complete_statement(current):
+            statements.append(current)
+            current = ""
+    if current.strip():
+        statements.append(current)
+    return statements

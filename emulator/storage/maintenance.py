@@ -137,7 +137,7 @@ class Shrinker:
         self._seen_commits = -1
 
     def start(self) -> None:
-        """Begin to look after the file."""
+        """Start maintaining the file."""
         if self._database.gives_pages_back:
             self._after(self._look_ms, self._look)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.oss import buckets, forms, objects, settings, uploads
+from emulator.oss import buckets, objects, settings, uploads
 from emulator.wire.operation import operations_of
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +22,7 @@ def test_fidelity_lists_every_operation_on_objects():
     section = (DOCS / "fidelity.md").read_text().partition("## Object storage")[2].partition("\n## ")[0]
     listed = re.findall(r"^\| `([A-Z]\w+)` \| served", section, re.MULTILINE)
 
-    operations = operations_of(buckets, forms, objects, uploads)
+    operations = operations_of(buckets, objects, uploads)
 
     served = {each.name for each in operations if "?" not in each.name}
     assert set(listed) == served | VARIANTS

@@ -22,8 +22,7 @@ from emulator.services.mns.errors import MessageNotExist, MnsError
 from emulator.services.mns.queues.model import DeadLetterPolicy, Draft
 from emulator.services.mns.queues.visibility import write_handle
 from emulator.services.mns.service import SCHEMA, MessageService
-from emulator.storage.database import Database
-from emulator.storage.migrations import migrate
+from emulator.storage.database import Database, migrate
 
 WORLD = Tenant(AccountId("1"), Region("cn-x"))
 RETENTION_S, TIMEOUT_S = 300, 20

@@ -14,8 +14,7 @@ from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.ports import FunctionRefused
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.services.mns.topics.model import ContentFormat, NotifyStrategy, SubscriptionSettings
-from emulator.storage.database import Database
-from emulator.storage.migrations import migrate
+from emulator.storage.database import Database, migrate
 
 WORLD = Tenant(AccountId("1"), Region("cn-x"))
 TAGS = [None, "red", "blue"]

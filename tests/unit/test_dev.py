@@ -184,3 +184,30 @@ def test_unknown_task_shows_the_tasks(dev, capfd, words, code):
     """The module's own text is the help."""
     assert dev.main(words) == code
     assert "python3 dev.py test" in capfd.readouterr().out
+
+
+def test_coverage_holds_every_gate_and_names_those_missed(dev, capfd):
+    """A gate that is missed does not hide the others."""
+    calls = stand_in(dev, fails_on="auth/")
+    dev.GATES = ((90.0, "auth/*"), (80.0, "*"))
+
+    code = dev.main(["coverage", "-k", "cron"])
+
+    assert code == 1
+    assert capfd.readouterr().err.endswith("too little is tested: auth/*\n")
+    assert [call.removeprefix("-m coverage ") for call in calls() if call.startswith("-m coverage")] == [
+        "erase",
+        "run -m pytest tests/unit -n 2 -k cron",
+        "combine --quiet",
+        "report",
+        "report --format total --include auth/* --fail-under 90.0",
+        "report --format total --include * --fail-under 80.0",
+    ]
+
+
+def test_coverage_of_failing_tests_is_not_judged(dev):
+    """Their exit code is handed on."""
+    calls = stand_in(dev, fails_on="tests/unit")
+
+    assert dev.main(["coverage"]) == 7
+    assert "combine" not in "".join(calls())

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
-from emulator.auth.keys import AccessKey
+from emulator.auth.signed_request import AccessKey
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import HOUR, Millis, SystemClock
 from emulator.kernel.identity import AccountId

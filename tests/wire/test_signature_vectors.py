@@ -11,7 +11,7 @@ import pytest
 
 from emulator.auth import mns
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory, scheme_of
-from emulator.auth.keys import AccessKey
+from emulator.auth.signed_request import AccessKey
 from emulator.http.message import Headers, Request
 from emulator.kernel.errors import AuthFailure, Reason
 from emulator.kernel.identity import AccountId

@@ -1,16 +1,20 @@
-"""Policies as texts and as values: who (trust policies only), what, on what, when, and whether it is allowed.
+"""Policies as texts and as values, and what they decide. Deny wins over allow; what no policy allows is denied.
+
+A policy says who (trust policies only), what, on what and when. Pure: nothing here knows where policies are kept.
 
 Source: RAM, "Policy structure and syntax" and "Policy elements". Assumed: an empty region or account in the name of a
 resource stands for any, as in the policies that the workflow guide prints; unknown elements are refused but ``Sid``.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from enum import Enum
 from functools import lru_cache
 from typing import Any
 
 from emulator.auth.permissions.conditions import Condition, Facts, MalformedCondition, glob_matches, parse_conditions
 from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import Demand
 
 VERSION = "1"
 
@@ -165,3 +169,53 @@ def _principals(value: Any) -> dict[str, tuple[str, ...]]:
     if unknown := value.keys() - {"RAM", "Service", "Federated"}:
         raise MalformedPolicy(f"The Principal {min(unknown)} is not known.")
     return {kind: _texts(names, f"Principal {kind}") for kind, names in value.items()}
+
+
+class Verdict(Enum):
+    """What policies say about a demand."""
+
+    ALLOWED = "Allow"
+    DENIED = "ExplicitDeny"
+    NOT_ALLOWED = "ImplicitDeny"
+
+
+def judge(policies: Iterable[Policy], demand: Demand, facts: Facts) -> Verdict:
+    """Return what *policies* together say; without any it is `Verdict.NOT_ALLOWED`."""
+    names = (demand.resource, *demand.aliases)
+    known = {**facts, **{key: (value,) for key, value in demand.facts}} if demand.facts else facts
+    verdict = Verdict.NOT_ALLOWED
+    for policy in policies:
+        for statement in policy.statements:
+            if (statement.allow and verdict is Verdict.ALLOWED) or not statement.is_about(demand.action, names, known):
+                continue
+            if not statement.allow:
+                return Verdict.DENIED
+            verdict = Verdict.ALLOWED
+    return verdict
+
+
+def trusts(policy: Policy, action: str, *, arn: str = "", service: str = "", facts: Facts) -> bool:
+    """Whether a trust policy lets the caller *arn*, or a cloud *service*, do *action* (``sts:AssumeRole``)."""
+    trusted = False
+    for statement in policy.statements:
+        principals = statement.principals or {}
+        named = _names_caller(principals.get("RAM", ()), arn) if arn else service in principals.get("Service", ())
+        if named and statement.is_about(action, ("*",), facts):
+            if not statement.allow:
+                return False
+            trusted = True
+    return trusted
+
+
+def _names_caller(principals: Iterable[str], arn: str) -> bool:
+    """Whether one of *principals* is the caller, its role or its account.
+
+    ``acs:ram::123:root`` is every identity of the account, ``acs:ram::123:role/r`` every session of the role.
+    """
+    names = {arn}
+    owner, _, name = arn.rpartition(":")
+    names.add(f"{owner}:root")
+    kind, _, rest = name.partition("/")
+    if kind == "assumed-role":
+        names.add(f"{owner}:role/{rest.partition('/')[0]}")
+    return any(glob_matches(principal, known) for principal in principals for known in names)

@@ -6,9 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from emulator.cli.client import Client, connect
-from emulator.cli.failures import CommandFailed
-from emulator.cli.messages import _
-from emulator.cli.output import progress, show_table, tell
+from emulator.cli.output import CommandFailed, _, progress, show_table, tell
 from emulator.config import Settings
 
 _COLUMNS = {"checkpoint": "name", "saved": "created_at", "emulator's time": "now", "bytes": "bytes"}

@@ -4,9 +4,19 @@ from argparse import Namespace
 from typing import Any
 
 from emulator.cli.client import connect
-from emulator.cli.failures import FAILED, CallRefused, WrongUsage
-from emulator.cli.messages import _
-from emulator.cli.output import complain, note, say, say_json, say_table, tell, wants_json
+from emulator.cli.output import (
+    FAILED,
+    CallRefused,
+    WrongUsage,
+    _,
+    complain,
+    note,
+    say,
+    say_json,
+    say_table,
+    tell,
+    wants_json,
+)
 from emulator.config import Settings
 
 _EVENTS = ("at", "in", "what", "resource")

@@ -4,9 +4,7 @@ from argparse import Namespace
 from urllib.parse import quote
 
 from emulator.cli.client import Client, connect
-from emulator.cli.failures import CommandFailed
-from emulator.cli.messages import _
-from emulator.cli.output import say, tell
+from emulator.cli.output import CommandFailed, _, say, tell
 from emulator.config import Settings
 
 

@@ -10,12 +10,20 @@ from typing import Any
 
 from emulator.cli.client import Client, connect
 from emulator.cli.deploy_client import DeployClient
-from emulator.cli.failures import DONE, CommandFailed, WrongUsage
-from emulator.cli.messages import _
-from emulator.cli.output import note, progress, say, say_json, say_table, wants_json
+from emulator.cli.output import DONE, CommandFailed, WrongUsage, _, note, progress, say, say_json, say_table, wants_json
 from emulator.config import Settings
-from emulator.deploy.errors import FileProblems, Problem, Refused, StepFailed
-from emulator.deploy.model import Blueprint, Entry, Record, Target, filled, has_token
+from emulator.deploy.model import (
+    Blueprint,
+    Entry,
+    FileProblems,
+    Problem,
+    Record,
+    Refused,
+    StepFailed,
+    Target,
+    filled,
+    has_token,
+)
 from emulator.deploy.planner import (
     PROVIDERS,
     Action,

@@ -10,9 +10,7 @@ from emulator.cli.client import Client, connect
 from emulator.cli.commands.info import shown_settings
 from emulator.cli.diagnosis import bundle, machine, network, programs, secrets
 from emulator.cli.diagnosis.model import Finding
-from emulator.cli.failures import DONE, FAILED, CommandFailed
-from emulator.cli.messages import _
-from emulator.cli.output import note, say, say_json, say_table, wants_json
+from emulator.cli.output import DONE, FAILED, CommandFailed, _, note, say, say_json, say_table, wants_json
 from emulator.config import DEFAULT_REGION, Config, Settings
 from emulator.kernel.clock import SystemClock
 from emulator.keyfile import KeyFileDamaged, load

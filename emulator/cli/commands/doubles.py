@@ -7,9 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from emulator.cli.client import connect
-from emulator.cli.failures import WrongUsage
-from emulator.cli.messages import _
-from emulator.cli.output import say, say_json, say_table, show_table, tell, wants_json
+from emulator.cli.output import WrongUsage, _, say, say_json, say_table, show_table, tell, wants_json
 from emulator.config import Settings
 
 _FAULTS = {"fault": "id", "match": "match", "do": "do", "after": "after", "times": "times", "struck": "struck"}

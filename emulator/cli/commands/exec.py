@@ -19,9 +19,7 @@ from emulator.cli.background import handling
 from emulator.cli.client import Client, connect, until
 from emulator.cli.commands.info import variables
 from emulator.cli.commands.server import end
-from emulator.cli.failures import CommandFailed, NoEmulator, WrongUsage
-from emulator.cli.messages import _
-from emulator.cli.output import complain
+from emulator.cli.output import CommandFailed, NoEmulator, WrongUsage, _, complain
 from emulator.config import Settings
 from emulator.redirect import hook_environment, node_hook
 from emulator.redirect.environment import VARIABLES as CA_VARIABLES

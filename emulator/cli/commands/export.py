@@ -10,17 +10,25 @@ from typing import Any
 from emulator.cli.client import Client, connect
 from emulator.cli.commands.deploy import file_of, listed, name_of, parameters_of, text_of
 from emulator.cli.deploy_client import DeployClient
-from emulator.cli.failures import DIFFERENT, DONE, CommandFailed, WrongUsage
-from emulator.cli.messages import _
-from emulator.cli.output import note, say, say_json, say_table, wants_json
+from emulator.cli.output import (
+    DIFFERENT,
+    DONE,
+    CommandFailed,
+    WrongUsage,
+    _,
+    note,
+    say,
+    say_json,
+    say_table,
+    wants_json,
+)
 from emulator.config import Settings
-from emulator.deploy.errors import FileProblems, Refused
 from emulator.deploy.export import s_yaml, template, terraform
 from emulator.deploy.export.comparison import Difference, differences
 from emulator.deploy.export.layout import GROUPS, Job, Written, chosen
 from emulator.deploy.export.portable import Portable, portable
 from emulator.deploy.inventory import inventory
-from emulator.deploy.model import Record, Target
+from emulator.deploy.model import FileProblems, Record, Refused, Target
 from emulator.deploy.planner import project_name, read
 from emulator.deploy.shapes import Findings, whole
 from emulator.kernel.clock import SystemClock

@@ -7,9 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from emulator.cli.client import Client, connect, pause
-from emulator.cli.failures import CallRefused, CommandFailed, WrongUsage
-from emulator.cli.messages import _
-from emulator.cli.output import say, say_json, say_json_line, say_pairs, say_table, short, tell, wants_json
+from emulator.cli.output import (
+    CallRefused,
+    CommandFailed,
+    WrongUsage,
+    _,
+    say,
+    say_json,
+    say_json_line,
+    say_pairs,
+    say_table,
+    short,
+    tell,
+    wants_json,
+)
 from emulator.cli.render.tree_view import HEADINGS, Event, Follower, Style, event_line, event_row, render
 from emulator.config import Settings
 from emulator.drawing.execution_tree import Execution

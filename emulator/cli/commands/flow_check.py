@@ -5,9 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from emulator.cli.failures import CommandFailed
-from emulator.cli.messages import _
-from emulator.cli.output import say, say_json, wants_json
+from emulator.cli.output import CommandFailed, _, say, say_json, wants_json
 from emulator.config import Settings
 
 if TYPE_CHECKING:

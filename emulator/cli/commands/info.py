@@ -7,9 +7,7 @@ from typing import Any
 
 from emulator import __version__
 from emulator.cli.client import connect
-from emulator.cli.failures import NoEmulator
-from emulator.cli.messages import _
-from emulator.cli.output import complain, say, say_json, say_table, wants_json
+from emulator.cli.output import NoEmulator, _, complain, say, say_json, say_table, wants_json
 from emulator.config import DEFAULT_REGION, OPTIONS, Settings
 from emulator.keyfile import InstallationKeys
 

@@ -1,19 +1,30 @@
-"""``invoke``: call a function as an SDK would."""
+"""``invoke``: call a function as an SDK would; ``trigger``: list the triggers of functions and fire them by hand."""
 
 import json
 import sys
 from argparse import Namespace
 from base64 import b64encode
-from binascii import a2b_base64
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from emulator.cli.client import FC3_VERSION, FC_VERSION, connect
-from emulator.cli.failures import DONE, FAILED, CallRefused, CommandFailed, WrongUsage
-from emulator.cli.messages import _
-from emulator.cli.output import complain, note, say_json, wants_json
+from emulator.cli.output import (
+    DONE,
+    FAILED,
+    CallRefused,
+    CommandFailed,
+    WrongUsage,
+    _,
+    complain,
+    note,
+    say_json,
+    say_table,
+    short,
+    wants_json,
+)
 from emulator.config import Settings
 
 
@@ -168,3 +179,47 @@ def launch_configuration(function: str, debugger: Mapping[str, Any]) -> dict[str
         "connect": {"host": debugger["host"], "port": debugger["port"]},
         "pathMappings": [{"localRoot": local, "remoteRoot": folder}],
     }
+
+
+_LONGEST_SETTING = 60
+
+
+def list_triggers(arguments: Namespace, settings: Settings) -> int:
+    """List the triggers of all functions."""
+    found = connect(settings).admin("GET", "triggers")["triggers"]
+    if wants_json(arguments):
+        say_json(found)
+        return DONE
+    rows = [
+        (row["function"], row["trigger"], row["type"], row["qualifier"], "on" if row["enabled"] else "off", _about(row))
+        for row in found
+    ]
+    say_table(("function", "trigger", "type", "qualifier", "state", "what it listens to"), rows)
+    return DONE
+
+
+def fire(arguments: Namespace, settings: Settings) -> int:
+    """Call the trigger's function and print what it returns; the exit code is 1 when the function failed."""
+    content: dict[str, Any] = {"function": arguments.function, "trigger": arguments.trigger}
+    if arguments.payload is not None:
+        content["payload"] = arguments.payload
+    if arguments.event_file is not None:
+        content["event"] = b2a_base64(read_event(arguments.event_file), newline=False).decode("ascii")
+    fired = connect(settings).admin("POST", "fire-trigger", content)
+    body = a2b_base64(fired["body"])
+    if wants_json(arguments):
+        say_json({**fired, "body": body.decode("utf-8", "replace")})
+        return FAILED if fired["error"] else DONE
+    called = Called(request_id=str(fired["requestId"]), error=fired["error"] or "", body=body, log=fired["log"] or "")
+    return show_called(called, with_log=arguments.log)
+
+
+def _about(row: dict[str, Any]) -> str:
+    config = row["config"]
+    match row["type"]:
+        case "http":
+            return f"{row['urls'][0]} ({config.get('authType')}: {' '.join(config.get('methods', ()))})"
+        case "timer":
+            return str(config.get("cronExpression", ""))
+        case _:
+            return short(str(row["sourceArn"] or config), _LONGEST_SETTING)

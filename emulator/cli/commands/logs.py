@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from emulator.cli.client import connect
-from emulator.cli.failures import DONE, CommandFailed, WrongUsage
-from emulator.cli.messages import _
-from emulator.cli.output import say, say_json_line, wants_json
+from emulator.cli.output import DONE, CommandFailed, WrongUsage, _, say, say_json_line, wants_json
 from emulator.config import Settings
 
 

@@ -4,10 +4,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from emulator.cli.client import connect
-from emulator.cli.failures import DONE, FAILED, CallRefused
-from emulator.cli.messages import _
 from emulator.cli.mns import Mns, element, fields, path_of, read_body, shown_body
-from emulator.cli.output import Fields, complain, show, show_table, tell, wants_json
+from emulator.cli.output import DONE, FAILED, CallRefused, Fields, _, complain, show, show_table, tell, wants_json
 from emulator.config import Settings
 from emulator.wire.xml import Element
 

@@ -1,14 +1,28 @@
-"""``stop``, ``status`` and ``reset``: one running emulator as a whole; ``list``: all of this user."""
+"""``stop``, ``status`` and ``reset``: one emulator; ``list``: all of this user; ``account``: further accounts.
+
+Each further account has keys and resources of its own.
+"""
 
 import sys
 from argparse import Namespace
 from typing import Any
+from urllib.parse import quote
 
 from emulator.cli.client import Client, connect, until
 from emulator.cli.endpoint import Endpoint, Running, is_alive, running
-from emulator.cli.failures import DONE, CommandFailed, NoEmulator
-from emulator.cli.messages import _
-from emulator.cli.output import say_json, say_pairs, say_table, tell, wants_json
+from emulator.cli.output import (
+    DONE,
+    CommandFailed,
+    NoEmulator,
+    _,
+    say_json,
+    say_pairs,
+    say_table,
+    show,
+    show_table,
+    tell,
+    wants_json,
+)
 from emulator.config import Settings
 
 STOP_TIMEOUT_S = 30.0
@@ -107,3 +121,23 @@ def reset(arguments: Namespace, settings: Settings) -> int:
     done = client.admin("POST", "reset", scope)
     name = " ".join(scope.values())
     return tell(arguments, _("reset {name}", name=name) if scope else _("reset"), done)
+
+
+_COLUMNS = {"account": "accountId", "access key": "accessKeyId", "secret": "accessKeySecret"}
+
+
+def add_account(arguments: Namespace, settings: Settings) -> int:
+    """Add an account and print its key."""
+    content = {"accountId": arguments.account} if arguments.account else {}
+    return show(arguments, [connect(settings).admin("POST", "accounts", content)], as_list=False)
+
+
+def list_accounts(arguments: Namespace, settings: Settings) -> int:
+    """List the accounts with their keys."""
+    return show_table(arguments, _COLUMNS, connect(settings).admin("GET", "accounts")["accounts"])
+
+
+def remove_account(arguments: Namespace, settings: Settings) -> int:
+    """Forget an account and its key; what it has made stays until `reset`."""
+    done = connect(settings).admin("DELETE", f"accounts/{quote(arguments.account, safe='')}")
+    return tell(arguments, _("removed {name}", name=arguments.account), done)

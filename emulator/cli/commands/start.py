@@ -15,18 +15,16 @@ from typing import Any
 from emulator import keyfile
 from emulator.app import Emulator
 from emulator.cli import endpoint
-from emulator.cli.messages import _
-from emulator.cli.output import complain, say, say_json_line, wants_json
+from emulator.cli.background import lines, os_reason, state_unusable
+from emulator.cli.main import collection_put_off, keep_for_good
+from emulator.cli.output import _, complain, say, say_json_line, wants_json
 from emulator.cli.server_log import ServerLog, stream_for
-from emulator.cli.startup import lines, os_reason, state_unusable
 from emulator.config import Config, Settings
 from emulator.gateway.server import PortInUse
 from emulator.kernel.clock import Clock, SystemClock
-from emulator.kernel.garbage import collection_put_off, keep_for_good
 from emulator.keyfile import InstallationKeys, KeyFileDamaged
-from emulator.storage.database import StorageDamaged
+from emulator.storage.database import StateTooNew, StorageDamaged
 from emulator.storage.folder import FolderInUse
-from emulator.storage.migrations import StateTooNew
 
 _log = logging.getLogger(__name__)
 

@@ -3,9 +3,8 @@
 from argparse import Namespace
 
 from emulator.cli.client import Client, connect
-from emulator.cli.messages import _
 from emulator.cli.mns import Mns, element, fields, path_of, read_body
-from emulator.cli.output import show, show_table, tell
+from emulator.cli.output import _, show, show_table, tell
 from emulator.config import Settings
 
 _QUEUE = "queue:"

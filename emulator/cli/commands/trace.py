@@ -6,9 +6,8 @@ from urllib.parse import quote
 
 from emulator.cli.client import connect
 from emulator.cli.commands.clock import duration
-from emulator.cli.messages import _
 from emulator.cli.otlp import export
-from emulator.cli.output import note, say, say_json, wants_json
+from emulator.cli.output import _, note, say, say_json, wants_json
 from emulator.config import Settings
 
 

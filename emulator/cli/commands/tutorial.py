@@ -13,19 +13,27 @@ from pathlib import Path
 from typing import TextIO
 
 from emulator.cli import background
+from emulator.cli.background import command
 from emulator.cli.client import Client, connect
 from emulator.cli.commands import graph as recorded
 from emulator.cli.commands.console import link
 from emulator.cli.commands.graph import STANDARD_OUTPUT, open_picture
 from emulator.cli.endpoint import VARIABLE as ENDPOINT_VARIABLE
 from emulator.cli.endpoint import is_taken
-from emulator.cli.failures import CommandFailed, NoEmulator, OtherEmulator, WrongUsage
-from emulator.cli.messages import _
-from emulator.cli.output import note, say, say_json, say_table, wants_json
+from emulator.cli.output import (
+    CommandFailed,
+    NoEmulator,
+    OtherEmulator,
+    WrongUsage,
+    _,
+    note,
+    say,
+    say_json,
+    say_table,
+    wants_json,
+)
 from emulator.cli.render.tree_view import Follower, Style
-from emulator.cli.startup import command
-from emulator.cli.tutorials import TUTORIALS, Tutorial, locate, named
-from emulator.cli.upload import ensure_function
+from emulator.cli.tutorials import TUTORIALS, Tutorial, ensure_function, locate, named
 from emulator.config import AUTO_PORT, Settings
 from emulator.keyfile import FILE_NAME as KEY_FILE
 

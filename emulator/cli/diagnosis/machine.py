@@ -13,7 +13,7 @@ from typing import Any
 
 from emulator import __version__, keyfile
 from emulator.cli.diagnosis.model import Finding, Findings, ok, remark, wrong
-from emulator.cli.messages import _
+from emulator.cli.output import _
 from emulator.config import Config
 from emulator.kernel.clock import Millis
 from emulator.storage.database import CHECKED_BYTES

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from emulator.cli import endpoint
 from emulator.cli.diagnosis.model import Finding, Findings, ok, remark, wrong
 from emulator.cli.endpoint import Endpoint, Running
-from emulator.cli.messages import _
+from emulator.cli.output import _
 from emulator.config import AUTO_PORT, Config
 from emulator.redirect.environment import PROXY_VARIABLES
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from emulator.cli.diagnosis.machine import installed
 from emulator.cli.diagnosis.model import Finding, Findings, ok, remark, wrong
-from emulator.cli.messages import _
+from emulator.cli.output import _
 from emulator.config import Config
 from emulator.kernel.frozen import frozen
 

@@ -10,8 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from emulator.cli.messages import _
-from emulator.cli.output import short
+from emulator.cli.output import _, short
 from emulator.drawing.execution_tree import FAILED_ATTEMPT, Attempt, Execution, Part, Visit, duration
 from emulator.drawing.text_width import cut, terminal_width
 from emulator.kernel.clock import Millis

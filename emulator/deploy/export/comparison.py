@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from emulator.deploy.errors import Refused
 from emulator.deploy.export.packages import same_code
 from emulator.deploy.export.portable import document, looks_secret, portable
 from emulator.deploy.inventory import VERSIONS, inventory
-from emulator.deploy.model import Blueprint, Record, Resource, has_token
+from emulator.deploy.model import Blueprint, Record, Refused, Resource, has_token
 from emulator.deploy.planner import PROVIDERS, with_attributes
 from emulator.deploy.provider import ApiClient, same
 from emulator.kernel.frozen import frozen

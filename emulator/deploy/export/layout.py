@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from emulator.deploy.errors import DeployError
 from emulator.deploy.export.portable import Portable
-from emulator.deploy.model import Resource, key_of
+from emulator.deploy.model import DeployError, Resource, key_of
 from emulator.deploy.provider import Identity
 from emulator.kernel.frozen import frozen
 

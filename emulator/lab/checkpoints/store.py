@@ -12,8 +12,7 @@ from pathlib import Path
 
 from emulator.lab.checkpoints.model import About, read_about
 from emulator.lab.errors import LabError
-from emulator.storage.database import Database
-from emulator.storage.migrations import Schema, StateTooNew, migrate
+from emulator.storage.database import Database, Schema, StateTooNew, migrate
 
 _ABOUT = "checkpoint.json"
 _TABLES = "state.db"

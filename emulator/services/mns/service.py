@@ -14,11 +14,10 @@ from emulator.services.mns.errors import MessageNotExist, MnsError, QueueNotExis
 from emulator.services.mns.limits import RELAXED, Profile
 from emulator.services.mns.ports import FunctionInvoker, NotificationSigner
 from emulator.services.mns.queues.catalog import Queues
-from emulator.services.mns.queues.dead_letters import DeadLetters
 from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
 from emulator.services.mns.queues.messages import Messages
 from emulator.services.mns.queues.model import AccountAttributes, Draft, Message, MessageReceipt
-from emulator.services.mns.queues.ready_index import ReadyIndex
+from emulator.services.mns.queues.ready_index import DeadLetters, ReadyIndex
 from emulator.services.mns.queues.store import QueueStore
 from emulator.services.mns.queues.visibility import write_handle
 from emulator.services.mns.queues.waiters import LongPolls
@@ -29,8 +28,7 @@ from emulator.services.mns.topics.model import Attributes, DeliveryReport, Outbo
 from emulator.services.mns.topics.publishing import Publishing
 from emulator.services.mns.topics.push import Home, Pusher, PushPolicy
 from emulator.services.mns.topics.store import TopicStore
-from emulator.storage.database import Database
-from emulator.storage.migrations import Schema
+from emulator.storage.database import Database, Schema
 
 SCHEMA = Schema("mns", Path(__file__).with_name("schema"))
 

@@ -4,7 +4,7 @@ What belongs to whom is in every table; an account sees its own and nothing of o
 account trusts it.
 """
 
-from emulator.auth.keys import AccessKey
+from emulator.auth.signed_request import AccessKey
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId
@@ -29,7 +29,7 @@ class Account:
 
 
 class Accounts:
-    """The accounts of this installation but *own*; an `emulator.auth.keys.KeySource`."""
+    """The accounts of this installation but *own*; an `emulator.auth.signed_request.KeySource`."""
 
     def __init__(self, database: Database, ids: Ids, own: AccountId) -> None:
         self._database = database

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from emulator.auth.permissions.conditions import Facts
-from emulator.auth.permissions.judge import Verdict, judge, trusts
-from emulator.auth.permissions.policy import Policy, parse_policy, parse_trust_policy
+from emulator.auth.permissions.policy import Policy, Verdict, judge, parse_policy, parse_trust_policy, trusts
 from emulator.kernel.identity import AccountId, Demand, Principal
 from emulator.services.ram.model import Holder, HolderKind, role_arn
 from emulator.services.ram.policies import documents_of

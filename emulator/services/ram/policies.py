@@ -49,6 +49,7 @@ def create_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     """Create a policy with version 1 and return it.
 
     Raises: RamError: a parameter's, MalformedPolicyDocument, EntityAlreadyExists.Policy, LimitExceeded.Policy.
+    Source: RAM API reference, CreatePolicy.
     """
     account, store = call.tenant.account, access.store
     name = codec.policy_name(call.parameters)
@@ -79,6 +80,7 @@ def get_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     """Return a policy with the version in force.
 
     Raises: RamError: EntityNotExist.Policy.
+    Source: RAM API reference, GetPolicy.
     """
     policy, versions = _with_versions(access.store, call)
     version = next(each for each in versions if each.number == policy.default_version)
@@ -93,6 +95,8 @@ def list_policies(access: AccessManagement, call: OperationRequest) -> Reply:
     """Return a page of the policies, those of the system first, each kind by name; ``PolicyType`` selects one kind.
 
     The marker is the name of the last one: a policy of the account never has the name of one of the system.
+
+    Source: RAM API reference, ListPolicies.
     """
     account, parameters = call.tenant.account, call.parameters
     kind = codec.policy_type(parameters) if parameters.get("PolicyType") else None
@@ -119,6 +123,7 @@ def update_policy_description(access: AccessManagement, call: OperationRequest) 
     """Change the description of a policy.
 
     Raises: RamError: EntityNotExist.Policy, NoPermission.SystemPolicy.
+    Source: RAM API reference, UpdatePolicyDescription.
     """
     description = codec.text(call.parameters, "NewDescription", limits.DESCRIPTION_LENGTH)
     policy = replace(_custom_policy(access.store, call), description=description, updated_at=call.now)
@@ -131,6 +136,7 @@ def delete_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     """Delete a policy that is not attached; one with several versions only when ``CascadingDelete`` says so.
 
     Raises: RamError: EntityNotExist.Policy, NoPermission.SystemPolicy, DeleteConflict.Policy.*.
+    Source: RAM API reference, DeletePolicy.
     """
     account, store = call.tenant.account, access.store
     with_versions = codec.flag(call.parameters, "CascadingDelete")
@@ -152,6 +158,7 @@ def create_policy_version(access: AccessManagement, call: OperationRequest) -> R
 
     Raises: RamError: a parameter's, MalformedPolicyDocument, EntityNotExist.Policy, NoPermission.SystemPolicy,
     LimitExceeded.Policy.Version.
+    Source: RAM API reference, CreatePolicyVersion.
     """
     account, store, parameters = call.tenant.account, access.store, call.parameters
     codec.policy_name(parameters)
@@ -177,6 +184,7 @@ def get_policy_version(access: AccessManagement, call: OperationRequest) -> Repl
     """Return a version of a policy.
 
     Raises: RamError: EntityNotExist.Policy, EntityNotExist.Policy.Version.
+    Source: RAM API reference, GetPolicyVersion.
     """
     number = codec.version_number(call.parameters)
     policy, versions = _with_versions(access.store, call)
@@ -191,6 +199,7 @@ def list_policy_versions(access: AccessManagement, call: OperationRequest) -> Re
     """Return all versions of a policy, oldest first.
 
     Raises: RamError: EntityNotExist.Policy.
+    Source: RAM API reference, ListPolicyVersions.
     """
     policy, versions = _with_versions(access.store, call)
     return {"PolicyVersions": {"PolicyVersion": [codec.render_version(policy, each) for each in versions]}}
@@ -202,6 +211,7 @@ def delete_policy_version(access: AccessManagement, call: OperationRequest) -> R
 
     Raises: RamError: EntityNotExist.Policy, NoPermission.SystemPolicy, EntityNotExist.Policy.Version,
     DeleteConflict.Policy.Version.Default.
+    Source: RAM API reference, DeletePolicyVersion.
     """
     policy, number = _custom_version(access.store, call)
     if policy.default_version == number:
@@ -215,6 +225,7 @@ def set_default_policy_version(access: AccessManagement, call: OperationRequest)
     """Put a version in force.
 
     Raises: RamError: EntityNotExist.Policy, NoPermission.SystemPolicy, EntityNotExist.Policy.Version.
+    Source: RAM API reference, SetDefaultPolicyVersion.
     """
     policy, number = _custom_version(access.store, call)
     access.store.put_policy(call.tenant.account, replace(policy, default_version=number, updated_at=call.now))
@@ -231,6 +242,7 @@ def attach_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     """Attach a policy to a user, group or role.
 
     Raises: RamError: EntityNotExist.User, .Group, .Role, .Policy, EntityAlreadyExists.*.Policy, LimitExceeded.*.Policy.
+    Source: RAM API reference, AttachPolicyToUser, AttachPolicyToGroup and AttachPolicyToRole.
     """
     kind, name = codec.policy_type(call.parameters), codec.policy_name(call.parameters)
     holder = _existing_holder(access.store, call)
@@ -252,6 +264,7 @@ def detach_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     """Detach a policy from a user, group or role.
 
     Raises: RamError: EntityNotExist.User, .Group, .Role, EntityNotExist.*.Policy.
+    Source: RAM API reference, DetachPolicyFromUser, DetachPolicyFromGroup and DetachPolicyFromRole.
     """
     kind, name = codec.policy_type(call.parameters), codec.policy_name(call.parameters)
     holder = _existing_holder(access.store, call)
@@ -268,6 +281,7 @@ def list_policies_for(access: AccessManagement, call: OperationRequest) -> Reply
     """Return the policies attached to a user, group or role.
 
     Raises: RamError: EntityNotExist.User, .Group, .Role.
+    Source: RAM API reference, ListPoliciesForUser, ListPoliciesForGroup and ListPoliciesForRole.
     """
     holder = _existing_holder(access.store, call)
     policies = []
@@ -290,6 +304,7 @@ def list_entities_for_policy(access: AccessManagement, call: OperationRequest) -
     """Return the users, groups and roles that have a policy.
 
     Raises: RamError: EntityNotExist.Policy.
+    Source: RAM API reference, ListEntitiesForPolicy.
     """
     account = call.tenant.account
     policy = _named_policy(access.store, call)

@@ -19,6 +19,7 @@ def create_role(access: AccessManagement, call: OperationRequest) -> Reply:
     """Create a role and return it.
 
     Raises: RamError: a parameter's, MalformedPolicyDocument, EntityAlreadyExists.Role, LimitExceeded.Role.
+    Source: RAM API reference, CreateRole.
     """
     account = call.tenant.account
     role = Role(
@@ -45,6 +46,7 @@ def get_role(access: AccessManagement, call: OperationRequest) -> Reply:
     """Return a role.
 
     Raises: RamError: EntityNotExist.Role.
+    Source: RAM API reference, GetRole.
     """
     account = call.tenant.account
     role = existing_role(access.store, account, codec.entity_name(call.parameters, "RoleName"))
@@ -56,6 +58,7 @@ def update_role(access: AccessManagement, call: OperationRequest) -> Reply:
     """Change the attributes that the request has; a description may be emptied, a trust policy may not.
 
     Raises: RamError: a parameter's, MalformedPolicyDocument, EntityNotExist.Role.
+    Source: RAM API reference, UpdateRole.
     """
     account, parameters = call.tenant.account, call.parameters
     name = codec.entity_name(parameters, "RoleName")
@@ -78,7 +81,7 @@ def update_role(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("ListRoles")
 def list_roles(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a page of the roles by name, without their trust policies."""
+    """Return a page of the roles by name, without their trust policies. Source: RAM API reference, ListRoles."""
     account = call.tenant.account
     return codec.page(
         call.parameters,
@@ -93,6 +96,7 @@ def delete_role(access: AccessManagement, call: OperationRequest) -> Reply:
     """Delete a role that has no policy attached.
 
     Raises: RamError: EntityNotExist.Role, DeleteConflict.Role.Policy.
+    Source: RAM API reference, DeleteRole.
     """
     account, name = call.tenant.account, codec.entity_name(call.parameters, "RoleName")
     existing_role(access.store, account, name)

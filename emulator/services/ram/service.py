@@ -1,6 +1,6 @@
 """Resource access management as a whole: what it keeps, and the access keys that users sign with."""
 
-from emulator.auth.keys import AccessKey
+from emulator.auth.signed_request import AccessKey
 from emulator.kernel.identity import AccountId
 from emulator.kernel.ids import Ids
 from emulator.services.ram.limits import CACHED_KEYS
@@ -27,7 +27,7 @@ class AccessManagement:
 
 
 class UserKeys:
-    """Finds the lasting keys of users; an `emulator.auth.keys.KeySource`.
+    """Finds the lasting keys of users; an `emulator.auth.signed_request.KeySource`.
 
     Keys in use are kept in memory until anything changes, because every request signed with one asks for it.
     """

@@ -24,6 +24,7 @@ def create_user(access: AccessManagement, call: OperationRequest) -> Reply:
     """Create a user and return it.
 
     Raises: RamError: a parameter's, EntityAlreadyExists.User, LimitExceeded.User.
+    Source: RAM API reference, CreateUser.
     """
     account, parameters = call.tenant.account, call.parameters
     name = codec.entity_name(parameters, "UserName")
@@ -49,6 +50,7 @@ def get_user(access: AccessManagement, call: OperationRequest) -> Reply:
     """Return a user.
 
     Raises: RamError: EntityNotExist.User.
+    Source: RAM API reference, GetUser.
     """
     account = call.tenant.account
     user = existing_user(access.store, account, codec.entity_name(call.parameters, "UserName"))
@@ -60,6 +62,7 @@ def update_user(access: AccessManagement, call: OperationRequest) -> Reply:
     """Change the attributes that the request has; a new name counts everywhere.
 
     Raises: RamError: a parameter's, EntityNotExist.User, EntityAlreadyExists.User.
+    Source: RAM API reference, UpdateUser.
     """
     account, parameters = call.tenant.account, call.parameters
     name = codec.entity_name(parameters, "UserName")
@@ -87,7 +90,7 @@ def update_user(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("ListUsers")
 def list_users(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a page of the users by name."""
+    """Return a page of the users by name. Source: RAM API reference, ListUsers."""
     account = call.tenant.account
     return codec.page(
         call.parameters,
@@ -102,6 +105,7 @@ def delete_user(access: AccessManagement, call: OperationRequest) -> Reply:
     """Delete a user without keys, policies and groups.
 
     Raises: RamError: EntityNotExist.User, DeleteConflict.User.AccessKey, .Policy, .Group.
+    Source: RAM API reference, DeleteUser.
     """
     account, name = call.tenant.account, codec.entity_name(call.parameters, "UserName")
     existing_user(access.store, account, name)
@@ -134,6 +138,7 @@ def create_access_key(access: AccessManagement, call: OperationRequest) -> Reply
     """Create an access key for a user; no other operation returns its secret.
 
     Raises: RamError: EntityNotExist.User, LimitExceeded.User.AccessKey.
+    Source: RAM API reference, CreateAccessKey.
     """
     account, name = call.tenant.account, _owner_of_keys(call)
     existing_user(access.store, account, name)
@@ -155,6 +160,7 @@ def list_access_keys(access: AccessManagement, call: OperationRequest) -> Reply:
     """Return a user's keys, oldest first.
 
     Raises: RamError: EntityNotExist.User.
+    Source: RAM API reference, ListAccessKeys.
     """
     account, name = call.tenant.account, _owner_of_keys(call)
     existing_user(access.store, account, name)
@@ -166,6 +172,7 @@ def update_access_key(access: AccessManagement, call: OperationRequest) -> Reply
     """Switch a key on or off.
 
     Raises: RamError: a parameter's, EntityNotExist.User, EntityNotExist.User.AccessKey.
+    Source: RAM API reference, UpdateAccessKey.
     """
     key_id = codec.required(call.parameters, "UserAccessKeyId")
     status = codec.required(call.parameters, "Status")
@@ -181,6 +188,7 @@ def delete_access_key(access: AccessManagement, call: OperationRequest) -> Reply
     """Delete a key.
 
     Raises: RamError: EntityNotExist.User, EntityNotExist.User.AccessKey.
+    Source: RAM API reference, DeleteAccessKey.
     """
     key_id = codec.required(call.parameters, "UserAccessKeyId")
     access.store.delete_key(_existing_key(access.store, call, key_id).key_id)
@@ -217,6 +225,7 @@ def create_group(access: AccessManagement, call: OperationRequest) -> Reply:
     """Create a group and return it.
 
     Raises: RamError: a parameter's, EntityAlreadyExists.Group, LimitExceeded.Group.
+    Source: RAM API reference, CreateGroup.
     """
     account, name = call.tenant.account, codec.entity_name(call.parameters, "GroupName")
     comments = codec.text(call.parameters, "Comments", limits.COMMENTS_LENGTH)
@@ -234,6 +243,7 @@ def get_group(access: AccessManagement, call: OperationRequest) -> Reply:
     """Return a group.
 
     Raises: RamError: EntityNotExist.Group.
+    Source: RAM API reference, GetGroup.
     """
     name = codec.entity_name(call.parameters, "GroupName")
     return {"Group": codec.render_group(existing_group(access.store, call.tenant.account, name))}
@@ -241,7 +251,7 @@ def get_group(access: AccessManagement, call: OperationRequest) -> Reply:
 
 @operation("ListGroups")
 def list_groups(access: AccessManagement, call: OperationRequest) -> Reply:
-    """Return a page of the groups by name."""
+    """Return a page of the groups by name. Source: RAM API reference, ListGroups."""
     account = call.tenant.account
     return codec.page(
         call.parameters,
@@ -256,6 +266,7 @@ def delete_group(access: AccessManagement, call: OperationRequest) -> Reply:
     """Delete a group without members and policies.
 
     Raises: RamError: EntityNotExist.Group, DeleteConflict.Group.User, .Policy.
+    Source: RAM API reference, DeleteGroup.
     """
     account, name = call.tenant.account, codec.entity_name(call.parameters, "GroupName")
     existing_group(access.store, account, name)
@@ -272,6 +283,7 @@ def add_user_to_group(access: AccessManagement, call: OperationRequest) -> Reply
     """Make a user a member of a group.
 
     Raises: RamError: EntityNotExist.User, .Group, EntityAlreadyExists.User.Group, LimitExceeded.User.Group.
+    Source: RAM API reference, AddUserToGroup.
     """
     account, user, group = _member_and_group(access.store, call)
     memberships = access.store.memberships(account, user=user)
@@ -288,6 +300,7 @@ def remove_user_from_group(access: AccessManagement, call: OperationRequest) -> 
     """End a membership.
 
     Raises: RamError: EntityNotExist.User, .Group, .User.Group.
+    Source: RAM API reference, RemoveUserFromGroup.
     """
     account, user, group = _member_and_group(access.store, call)
     if not access.store.leave(account, user, group):
@@ -300,6 +313,7 @@ def list_users_for_group(access: AccessManagement, call: OperationRequest) -> Re
     """Return all users of a group and when each joined.
 
     Raises: RamError: EntityNotExist.Group.
+    Source: RAM API reference, ListUsersForGroup.
     """
     account, store = call.tenant.account, access.store
     group = existing_group(store, account, codec.entity_name(call.parameters, "GroupName")).name
@@ -319,6 +333,7 @@ def list_groups_for_user(access: AccessManagement, call: OperationRequest) -> Re
     """Return a user's groups and when it joined each.
 
     Raises: RamError: EntityNotExist.User.
+    Source: RAM API reference, ListGroupsForUser.
     """
     account, store = call.tenant.account, access.store
     user = existing_user(store, account, codec.entity_name(call.parameters, "UserName")).name

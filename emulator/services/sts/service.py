@@ -1,25 +1,39 @@
-"""Temporary keys: issued for a role's session, kept until they expire, looked up when a request is signed with one."""
+"""Temporary keys: issued for a role's session, kept until they expire, looked up when a request is signed with one.
+
+Every limit of the security token service is here too.
+"""
 
 from binascii import b2a_base64
 from collections.abc import Hashable
 from pathlib import Path
 
-from emulator.auth.keys import AccessKey
-from emulator.kernel.clock import MINUTE, SECOND, Clock, Millis
+from emulator.auth.signed_request import AccessKey
+from emulator.kernel.clock import HOUR, MINUTE, SECOND, Clock, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId
 from emulator.kernel.ids import Ids
+from emulator.kernel.paging import Range
 from emulator.kernel.timers import Timers
 from emulator.services.sts.errors import StsError
-from emulator.services.sts.limits import (
-    CACHED_KEYS,
-    CACHED_SESSIONS,
-    FUNCTION_DURATION_S,
-    KEPT_EXPIRED_MS,
-    MAX_KEYS,
-)
-from emulator.storage.database import Database
-from emulator.storage.migrations import Schema
+from emulator.storage.database import Database, Schema
+
+DURATION_S = Range(900, 43_200, 3_600)
+"""How long assumed credentials may last. 43,200 is the most a role can be set to allow."""
+
+SESSION_NAME_LENGTH = Range(2, 64, 2)
+POLICY_LENGTH = 2_048
+
+FUNCTION_DURATION_S = 36 * 3_600
+"""How long the credentials in a function's context last. Source: Function Compute, "Grant permissions"."""
+
+MAX_KEYS = 50_000
+"""Live temporary keys kept at most; more are refused as throttled. Assumed: a guard of this emulator."""
+
+CACHED_KEYS = 2_048
+CACHED_SESSIONS = 2_048
+
+KEPT_EXPIRED_MS = HOUR
+"""An expired key is still known for this long, so that its users learn that it has expired."""
 
 SCHEMA = Schema("sts", Path(__file__).parent / "schema")
 
@@ -46,7 +60,7 @@ def session_arn(account: AccountId, role: str, session_name: str) -> str:
 
 
 class TemporaryKeys:
-    """Issues and finds temporary keys; a `emulator.auth.keys.KeySource`.
+    """Issues and finds temporary keys; a `emulator.auth.signed_request.KeySource`.
 
     Expired keys stay known for an hour and are then removed by a timer. Keys in use are kept in memory, because every
     request signed with one asks for it.

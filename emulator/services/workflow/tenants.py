@@ -4,8 +4,7 @@ from pathlib import Path
 
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.services.workflow.model import WorldId
-from emulator.storage.database import Database
-from emulator.storage.migrations import Schema
+from emulator.storage.database import Database, Schema
 
 SCHEMA = Schema("workflow", Path(__file__).parent / "schema")
 

@@ -7,9 +7,8 @@ from unittest import mock
 
 from emulator.auth.permissions.policy import MalformedPolicy, parse_policy, parse_trust_policy
 from emulator.deploy import planner
-from emulator.deploy.errors import FileProblems
 from emulator.deploy.files import Files
-from emulator.deploy.model import Target
+from emulator.deploy.model import FileProblems, Target
 from emulator.deploy.shapes import Findings, whole
 
 _WORLD = Target(account="123456", region="cn-hangzhou", endpoint="http://127.0.0.1:8868", name="app")

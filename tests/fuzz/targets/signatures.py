@@ -12,8 +12,7 @@ from emulator.auth import oss as oss_scheme
 from emulator.auth import roa as roa_scheme
 from emulator.auth import rpc as rpc_scheme
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
-from emulator.auth.keys import AccessKey
-from emulator.auth.signed_request import SignedRequest
+from emulator.auth.signed_request import AccessKey, SignedRequest
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import AuthFailure

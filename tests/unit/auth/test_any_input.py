@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
-from emulator.auth.keys import AccessKey
-from emulator.auth.signed_request import encode
+from emulator.auth.signed_request import AccessKey, encode
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
 from emulator.kernel.errors import AuthFailure

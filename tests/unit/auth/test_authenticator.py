@@ -8,7 +8,7 @@ import pytest
 
 from emulator.auth import acs3, fc, mns, oss, roa, rpc
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
-from emulator.auth.keys import AccessKey
+from emulator.auth.signed_request import AccessKey
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import MINUTE, SECOND, Millis
 from emulator.kernel.errors import AuthFailure, Reason

@@ -165,20 +165,17 @@ def test_who_waits_for_a_dying_child_is_told(run):
     run(scenario)
 
 
-def test_a_folder_that_cannot_be_written_fails_with_a_reason(tmp_path):
+async def test_a_folder_that_cannot_be_written_fails_with_a_reason(tmp_path):
     """And the next attempt tries again."""
     (tmp_path / "file").write_text("in the way")
 
-    async def scenario():
-        signer = PushSigner(tmp_path / "file", clock=SystemClock())
-        try:
-            for _ in range(2):
-                with pytest.raises(SigningFailed, match="file"):
-                    await signer.authorization("text")
-        finally:
-            await signer.close()
-
-    asyncio.run(scenario())
+    signer = PushSigner(tmp_path / "file", clock=SystemClock())
+    try:
+        for _ in range(2):
+            with pytest.raises(SigningFailed, match="file"):
+                await signer.authorization("text")
+    finally:
+        await signer.close()
 
 
 def test_nothing_is_signed_after_the_end(run):

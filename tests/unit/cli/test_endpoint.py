@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from emulator.cli import endpoint
-from emulator.cli.failures import WrongUsage
+from emulator.cli.output import WrongUsage
 from emulator.config import Config
 
 

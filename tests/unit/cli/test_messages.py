@@ -5,7 +5,7 @@ from string import Formatter
 
 import pytest
 
-from emulator.cli.messages import DOMAIN, FOLDER
+from emulator.cli.output import DOMAIN, FOLDER
 from tests.catalogue import compiled, read, texts, untranslated
 
 CATALOGUES = sorted(FOLDER.glob(f"*/LC_MESSAGES/{DOMAIN}.po"))

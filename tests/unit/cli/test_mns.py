@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from emulator.cli.failures import WrongUsage
 from emulator.cli.mns import read_body, shown_body
+from emulator.cli.output import WrongUsage
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from emulator.cli.startup import lines
+from emulator.cli.background import lines
 from emulator.config import Config
 
 STATUS = {

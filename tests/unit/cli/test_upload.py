@@ -4,8 +4,7 @@ from base64 import b64decode
 from io import BytesIO
 from zipfile import ZipFile
 
-from emulator.cli.tutorials import locate
-from emulator.cli.upload import configuration, zipped
+from emulator.cli.tutorials import configuration, locate, zipped
 
 
 def test_archive_holds_the_folder_s_files_without_caches(tmp_path):

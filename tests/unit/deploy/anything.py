@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from emulator.deploy.errors import FileProblems
+from emulator.deploy.model import FileProblems
 from emulator.deploy.planner import read
 from emulator.deploy.shapes import Findings, Part
 

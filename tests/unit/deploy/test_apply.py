@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from emulator.deploy.errors import Refused, StepFailed
-from emulator.deploy.model import Blueprint, Record, Resource, from_object, to_object, token
+from emulator.deploy.model import Blueprint, Record, Refused, Resource, StepFailed, from_object, to_object, token
 from emulator.deploy.planner import Action, apply, entry_under_way, plan, removal
 from emulator.deploy.provider import ActualState
 

@@ -6,11 +6,10 @@ from zipfile import ZipFile
 import pytest
 
 from emulator.deploy import fc_fields, ros_services
-from emulator.deploy.errors import FileProblems
 from emulator.deploy.export import packages, s_yaml, template, terraform
 from emulator.deploy.export.layout import GROUPS, Job, Names, chosen, needs
 from emulator.deploy.export.portable import has_place, looks_secret, parts, portable
-from emulator.deploy.model import Resource
+from emulator.deploy.model import FileProblems, Resource
 from emulator.deploy.planner import PROVIDERS, read
 from emulator.deploy.shapes import Findings, Part, members, whole, written_members
 from emulator.services.mns.queues.model import QUEUE

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from emulator.deploy.errors import FileProblems, Refused
-from emulator.deploy.model import Resource, filled, member_of, token
+from emulator.deploy.model import FileProblems, Refused, Resource, filled, member_of, token
 from emulator.deploy.planner import with_attributes
 
 SERVICE = """\

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.deploy.errors import FileProblems
-from emulator.deploy.model import Target, has_token
+from emulator.deploy.model import FileProblems, Target, has_token
 from emulator.deploy.planner import actions
 from emulator.deploy.shapes import Findings, whole
 from tests.unit.deploy.anything import refusals_of, replaced, values_of

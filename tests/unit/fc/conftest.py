@@ -30,8 +30,7 @@ from emulator.services.fc.runtime.model import (
     InvocationResult,
 )
 from emulator.services.fc.service import SCHEMA, FunctionCompute
-from emulator.storage.database import Database
-from emulator.storage.migrations import migrate
+from emulator.storage.database import Database, migrate
 from emulator.wire.request import OperationRequest
 
 ACCOUNT = AccountId("123456789012")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
-from emulator.auth.keys import AccessKey
+from emulator.auth.signed_request import AccessKey
 from emulator.gateway.server import Server
 from emulator.http.message import Request, Respond, Response
 from emulator.kernel.clock import SystemClock
@@ -25,8 +25,7 @@ from emulator.services.fc.invoke.logbook import LogBook
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.service import SCHEMA, FunctionCompute
-from emulator.storage.database import Database
-from emulator.storage.migrations import migrate
+from emulator.storage.database import Database, migrate
 from emulator.wire.request import OperationRequest
 
 ACCOUNT = AccountId("123456789012")

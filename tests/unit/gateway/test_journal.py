@@ -6,7 +6,7 @@ import pytest
 
 from emulator.gateway.journal import Journal
 from emulator.kernel.clock import VirtualClock
-from emulator.kernel.tracing import begin, nobody
+from emulator.kernel.tracing import begin, shared_context
 
 LOG = logging.getLogger("tests.journal")
 
@@ -25,7 +25,7 @@ def on_account_of(trace, text, /, **fields):
         begin(trace)
         LOG.info(text, fields)
 
-    nobody().run(log)
+    shared_context().run(log)
 
 
 def told(journal, request):

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from emulator.auth.authenticator import Authenticator, Keyring, NonceMemory
-from emulator.auth.keys import AccessKey
+from emulator.auth.signed_request import AccessKey
 from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.other_products import UnknownVersionFront, unavailable_fronts
 from emulator.gateway.pipeline import Pipeline

@@ -6,17 +6,16 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from emulator.http.addresses import is_loopback, permitted_addresses
 from emulator.http.answer import Unsendable
-from emulator.http.client import HttpClient
-from emulator.http.client_connection import split_url
-from emulator.http.client_errors import (
+from emulator.http.client import HttpClient, is_loopback, permitted_addresses
+from emulator.http.client_connection import (
     AddressRefused,
     AnswerTooLarge,
     BadAnswer,
     CallTimedOut,
     ConnectFailed,
     ConnectionLost,
+    split_url,
 )
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -279,9 +278,9 @@ def test_a_name_is_resolved_once_and_its_judged_address_dialled(monkeypatch):
     run(scenario)
 
 
-def test_localhost_needs_no_resolver():
+async def test_localhost_needs_no_resolver():
     """Names below localhost are this machine."""
-    found = asyncio.run(permitted_addresses("api.localhost", is_loopback))
+    found = await permitted_addresses("api.localhost", is_loopback)
 
     assert found == ["127.0.0.1", "::1"]
 

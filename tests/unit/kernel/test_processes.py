@@ -13,7 +13,7 @@ async def _started(code: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(sys.executable, "-c", code)
 
 
-def test_a_running_process_is_killed() -> None:
+async def test_a_running_process_is_killed() -> None:
     """It does not end by itself."""
 
     async def run() -> int:
@@ -21,11 +21,11 @@ def test_a_running_process_is_killed() -> None:
         kill(process)
         return await process.wait()
 
-    assert asyncio.run(run()) != 0
+    assert (await run()) != 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="waits for the exit as POSIX has it")
-def test_one_that_has_just_ended_keeps_its_exit_status(caplog: pytest.LogCaptureFixture) -> None:
+async def test_one_that_has_just_ended_keeps_its_exit_status(caplog: pytest.LogCaptureFixture) -> None:
     """The loop has not heard of the end when the process is to be killed."""
 
     async def run() -> int:
@@ -36,13 +36,13 @@ def test_one_that_has_just_ended_keeps_its_exit_status(caplog: pytest.LogCapture
         return await process.wait()
 
     with caplog.at_level(logging.WARNING):
-        status = asyncio.run(run())
+        status = await run()
 
     assert status == 7
     assert caplog.records == []
 
 
-def test_killing_twice_does_nothing() -> None:
+async def test_killing_twice_does_nothing() -> None:
     """The second call finds the end known."""
 
     async def run() -> tuple[int, int | None]:
@@ -52,6 +52,6 @@ def test_killing_twice_does_nothing() -> None:
         kill(process)
         return status, process.returncode
 
-    first, second = asyncio.run(run())
+    first, second = await run()
 
     assert first == second

@@ -5,7 +5,7 @@ import asyncio
 from emulator.kernel.tasks import TaskGroup
 
 
-def test_closing_a_group_cancels_and_awaits_every_task():
+async def test_closing_a_group_cancels_and_awaits_every_task():
     """Nothing goes on after its owner has closed."""
 
     async def scenario():
@@ -24,10 +24,10 @@ def test_closing_a_group_cancels_and_awaits_every_task():
         await group.close()
         return ended, len(group)
 
-    assert asyncio.run(scenario()) == ([True, True, True], 0)
+    assert (await scenario()) == ([True, True, True], 0)
 
 
-def test_a_failing_task_is_logged_with_its_name(caplog):
+async def test_a_failing_task_is_logged_with_its_name(caplog):
     """A failure is never lost."""
 
     async def scenario():
@@ -41,6 +41,6 @@ def test_a_failing_task_is_logged_with_its_name(caplog):
         await asyncio.sleep(0)
         return len(group)
 
-    assert asyncio.run(scenario()) == 0
+    assert (await scenario()) == 0
     assert "owner:job" in caplog.text
     assert "broken on purpose" in caplog.text

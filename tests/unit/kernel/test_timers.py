@@ -81,7 +81,7 @@ def test_a_timer_may_set_the_next_one_while_time_advances(timers):
     assert clock.now() == 1_100
 
 
-def test_loop_timers_wake_the_loop():
+async def test_loop_timers_wake_the_loop():
     """With a running loop the earliest timer fires by itself, past instants at once."""
 
     async def scenario():
@@ -94,4 +94,4 @@ def test_loop_timers_wake_the_loop():
         timers.close()
         return order
 
-    assert asyncio.run(scenario()) == ["past", "soon"]
+    assert (await scenario()) == ["past", "soon"]

@@ -5,7 +5,7 @@ import logging
 
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.timers import LoopTimers
-from emulator.kernel.tracing import begin, fields_of, nobody, trace, trace_of
+from emulator.kernel.tracing import begin, fields_of, shared_context, trace, trace_of
 from emulator.storage.database import Database
 
 
@@ -13,7 +13,7 @@ def record(message, *args):
     return logging.LogRecord("x", logging.INFO, "", 0, message, args, None)
 
 
-def test_a_task_inherits_the_trace_and_keeps_its_own():
+async def test_a_task_inherits_the_trace_and_keeps_its_own():
     """Two requests side by side do not take each other's."""
 
     async def served(name):
@@ -24,10 +24,10 @@ def test_a_task_inherits_the_trace_and_keeps_its_own():
     async def scenario():
         return await asyncio.gather(served("a"), served("b")), trace()
 
-    assert asyncio.run(scenario()) == (["a", "b"], "")
+    assert (await scenario()) == (["a", "b"], "")
 
 
-def test_what_a_commit_releases_is_on_nobodys_account():
+async def test_what_a_commit_releases_is_on_nobodys_account():
     """The commit of a tick serves every request of it, whichever wrote first."""
 
     async def scenario():
@@ -39,10 +39,10 @@ def test_what_a_commit_releases_is_on_nobodys_account():
         database.close()
         return seen
 
-    assert asyncio.run(scenario()) == [""]
+    assert (await scenario()) == [""]
 
 
-def test_timers_are_on_nobodys_account():
+async def test_timers_are_on_nobodys_account():
     """All timers share one wake-up of the loop, armed by whoever came last."""
 
     async def scenario():
@@ -54,7 +54,7 @@ def test_timers_are_on_nobodys_account():
         timers.close()
         return found
 
-    assert asyncio.run(scenario()) == ""
+    assert (await scenario()) == ""
 
 
 def test_a_line_says_by_name_what_it_was_given_in_a_mapping():
@@ -70,6 +70,6 @@ def test_the_trace_of_a_line_is_the_one_it_names_then_the_present_one_then_its_r
         begin("present")
         return trace_of({"trace": "named", "request": "r"}), trace_of({"request": "r"})
 
-    assert nobody().run(with_present) == ("named", "present")
-    assert nobody().run(trace_of, {"request": "r"}) == "r"
-    assert nobody().run(trace_of, {}) == ""
+    assert shared_context().run(with_present) == ("named", "present")
+    assert shared_context().run(trace_of, {"request": "r"}) == "r"
+    assert shared_context().run(trace_of, {}) == ""

@@ -10,8 +10,7 @@ from emulator.kernel.timers import LoopTimers
 from emulator.lab.clock import TimeControl, load_clock
 from emulator.lab.errors import LabError
 from emulator.lab.skip import SkipEnded, Skipper
-from emulator.storage.database import Database
-from emulator.storage.migrations import Schema, migrate
+from emulator.storage.database import Database, Schema, migrate
 
 
 class Work:

@@ -13,8 +13,7 @@ from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.front import MnsFront
 from emulator.services.mns.limits import RELAXED
 from emulator.services.mns.service import SCHEMA, MessageService
-from emulator.storage.database import Database
-from emulator.storage.migrations import migrate
+from emulator.storage.database import Database, migrate
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse
 

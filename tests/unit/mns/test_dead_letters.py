@@ -1,6 +1,5 @@
 """Dead letters: moved at the instant they would be visible once more, with their history."""
 
-import asyncio
 from unittest.mock import Mock
 
 import pytest
@@ -128,7 +127,7 @@ def test_an_expired_message_does_not_move(dlq):
     assert (dlq.counters(), dlq.counters("dead")) == ((0, 0, 0), (0, 0, 0))
 
 
-def test_somebody_polling_the_dead_letter_queue_is_woken(make_mns):
+async def test_somebody_polling_the_dead_letter_queue_is_woken(make_mns):
     """At the instant of the move, although nobody polls the source."""
 
     async def scenario():
@@ -142,7 +141,7 @@ def test_somebody_polling_the_dead_letter_queue_is_woken(make_mns):
         await mns.turns()
         return mns.element(future.result(), 200).text_of("MessageBody")
 
-    assert asyncio.run(scenario()) == "x"
+    assert (await scenario()) == "x"
 
 
 def test_without_its_target_a_message_stays(mns):

@@ -20,20 +20,20 @@ def counters(mns):
     return found.active, found.inactive, found.delayed
 
 
-def test_every_state_is_purged(mns):
+async def test_every_state_is_purged(mns):
     """Visible, hidden and delayed messages go, more than fit into one portion; counters follow."""
     mns.create()
     send(mns, 500)
     send(mns, 3, delay_s=60)
     mns.call("GET", "/queues/q/messages?numOfMessages=16")
 
-    deleted = asyncio.run(mns.service.purge(mns.tenant, "q"))
+    deleted = await mns.service.purge(mns.tenant, "q")
 
     assert deleted == 503
     assert counters(mns) == (0, 0, 0)
 
 
-def test_message_sent_after_the_call_stays(mns):
+async def test_message_sent_after_the_call_stays(mns):
     """What arrives while a large queue is being emptied is not lost."""
     mns.create()
     send(mns, 450)
@@ -45,15 +45,15 @@ def test_message_sent_after_the_call_stays(mns):
         send(mns, 2)
         return await purging
 
-    assert asyncio.run(purge()) == 450
+    assert (await purge()) == 450
     assert counters(mns) == (2, 0, 0)
 
 
-def test_group_goes_on_after_a_purge(mns):
+async def test_group_goes_on_after_a_purge(mns):
     """In a FIFO queue no message waits for one that is gone."""
     mns.create(fifo=True)
     send(mns, 3, group_id="g")
-    asyncio.run(mns.service.purge(mns.tenant, "q"))
+    (await mns.service.purge(mns.tenant, "q"))
     mns.advance(1)
 
     send(mns, 1, group_id="g")
@@ -61,7 +61,7 @@ def test_group_goes_on_after_a_purge(mns):
     assert mns.call("GET", "/queues/q/messages").status == 200
 
 
-def test_queue_that_does_not_exist_is_refused(mns):
+async def test_queue_that_does_not_exist_is_refused(mns):
     """The error is the service's."""
     with pytest.raises(QueueNotExist):
-        asyncio.run(mns.service.purge(mns.tenant, "nope"))
+        (await mns.service.purge(mns.tenant, "nope"))

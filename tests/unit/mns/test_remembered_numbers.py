@@ -8,8 +8,7 @@ from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.queues import live_queues as registry
 from emulator.services.mns.service import SCHEMA, MessageService
-from emulator.storage.database import Database
-from emulator.storage.migrations import migrate
+from emulator.storage.database import Database, migrate
 
 WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 

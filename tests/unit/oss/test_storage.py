@@ -15,8 +15,7 @@ from emulator.oss.model import Attributes, Caller, Conditions, Place, Put, Span
 from emulator.oss.objects import Objects
 from emulator.oss.service import SCHEMA, LazyStorage
 from emulator.oss.uploads import Uploads
-from emulator.storage.database import CommitFailed, Database
-from emulator.storage.migrations import migrate
+from emulator.storage.database import CommitFailed, Database, migrate
 
 pytest.importorskip("moto.s3.models")
 
@@ -251,22 +250,19 @@ def test_buckets_belong_to_an_account_and_a_region(site):
     run(site, work)
 
 
-def test_two_stores_of_one_process_do_not_meet(tmp_path):
+async def test_two_stores_of_one_process_do_not_meet(tmp_path):
     """moto's registry of bucket names belongs to the process; ours do not stand in it."""
     sites = [Site(tmp_path / name) for name in ("one", "two")]
 
-    async def work():
+    for site in sites:
+        site.folder.mkdir()
+    async with sites[0].open(), sites[1].open():
         for site in sites:
-            site.folder.mkdir()
-        async with sites[0].open(), sites[1].open():
-            for site in sites:
-                await filled(site)
-            await sites[0].objects.delete(caller(), "bucket", ["a"], "ObjectRemoved:DeleteObject")
-            with pytest.raises(OssError, match=r"^NoSuchKey:"):
-                await sites[0].objects.get(caller(), Place("bucket", "a"))
-            await sites[1].objects.get(caller(), Place("bucket", "a"))
-
-    asyncio.run(work())
+            await filled(site)
+        await sites[0].objects.delete(caller(), "bucket", ["a"], "ObjectRemoved:DeleteObject")
+        with pytest.raises(OssError, match=r"^NoSuchKey:"):
+            await sites[0].objects.get(caller(), Place("bucket", "a"))
+        await sites[1].objects.get(caller(), Place("bucket", "a"))
 
 
 def test_reset_forgets_all(site):

@@ -22,8 +22,7 @@ from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, User
 from emulator.services.ram.service import AccessManagement
 from emulator.services.workflow import rights as fnf_rights
-from emulator.storage.database import Database
-from emulator.storage.migrations import Schema, migrate
+from emulator.storage.database import Database, Schema, migrate
 from emulator.wire.request import OperationRequest
 
 ACCOUNT = AccountId("123")

@@ -1,6 +1,5 @@
 """The Node.js hook: connections to the cloud's names, made in any way, go to the emulator."""
 
-import asyncio
 import json
 import os
 import shutil
@@ -111,11 +110,11 @@ def serve_tls(listener, context):
     ],
     ids=["https", "fetch", "tls"],
 )
-def test_tls_verifies_the_name_that_was_asked_for(tmp_path, code):
+async def test_tls_verifies_the_name_that_was_asked_for(tmp_path, code):
     """With the emulator's authority made known, https works unchanged."""
     if "fetch" in code and not run("console.log(typeof fetch === 'function')"):
         pytest.skip("this Node.js has no fetch")
-    authority, context = asyncio.run(mint(tmp_path, "x.fc.aliyuncs.com"))
+    authority, context = await mint(tmp_path, "x.fc.aliyuncs.com")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve_tls, args=(listener, context))
         thread.start()

@@ -41,7 +41,7 @@ def rows_without_the_log(path, tmp_path):
         return other.execute("SELECT count(*) FROM t").fetchone()[0]
 
 
-def test_committed_rows_get_into_the_file_while_it_is_open(path, tmp_path):
+async def test_committed_rows_get_into_the_file_while_it_is_open(path, tmp_path):
     """The thread copies what was committed, without anything else being called."""
 
     async def scenario():
@@ -56,10 +56,10 @@ def test_committed_rows_get_into_the_file_while_it_is_open(path, tmp_path):
         database.close()
         return copied, found
 
-    assert asyncio.run(scenario()) == (True, 1)
+    assert (await scenario()) == (True, 1)
 
 
-def test_no_checkpoint_begins_without_a_commit_since_the_last_one(path, monkeypatch):
+async def test_no_checkpoint_begins_without_a_commit_since_the_last_one(path, monkeypatch):
     """An idle emulator copies nothing, and never right after a complete copy."""
 
     async def scenario():
@@ -77,13 +77,13 @@ def test_no_checkpoint_begins_without_a_commit_since_the_last_one(path, monkeypa
         database.close()
         return woken, database.commits
 
-    done, commits = asyncio.run(scenario())
+    done, commits = await scenario()
 
     assert commits == 1
     assert done == 1
 
 
-def test_the_log_begins_anew_under_an_uninterrupted_load(path, monkeypatch):
+async def test_the_log_begins_anew_under_an_uninterrupted_load(path, monkeypatch):
     """Where the thread never catches up, the loop copies the rest, so the log keeps a bound."""
     monkeypatch.setattr(checkpoints, "LONGEST_LOG", 50)
     log = path.with_name("state.db-wal")
@@ -104,13 +104,13 @@ def test_the_log_begins_anew_under_an_uninterrupted_load(path, monkeypatch):
         database.close()
         return largest, after
 
-    done, size = asyncio.run(scenario())
+    done, size = await scenario()
 
     assert done > 0
     assert size < 4000 * 2 * 4096 / 2  # each commit appends two pages or more
 
 
-def test_two_databases_in_one_process_do_not_meet(tmp_path):
+async def test_two_databases_in_one_process_do_not_meet(tmp_path):
     """Each emulator has a thread and a log of its own, and ending one leaves the other."""
 
     async def scenario():
@@ -133,7 +133,7 @@ def test_two_databases_in_one_process_do_not_meet(tmp_path):
         database.close()
         return went_on
 
-    assert asyncio.run(scenario())
+    assert await scenario()
     assert not (tmp_path / "b.db-wal").exists()
 
 

@@ -1,6 +1,5 @@
 """One commit per tick, answers after it."""
 
-import asyncio
 import contextlib
 import sqlite3
 import stat
@@ -23,7 +22,7 @@ def rows_on_disk(path):
         return [row[0] for row in other.execute("SELECT n FROM t ORDER BY n")]
 
 
-def test_writes_of_one_tick_are_one_commit_and_effects_wait_for_it(path):
+async def test_writes_of_one_tick_are_one_commit_and_effects_wait_for_it(path):
     """What waits in after_commit runs once, when another connection can see the rows."""
 
     async def scenario():
@@ -37,7 +36,7 @@ def test_writes_of_one_tick_are_one_commit_and_effects_wait_for_it(path):
         database.close()
         return before, seen
 
-    before, seen = asyncio.run(scenario())
+    before, seen = await scenario()
 
     assert before == ([], [])
     assert seen == [(None, [1, 2])]
@@ -54,7 +53,7 @@ def test_without_a_pending_write_nothing_waits(path):
     database.close()
 
 
-def test_a_failing_statement_leaves_the_others_of_the_tick(path):
+async def test_a_failing_statement_leaves_the_others_of_the_tick(path):
     """One refused operation does not take down its neighbours."""
 
     async def scenario():
@@ -66,7 +65,7 @@ def test_a_failing_statement_leaves_the_others_of_the_tick(path):
         await database.committed()
         database.close()
 
-    asyncio.run(scenario())
+    (await scenario())
 
     assert rows_on_disk(path) == [1, 2]
 
@@ -85,7 +84,7 @@ def test_a_unit_happens_whole_or_not_at_all(path):
     assert rows_on_disk(path) == [1, 3]
 
 
-def test_a_failed_commit_tells_every_waiter_and_undoes_the_tick(path):
+async def test_a_failed_commit_tells_every_waiter_and_undoes_the_tick(path):
     """Nothing is acknowledged that is not on disk, and memory is told to forget."""
 
     async def scenario():
@@ -103,7 +102,7 @@ def test_a_failed_commit_tells_every_waiter_and_undoes_the_tick(path):
         database.close()
         return forgotten, told
 
-    forgotten, told = asyncio.run(scenario())
+    forgotten, told = await scenario()
 
     assert forgotten == [True]
     assert isinstance(told[0], CommitFailed)
@@ -119,7 +118,7 @@ def test_a_file_that_is_no_database_is_named_damaged(tmp_path):
         Database(file)
 
 
-def test_a_full_disk_loses_the_whole_tick_and_says_so(path):
+async def test_a_full_disk_loses_the_whole_tick_and_says_so(path):
     """SQLite undoes the transaction; what is written after that must not be committed on its own."""
 
     async def scenario():
@@ -143,7 +142,7 @@ def test_a_full_disk_loses_the_whole_tick_and_says_so(path):
         database.close()
         return seen, forgotten, after_loss
 
-    seen, forgotten, after_loss = asyncio.run(scenario())
+    seen, forgotten, after_loss = await scenario()
 
     assert isinstance(seen[0], CommitFailed)
     assert forgotten == [True]

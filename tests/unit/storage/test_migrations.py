@@ -2,8 +2,7 @@
 
 import pytest
 
-from emulator.storage.database import Database
-from emulator.storage.migrations import Schema, StateTooNew, migrate
+from emulator.storage.database import Database, Schema, StateTooNew, migrate
 
 
 def schema_in(folder, *scripts):

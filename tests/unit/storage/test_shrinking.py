@@ -1,6 +1,5 @@
 """The state file gives its space back while it is in use."""
 
-import asyncio
 import sqlite3
 
 import pytest
@@ -102,7 +101,7 @@ def test_a_rewrite_does_not_happen_twice(tmp_path):
     database.close()
 
 
-def test_giving_back_is_part_of_the_transaction_of_its_moment(tmp_path):
+async def test_giving_back_is_part_of_the_transaction_of_its_moment(tmp_path):
     """It is committed with the other writes of the tick, not by itself."""
 
     async def scenario():
@@ -119,4 +118,4 @@ def test_giving_back_is_part_of_the_transaction_of_its_moment(tmp_path):
         database.close()
         return open_before, done
 
-    assert asyncio.run(scenario()) == (True, 1)
+    assert (await scenario()) == (True, 1)

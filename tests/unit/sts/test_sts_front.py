@@ -13,8 +13,7 @@ from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.sts.front import StsFront
 from emulator.services.sts.service import SCHEMA, TemporaryKeys
-from emulator.storage.database import Database
-from emulator.storage.migrations import migrate
+from emulator.storage.database import Database, migrate
 from emulator.wire.dates import iso_seconds
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse

@@ -8,11 +8,10 @@ from emulator.kernel.clock import HOUR, MINUTE, SECOND, VirtualClock
 from emulator.kernel.identity import AccountId
 from emulator.kernel.ids import RandomIds
 from emulator.kernel.timers import VirtualTimers
-from emulator.services.sts import limits, service
+from emulator.services.sts import service
 from emulator.services.sts.errors import StsError
 from emulator.services.sts.service import SCHEMA, TemporaryKeys
-from emulator.storage.database import Database
-from emulator.storage.migrations import migrate
+from emulator.storage.database import Database, migrate
 
 ACCOUNT = AccountId("1234567890123456")
 
@@ -213,7 +212,7 @@ def test_functions_get_a_day_and_a_half(bench):
     """The credentials in a function's context last 36 hours."""
     credentials = bench.keys.for_role(ACCOUNT, "r", "s", bench.clock.now())
 
-    assert credentials.expiration - bench.clock.now() == limits.FUNCTION_DURATION_S * SECOND == 36 * HOUR
+    assert credentials.expiration - bench.clock.now() == service.FUNCTION_DURATION_S * SECOND == 36 * HOUR
 
 
 def test_lost_transaction_takes_its_keys_along(bench):

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.model import Alias, Code, Function, FunctionConfig, Scope, Service, ServiceConfig, Version
-from emulator.storage.database import Database
-from emulator.storage.migrations import Schema
+from emulator.storage.database import Database, Schema
 
 C = TypeVar("C", ServiceConfig, FunctionConfig)
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from emulator.http.client import ClientResponse, HttpClient, StreamedResponse
-from emulator.http.client_errors import AnswerTooLarge, ClientError, ConnectFailed
+from emulator.http.client_connection import AnswerTooLarge, ClientError, ConnectFailed
 from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.launcher import Forker
 from emulator.services.fc.runtime.model import (

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from emulator.http.client_errors import ClientError
+from emulator.http.client_connection import ClientError
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.deadline import Deadline, DeadlineClock

@@ -7,17 +7,20 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.mns import limits
 from emulator.services.mns.errors import MnsError, QueueNotExist
-from emulator.services.mns.queues.dead_letters import DeadLetters
 from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
-from emulator.services.mns.queues.model import QUEUE, Change, Counters, QueueSettings, QueueView
-from emulator.services.mns.queues.ready_index import Retention
-from emulator.services.mns.queues.store import QueueStore
-from emulator.services.mns.queues.validation import (
+from emulator.services.mns.queues.model import (
+    QUEUE,
+    Change,
+    Counters,
+    QueueSettings,
+    QueueView,
     check_queue_name,
     check_range,
     check_settings,
     same_settings,
 )
+from emulator.services.mns.queues.ready_index import DeadLetters, Retention
+from emulator.services.mns.queues.store import QueueStore
 from emulator.services.mns.queues.visibility import expiry_bound
 from emulator.services.mns.queues.waiters import LongPolls
 

@@ -13,7 +13,6 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.tracing import trace
 from emulator.services.mns import limits
 from emulator.services.mns.errors import ERRORS, MessageNotExist, ReceiptHandleError
-from emulator.services.mns.queues.dead_letters import DeadLetters
 from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
 from emulator.services.mns.queues.model import (
     BatchEntry,
@@ -22,12 +21,14 @@ from emulator.services.mns.queues.model import (
     MessageReceipt,
     QueueId,
     Refused,
+    check_batch,
+    check_draft,
+    check_range,
     known_system_properties,
     stored,
 )
-from emulator.services.mns.queues.ready_index import ReadyIndex
+from emulator.services.mns.queues.ready_index import DeadLetters, ReadyIndex
 from emulator.services.mns.queues.store import NotStored, QueueStore, Trace
-from emulator.services.mns.queues.validation import check_batch, check_draft, check_range
 from emulator.services.mns.queues.visibility import (
     HELD,
     due_at,

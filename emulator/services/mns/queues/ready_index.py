@@ -1,22 +1,36 @@
-"""Messages entering and leaving queues, with all that depends on it kept in step, and their retention.
+"""Messages entering and leaving queues, with all that depends on it kept in step, their retention and dead letters.
 
 In step are the table, the counters, the order inside FIFO groups, the waiting receivers, and when the message expires.
 Expired messages leave the file in small portions, and so do the messages of deleted queues. No answer depends on this
 having happened: rules look at the age of a message themselves. One timer serves all queues; for each queue with
 messages a bound is kept before which none of them can expire.
+
+A message received too often moves to the dead-letter queue when it becomes visible once more. The move happens at that
+time, by a timer per queue with a policy, so that a receiver of the dead-letter queue is woken; and, should the policy
+have changed meanwhile, at the latest when a receiver would get the message.
 """
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from heapq import heappop, heappush
 
 from emulator.kernel.clock import SECOND, Clock, Millis
+from emulator.kernel.ids import Ids
 from emulator.kernel.timers import Timers
+from emulator.services.mns.errors import QueueNotExist
 from emulator.services.mns.limits import SWEEP_GRAIN_MS, SWEEP_PAUSE_MS, SWEEP_ROWS
 from emulator.services.mns.queues.live_queues import LiveQueue, QueueRegistry
-from emulator.services.mns.queues.model import Message, Queue, QueueId
+from emulator.services.mns.queues.model import Message, Queue, QueueId, appended
 from emulator.services.mns.queues.store import QueueStore, Trace
-from emulator.services.mns.queues.visibility import HELD, expiry_bound, is_held, released
+from emulator.services.mns.queues.visibility import (
+    HELD,
+    dead_letter_properties,
+    expiry_bound,
+    is_held,
+    is_last_receive,
+    released,
+)
 from emulator.services.mns.queues.waiters import LongPolls
 from emulator.storage.database import Database
 
@@ -206,3 +220,104 @@ class ReadyIndex:
             # same revision: the handle of a delayed send stays good
             self._store.reschedule(message.seq, visible_from, message.revision)
             self._waiters.visible_at(queue_id, visible_from, now)
+
+
+_REST_MS = 5 * SECOND
+"""How long moves that failed wait for the next try."""
+
+
+class DeadLetters:
+    """Moves messages to dead-letter queues."""
+
+    def __init__(
+        self, registry: QueueRegistry, store: QueueStore, ready: ReadyIndex, timers: Timers, clock: Clock, ids: Ids
+    ) -> None:
+        self._registry = registry
+        self._store = store
+        self._ready = ready
+        self._timers = timers
+        self._clock = clock
+        self._ids = ids
+        self._armed: dict[QueueId, Millis] = {}
+
+    def start(self) -> None:
+        """Plan the moves that the tables know of."""
+        for queue in self._store.all_queues():
+            if queue.settings.dead_letter is not None:
+                self.replan(queue.queue_id)
+
+    def close(self) -> None:
+        """Plan no more moves."""
+        for queue_id in self._armed:
+            self._timers.cancel(_key(queue_id))
+        self._armed.clear()
+
+    def expect(self, queue_id: QueueId, at: int) -> None:
+        """Note that a message received for the last time becomes visible at *at*."""
+        armed = self._armed.get(queue_id)
+        if armed is None or at < armed:
+            self._armed[queue_id] = Millis(at)
+            self._timers.call_at(Millis(at), _key(queue_id), partial(self._fire, queue_id))
+
+    def replan(self, queue_id: QueueId) -> None:
+        """Find out anew when the next move of a queue is due."""
+        if self._armed.pop(queue_id, None) is not None:
+            self._timers.cancel(_key(queue_id))
+        at = self._store.next_dying(queue_id)
+        if at is not None:
+            self.expect(queue_id, at)
+
+    def move(self, live: LiveQueue, message: Message, now: Millis) -> bool:
+        """Move a message to its queue's dead-letter queue; False, and nothing done, when that queue does not exist.
+
+        It gets a new id, keeps priority, body, properties and the time it was sent, so that the time spent in both
+        queues counts for its retention. Source: documented; that the id is new and the count restarts is assumed, as
+        is what happens without a target.
+        """
+        policy = live.queue.settings.dead_letter
+        if policy is None:
+            return False
+        try:
+            target = self._registry.find(live.queue.tenant, policy.target)
+        except QueueNotExist:
+            return False
+        trace = Trace(
+            message.seq, message.priority, message.visible_from, message.dequeue_count, message.revision,
+            message.group_id,
+        )  # fmt: skip
+        moved = message._replace(
+            seq=self._ready.next_seq(),
+            queue_id=target.queue.queue_id,
+            visible_from=now,
+            dequeue_count=0,
+            revision=0,
+            first_dequeued_at=0,
+            message_id=self._ids.hex(32).upper(),
+            system_properties=appended(message.system_properties, dead_letter_properties(live.queue, message)),
+        )
+        self._ready.add(target, moved, now)  # first: should it fail, the message is where it was
+        self._ready.remove(live, trace, now)
+        return True
+
+    def _fire(self, queue_id: QueueId) -> None:
+        self._armed.pop(queue_id, None)
+        live = self._registry.find_by_id(queue_id)
+        if live is None:
+            return
+        now = self._clock.now()
+        self._armed[queue_id] = Millis(now + _REST_MS)  # tried again, should anything below fail
+        self._timers.call_at(Millis(now + _REST_MS), _key(queue_id), partial(self._fire, queue_id))
+        self._ready.retention.sweep(live, now)
+        due = self._store.dying(queue_id, now, SWEEP_ROWS)
+        for message in due:
+            is_dead = is_last_receive(live.queue.settings.dead_letter, message.dequeue_count)
+            if not is_dead or not self.move(live, message, now):
+                self._store.spare(message.seq)
+        if len(due) == SWEEP_ROWS:
+            self.expect(queue_id, now + SWEEP_PAUSE_MS)
+        else:
+            self.replan(queue_id)
+
+
+def _key(queue_id: QueueId) -> tuple[str, str, int]:
+    return ("mns", "dead", queue_id)

@@ -26,8 +26,7 @@ from emulator.services.mns.topics.endpoints import (
     read_endpoint,
 )
 from emulator.services.mns.topics.model import Attributes, OutboxEntry, Outcome, Publication, Subscription
-from emulator.services.mns.topics.notifications import function_event, notification
-from emulator.services.mns.topics.push import Pusher
+from emulator.services.mns.topics.push import Pusher, function_event, notification
 from emulator.services.mns.topics.store import TopicStore
 
 _log = logging.getLogger(__name__)

@@ -15,8 +15,7 @@ from emulator.services.mns import limits
 from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNotExist, TopicNotExist
 from emulator.services.mns.limits import SUBSCRIPTION_NAME_LENGTH, SUBSCRIPTIONS, TAG_LENGTH
 from emulator.services.mns.queues.live_queues import QueueRegistry
-from emulator.services.mns.queues.model import Change
-from emulator.services.mns.queues.validation import check_range, check_ranges, same_settings
+from emulator.services.mns.queues.model import Change, check_range, check_ranges, same_settings
 from emulator.services.mns.topics.endpoints import QueueEndpoint, read_endpoint
 from emulator.services.mns.topics.model import (
     SUBSCRIPTION,

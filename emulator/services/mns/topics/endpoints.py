@@ -91,7 +91,7 @@ def read_endpoint(text: str) -> Endpoint:
 
 
 def kind_of(text: str) -> str:
-    """Return the kind of a subscription's endpoint, for figures: ``http``, ``queue``, ``function`` or ``outbox``."""
+    """Return the kind of a subscription's endpoint, for metrics: ``http``, ``queue``, ``function`` or ``outbox``."""
     match read_endpoint(text):
         case HttpEndpoint():
             return "http"

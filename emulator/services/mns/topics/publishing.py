@@ -20,8 +20,7 @@ from emulator.services.mns.limits import (
     TAG_LENGTH,
     TOPIC_RETENTION_S,
 )
-from emulator.services.mns.queues.model import Draft, MessageReceipt, QueueSettings
-from emulator.services.mns.queues.validation import check_draft
+from emulator.services.mns.queues.model import Draft, MessageReceipt, QueueSettings, check_draft
 from emulator.services.mns.topics.catalog import TopicRegistry
 from emulator.services.mns.topics.model import (
     NotifyStrategy,

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.timers import Timers
-from emulator.kernel.tracing import nobody
+from emulator.kernel.tracing import shared_context
 from emulator.services.workflow.engine.language import (
     Arrival,
     CallService,
@@ -99,7 +99,7 @@ class Driver:
         self._wakeups_due = False
         self._scheduled = False
         self._closed = False
-        self._context = nobody()
+        self._context = shared_context()
         self.ended: dict[str, int] = {}
         """Executions that have ended since the start, by status."""
         database.on_rollback(self._transaction_lost)

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.cli.commands.invoke import path_of
-from emulator.cli.failures import WrongUsage
+from emulator.cli.output import WrongUsage
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.http.client_errors import ClientError
+from emulator.http.client_connection import ClientError
 from emulator.services.fc.runtime.model import HttpCall
 from emulator.services.fc.runtime.program import free_port
 

@@ -16,8 +16,7 @@ from emulator.services.mns.front import ManagementFront, MnsFront
 from emulator.services.mns.ports import FunctionRefused
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.services.mns.topics.model import ContentFormat, SubscriptionSettings
-from emulator.storage.database import Database
-from emulator.storage.migrations import migrate
+from emulator.storage.database import Database, migrate
 from emulator.wire.request import OperationRequest
 from emulator.wire.xml import parse
 

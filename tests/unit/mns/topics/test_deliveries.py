@@ -105,63 +105,57 @@ def test_decay_follows_its_timetable_to_the_end(run):
     run(scenario)
 
 
-def test_pending_deliveries_keep_their_instants_over_a_restart(new_site, tmp_path):
+async def test_pending_deliveries_keep_their_instants_over_a_restart(new_site, tmp_path):
     """Stopped in the middle of a schedule, the next attempt comes when it would have come."""
 
-    async def main():
-        path = tmp_path / "state.db"
-        async with new_site(path) as site:
-            receiver = await site.receiver(500)
-            site.topic()
-            site.subscribe(receiver.url, strategy=NotifyStrategy.DECAY)
-            site.publish()
-            await site.advance(5)  # attempts at 0, 1 and 3 seconds; the next is due at 7
-            clock, first, url = site.clock, len(receiver.pushes), receiver.url
-            port = receiver.port
-        clock.move_to(clock.now() + 1_000)
-        async with new_site(path, clock) as site:
-            again = await site.receiver(204)
-            await again.close()
-            again._server = await asyncio.start_server(again._serve, "127.0.0.1", port)
-            await site.settle()
-            early = len(again.pushes)
-            await site.advance(0.999)
-            still = len(again.pushes)
-            await site.advance(0.001)
+    path = tmp_path / "state.db"
+    async with new_site(path) as site:
+        receiver = await site.receiver(500)
+        site.topic()
+        site.subscribe(receiver.url, strategy=NotifyStrategy.DECAY)
+        site.publish()
+        await site.advance(5)  # attempts at 0, 1 and 3 seconds; the next is due at 7
+        clock, first, url = site.clock, len(receiver.pushes), receiver.url
+        port = receiver.port
+    clock.move_to(clock.now() + 1_000)
+    async with new_site(path, clock) as site:
+        again = await site.receiver(204)
+        await again.close()
+        again._server = await asyncio.start_server(again._serve, "127.0.0.1", port)
+        await site.settle()
+        early = len(again.pushes)
+        await site.advance(0.999)
+        still = len(again.pushes)
+        await site.advance(0.001)
 
-            assert (first, early, still, len(again.pushes)) == (3, 0, 0, 1)
-            assert again.pushes[0].body == b"hello"
-            assert url.endswith(str(port))
-            assert [(report.state, report.attempts) for report in site.reports()] == [("delivered", 4)]
-
-    asyncio.run(main())
+        assert (first, early, still, len(again.pushes)) == (3, 0, 0, 1)
+        assert again.pushes[0].body == b"hello"
+        assert url.endswith(str(port))
+        assert [(report.state, report.attempts) for report in site.reports()] == [("delivered", 4)]
 
 
-def test_what_was_under_way_at_a_stop_is_tried_again_at_the_start(new_site, tmp_path):
+async def test_what_was_under_way_at_a_stop_is_tried_again_at_the_start(new_site, tmp_path):
     """An attempt that was broken off has not happened."""
 
-    async def main():
-        path = tmp_path / "state.db"
-        async with new_site(path) as site:
-            hanging = await site.receiver(None)
-            site.topic()
-            site.subscribe(hanging.url)
-            site.publish()
-            async with asyncio.timeout(5):
-                await hanging.came.wait()
-            port = hanging.port
-        async with new_site(path) as site:
-            receiver = await site.receiver(204)
-            await receiver.close()
-            receiver._server = await asyncio.start_server(receiver._serve, "127.0.0.1", port)
-            await site.settle()
-            async with asyncio.timeout(5):
-                while not receiver.pushes:
-                    await site.advance(20)
+    path = tmp_path / "state.db"
+    async with new_site(path) as site:
+        hanging = await site.receiver(None)
+        site.topic()
+        site.subscribe(hanging.url)
+        site.publish()
+        async with asyncio.timeout(5):
+            await hanging.came.wait()
+        port = hanging.port
+    async with new_site(path) as site:
+        receiver = await site.receiver(204)
+        await receiver.close()
+        receiver._server = await asyncio.start_server(receiver._serve, "127.0.0.1", port)
+        await site.settle()
+        async with asyncio.timeout(5):
+            while not receiver.pushes:
+                await site.advance(20)
 
-            assert receiver.pushes[0].body == b"hello"
-
-    asyncio.run(main())
+        assert receiver.pushes[0].body == b"hello"
 
 
 def test_a_subscriber_that_hangs_delays_nobody(run):
@@ -328,26 +322,23 @@ def test_a_large_backlog_of_a_subscriber_that_left_goes_bit_by_bit(run, monkeypa
     run(scenario)
 
 
-def test_what_a_stop_left_of_a_deleted_subscription_goes_at_the_next_start(new_site, tmp_path, monkeypatch):
+async def test_what_a_stop_left_of_a_deleted_subscription_goes_at_the_next_start(new_site, tmp_path, monkeypatch):
     """Deleting survives a crash."""
     monkeypatch.setattr("emulator.services.mns.topics.deliveries.PURGE_ROWS", 10)
 
-    async def main():
-        async with new_site(tmp_path / "state.db") as site:
-            site.topic()
-            site.subscribe("http://127.0.0.1:1/")
-            for number in range(15):
-                site.publish(f"m{number}")
-            await site.settle()
-            site.service.topics.delete(site.tenant, "t")
-        async with new_site(tmp_path / "state.db") as site:
-            left = site.service.topic_store.publication_count(1)
-            await site.advance(1)
+    async with new_site(tmp_path / "state.db") as site:
+        site.topic()
+        site.subscribe("http://127.0.0.1:1/")
+        for number in range(15):
+            site.publish(f"m{number}")
+        await site.settle()
+        site.service.topics.delete(site.tenant, "t")
+    async with new_site(tmp_path / "state.db") as site:
+        left = site.service.topic_store.publication_count(1)
+        await site.advance(1)
 
-            assert left == 5
-            assert site.service.topic_store.publication_count(1) == 0
-
-    asyncio.run(main())
+        assert left == 5
+        assert site.service.topic_store.publication_count(1) == 0
 
 
 def test_the_last_failure_sends_the_message_to_the_dead_letter_queue(run):

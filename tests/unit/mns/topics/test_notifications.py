@@ -18,7 +18,7 @@ from emulator.services.mns.topics.model import (
     SubscriptionSettings,
     TopicId,
 )
-from emulator.services.mns.topics.notifications import function_event, notification, push_headers
+from emulator.services.mns.topics.push import function_event, notification, push_headers
 
 NOW = Millis(1_449_556_920_975)
 

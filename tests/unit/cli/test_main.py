@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from emulator.kernel.garbage import collection_put_off
+from emulator.cli.main import collection_put_off
 
 
 def test_collector_rests_inside_the_block_and_works_again_after_it() -> None:
