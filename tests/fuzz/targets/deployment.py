@@ -31,7 +31,7 @@ def template(data: bytes) -> None:
         (folder / "code" / "index.py").write_text("")
         try:
             root = whole(text, Findings())
-            planner.project_name(root)
+            planner.project_name(root, Path("project"))
             planner.read(root, _WORLD, folder, {}, {"NAME": "value"})
         except FileProblems as error:
             assert str(error)

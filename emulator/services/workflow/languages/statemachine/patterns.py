@@ -133,6 +133,7 @@ class _Compiler:
         self._text = text
         self._position = 0
         self._depth = 0
+        self._copies = 0
         self._blind_to_case = False
         if text.startswith("(?i)"):
             self._blind_to_case = True
@@ -150,6 +151,13 @@ class _Compiler:
             raise PatternError("the pattern is too large")
         self.code.append(instruction)
         return len(self.code) - 1
+
+    def _copy(self, atom: Callable[[int], int], then: int) -> int:
+        """Repeat *atom*; a repetition of nothing emits no instruction, so copies are counted on their own."""
+        self._copies += 1
+        if self._copies > MAX_INSTRUCTIONS:
+            raise PatternError("the pattern is too large")
+        return atom(then)
 
     def _peek(self) -> str:
         return self._text[self._position : self._position + 1]
@@ -214,9 +222,9 @@ class _Compiler:
             else:
                 after = then
                 for _ in range(high - low):
-                    then = self._emit(_Fork((atom(then), after)))
+                    then = self._emit(_Fork((self._copy(atom, then), after)))
             for _ in range(low):
-                then = atom(then)
+                then = self._copy(atom, then)
             return then
 
         return build
