@@ -5,7 +5,7 @@ import io
 import json
 import zipfile
 
-from emulator.cli.failures import CallRefused
+from emulator.cli.output import CallRefused
 
 FC2 = "/2016-08-15"
 FC3 = "/2023-03-30"

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.storage.database import Database
-from emulator.storage.migrations import Schema, StateTooNew, migrate
+from emulator.storage.database import Database, Schema, StateTooNew, migrate
 from tests.upgrade.content import World
 from tests.upgrade.make import DEADLINE_S, STATES, start
 
