@@ -35,6 +35,10 @@ os.environ.pop("LANGUAGE", None)
 os.environ["NODE_PATH"] = os.pathsep.join(filter(None, (str(NODE_PACKAGES), os.environ.get("NODE_PATH"))))
 
 
+PORT_ATTEMPTS = 20
+"""A restarted emulator keeps its ports, which the system may lend to a client in between."""
+
+
 class RunningEmulator:
     """One emulator process on free ports; can be stopped, killed and started again on the same state and ports."""
 
@@ -53,6 +57,17 @@ class RunningEmulator:
     # --- the process -------------------------------------------------------------------------------------------
 
     def start(self, wait_s: float = 30) -> "RunningEmulator":
+        """Start it; a port that a connection of another test holds for a moment is waited for."""
+        for attempt in range(PORT_ATTEMPTS):
+            if self._start(wait_s):
+                return self
+            self.log.close()
+            if attempt + 1 == PORT_ATTEMPTS or "is in use by another program" not in self.output()[-500:]:
+                break
+            time.sleep(0.5)
+        return pytest.fail(f"the emulator did not answer:\n{self.output()}")
+
+    def _start(self, wait_s: float) -> bool:
         command = [
             sys.executable, "-m", "emulator", "start",
             "--port", str(self.port), "--https-port", str(self.https_port), "--state", str(self.state), *self.options,
@@ -80,9 +95,9 @@ class RunningEmulator:
                     self.https_port = int(told["https"].rsplit(":", 1)[1].strip("/")) if told.get("https") else 0
                     if self.get("/_localyun/health")[0] == 200:
                         self.keys = json.loads((self.state / "keys.json").read_text())
-                        return self
+                        return True
             time.sleep(0.02)
-        pytest.fail(f"the emulator did not answer:\n{self.output()}")
+        return False
 
     def output(self) -> str:
         return (self.folder / "server.log").read_text(errors="replace")
