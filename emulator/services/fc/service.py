@@ -25,15 +25,13 @@ from emulator.services.fc.capacity.store import CapacityStore
 from emulator.services.fc.catalog.attachments import Attachments
 from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.folder import FolderReader, Snapshot
-from emulator.services.fc.catalog.functions import Functions
+from emulator.services.fc.catalog.functions import Functions, Services, Tagging
 from emulator.services.fc.catalog.layers import Layers, LayerStore
 from emulator.services.fc.catalog.loading import Loader, Watcher
 from emulator.services.fc.catalog.publishing import Publishing
 from emulator.services.fc.catalog.resolving import Resolver
-from emulator.services.fc.catalog.services import Services, Tagging
 from emulator.services.fc.catalog.store import SCHEMA, CatalogStore
-from emulator.services.fc.code.packages import Packages
-from emulator.services.fc.code.store import CodeStore
+from emulator.services.fc.code.store import CodeStore, Packages
 from emulator.services.fc.errors import function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
 from emulator.services.fc.invoke.logbook import LogBook

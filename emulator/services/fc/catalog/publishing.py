@@ -14,8 +14,7 @@ from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.catalog.store import CatalogStore, Slice
 from emulator.services.fc.catalog.versions import check_if_match, content_of
-from emulator.services.fc.code.packages import Packages
-from emulator.services.fc.code.store import CodeStore
+from emulator.services.fc.code.store import CodeStore, Packages
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
 from emulator.services.fc.model import LATEST, Alias, Function, Scope, Service, Version, family
 

@@ -3,6 +3,8 @@
 Everything that a decision needs is in memory and made anew after a change, so a request costs no query.
 """
 
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import unquote
 
 from emulator.http.message import Request
@@ -12,7 +14,6 @@ from emulator.services.fc.catalog.domain_routes import Domain, place_of
 from emulator.services.fc.catalog.domains import DomainStore
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
-from emulator.services.fc.invoke.cors import Cors
 from emulator.services.fc.invoke.tokens import TokenRules, read_rules
 from emulator.services.fc.model import LATEST
 from emulator.services.fc.triggers.model import AuthKind, Trigger
@@ -21,6 +22,9 @@ from emulator.services.fc.triggers.store import TriggerStore
 PROXIES = ("/2016-08-15/proxy/", "/2021-04-06/proxy/", "/2023-03-30/proxy/")
 TRIGGER_SUFFIXES = (".fcapp.run", ".fc.devsapp.net")
 _LOCAL_SUFFIX = ".localhost"
+
+Cors = Mapping[str, Any]
+"""A ``corsConfig``, of a domain or a trigger."""
 
 
 @frozen
