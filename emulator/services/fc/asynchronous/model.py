@@ -1,4 +1,11 @@
-"""Queued calls, orders for them, what is configured for them, and the records of task mode."""
+"""Queued calls, orders for them, what is configured for them, and what follows an attempt: the end, or another one.
+
+A function that fails is tried again as often as its configuration says, after 1 s, 2 s, 4 s ...; a platform that could
+not run it is tried again with doubling delays from 0.5 s on for five hours. Both end when the event's age is over.
+
+Source: API reference of asynchronous invocation for counts, ages and the platform's back-off; that the five hours are
+the whole of it, and the delay between retries of a failing function, are assumed.
+"""
 
 import json
 from collections.abc import Mapping

@@ -41,10 +41,9 @@ from emulator.services.fc.asynchronous.model import (
 from emulator.services.fc.asynchronous.outcomes import CheckTarget, Completions, Destinations
 from emulator.services.fc.asynchronous.records import check_task_id
 from emulator.services.fc.asynchronous.store import AsyncStore
-from emulator.services.fc.errors import EntityTooLarge, FcError, InvalidArgument
+from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
-from emulator.services.fc.model import FunctionName, Scope, display_name
-from emulator.services.fc.naming import DIALECT, invocation_of
+from emulator.services.fc.model import FunctionName, Scope, display_name, invocation_of
 from emulator.services.fc.ports import DestinationQueue, DestinationTopic
 from emulator.storage.database import CommitFailed, Database
 

@@ -1,4 +1,10 @@
-"""What can be configured about the instances of a function, and the bodies of these configurations."""
+"""What can be configured about the instances of a function: the bodies of these configurations, and schedules.
+
+A scheduled action sets its target at the times of its expression, ``cron(...)`` or ``at(...)``, between its start and
+its end. The target holds until another action sets one, or until the action's end brings the default back.
+
+Source: parameter tables of the provision configuration; the order of overlapping actions is assumed.
+"""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,6 +1,9 @@
-"""Operations on services and functions: create, get, update, delete, list; where the code can be downloaded.
+"""Operations on services, functions, versions and aliases.
 
-A function is created alike in every version of the API; its fields and its form differ.
+They are alike in every version of the API; fields and forms differ. Versions and aliases are of a service in 2.0 and of
+a function in 3.0.
+
+Source: API reference and models of the three versions.
 """
 
 from typing import Any
@@ -9,7 +12,7 @@ from emulator.http.message import Response
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import Field, is_custom, read
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.catalog.functions import check_tags
+from emulator.services.fc.catalog.attachments import check_tags
 from emulator.services.fc.code.store import code_source
 from emulator.services.fc.codec import (
     V2016,
@@ -36,7 +39,7 @@ from emulator.services.fc.codec import (
     valid_text,
     writable_service,
 )
-from emulator.services.fc.dialects import v2016, v2023
+from emulator.services.fc.dialects import codec as forms
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import Alias, Function
 from emulator.services.fc.service import FunctionCompute
@@ -124,14 +127,14 @@ def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     body = json_body(call)
     values = read(fields.SERVICE, body)
     service = fc.catalog.create(call.tenant, body.get("serviceName"), values, call.now)
-    return json_answer(v2016.render_service(service), service.etag)
+    return json_answer(forms.render_service(service), service.etag)
 
 
 @operation("GetService", "GET /services/{service}", api=WITH_SERVICES)
 def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Return a service, current or as a version froze it."""
     service = fc.catalog.get(call.tenant, service_of(call), qualifier_of(call))
-    return json_answer(v2016.render_service(service), service.etag)
+    return json_answer(forms.render_service(service), service.etag)
 
 
 @operation("UpdateService", "PUT /services/{service}", api=WITH_SERVICES)
@@ -139,7 +142,7 @@ def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Change a service; what the body leaves out stays."""
     values = read(fields.SERVICE, json_body(call))
     service = fc.catalog.update(call.tenant, writable_service(call), values, if_match(call), call.now)
-    return json_answer(v2016.render_service(service), service.etag)
+    return json_answer(forms.render_service(service), service.etag)
 
 
 @operation("DeleteService", "DELETE /services/{service}", api=WITH_SERVICES)
@@ -154,7 +157,7 @@ def list_services(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List services; ``tag_x=y`` keeps those with that tag."""
     tags = {key[4:]: valid_text(value) for key, value in call.query.items() if key.startswith("tag_")}
     page = fc.catalog.page(call.tenant, slice_of(call, tags))
-    rows = [v2016.render_service(service) for service in page.items]
+    rows = [forms.render_service(service) for service in page.items]
     return page_answer("services", rows, page.next_marker)
 
 
@@ -209,7 +212,7 @@ def delete_function(fc: FunctionCompute, call: OperationRequest) -> Response:
 def list_functions_of_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List the functions of a service, current or as a version froze them."""
     page = fc.functions.page(call.tenant, service_of(call), qualifier_of(call), slice_of(call))
-    rows = [v2016.render_function(function) for function in page.items]
+    rows = [forms.render_function_2(function) for function in page.items]
     return page_answer("functions", rows, page.next_marker)
 
 
@@ -239,13 +242,13 @@ async def get_function_code(fc: FunctionCompute, call: OperationRequest) -> Resp
 
 def _function_answer(fc: FunctionCompute, call: OperationRequest, function: Function) -> Response:
     if function.service:
-        return json_answer(v2016.render_function(function), function.etag)
+        return json_answer(forms.render_function_2(function), function.etag)
     return json_answer(_render_3(fc, call, function))
 
 
 def _render_3(fc: FunctionCompute, call: OperationRequest, function: Function) -> dict[str, Any]:
     tenant = call.tenant
-    return v2023.render_function(
+    return forms.render_function_3(
         tenant,
         function,
         layer_size=lambda arn: fc.layers.size(tenant, arn),
@@ -275,7 +278,7 @@ async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Respon
     """Freeze the functions of the service, or the function, as the next version."""
     description = str(read((fields.DESCRIPTION,), json_body(call)).get("description", ""))
     version = await fc.publishing.publish(call.tenant, owner_of(call), description, if_match(call), call.now)
-    return json_answer(v2016.render_version(version))
+    return json_answer(forms.render_version(version))
 
 
 @operation("ListServiceVersions", "GET /services/{service}/versions", api=WITH_SERVICES)
@@ -295,7 +298,7 @@ def list_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
         newest_first=direction == "BACKWARD",
         limit=page_size(call),
     )
-    rows = [v2016.render_version(version) for version in page.items]
+    rows = [forms.render_version(version) for version in page.items]
     return page_answer("versions", rows, page.next_marker, direction=direction)
 
 
@@ -363,4 +366,4 @@ def _alias_fields(call: OperationRequest) -> tuple[Field, ...]:
 
 
 def _render(call: OperationRequest, alias: Alias) -> dict[str, Any]:
-    return v2016.render_alias(alias, _alias_fields(call))
+    return forms.render_alias(alias, _alias_fields(call))

@@ -1,4 +1,6 @@
-"""Operations on layers, custom domains, VPC bindings and event sources; the versions of the API differ in a few names.
+"""Operations on layers, custom domains, tags, VPC bindings and event sources.
+
+The versions of the API differ in a few names.
 
 Source: fc-go-sdk layer.go; aliyun-fc2 client.py; alibabacloud_fc_open20210406; alibabacloud_fc20230330; that binding a
 VPC twice is no error is assumed.
@@ -13,7 +15,7 @@ from emulator.services.fc import limits
 from emulator.services.fc.attributes import read
 from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.attachments import EventSource
-from emulator.services.fc.catalog.domain_routes import Domain, shown
+from emulator.services.fc.catalog.domains import Domain, shown
 from emulator.services.fc.catalog.layers import LayerVersion, layer_arn
 from emulator.services.fc.code.store import code_source
 from emulator.services.fc.codec import (

@@ -1,7 +1,8 @@
-"""Code packages on disk, by content: ``<digest>/`` is unpacked, ``<digest>.zip`` the original for download.
+"""Code packages: on disk by content, read from a request or a bucket, packed from a folder, offered for download.
 
-Hashing, unpacking and packing run in one named thread, so they never hold up the loop and never race each other. A
-package is unpacked into a fresh directory and renamed, so a directory under a digest is always whole.
+``<digest>/`` is unpacked, ``<digest>.zip`` the original. Hashing, unpacking and packing run in one named thread, so
+they never hold up the loop and never race each other. A package is unpacked into a fresh directory and renamed, so a
+directory under a digest is always whole.
 """
 
 import asyncio

@@ -1,4 +1,7 @@
-"""Triggers: what calls a function besides InvokeFunction, their configurations, and the names of an HTTP trigger."""
+"""Triggers: what calls a function besides InvokeFunction, their configurations, host names and events.
+
+Source: Function Compute, formats of events for different triggers.
+"""
 
 import json
 import re
