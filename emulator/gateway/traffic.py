@@ -74,7 +74,8 @@ class OpenRequests:
     def end(self, call: OperationRequest) -> None:
         """Count *call* as finished, and notify the watchers."""
         del self._in_work[call]
-        self.notify()
+        for notify in self._watchers:
+            notify()
 
     def notify(self) -> None:
         """Call the watchers: something has ended, or has begun to wait."""

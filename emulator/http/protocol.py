@@ -245,11 +245,14 @@ class HttpProtocol(asyncio.Protocol):
             self._resume()
 
     def _advance(self) -> None:
-        """Serve the requests that have arrived, one after the other, as long as each is answered at once."""
+        """Serve the requests that have arrived, one after the other, as long as each is answered at once.
+
+        The caller has asked `_may_advance`.
+        """
         self._advancing = True
         try:
             for _ in range(_SHARE):
-                if not self._may_advance() or not self._step():
+                if not self._step() or not self._may_advance():
                     return
             self._schedule()
         except Malformed as error:
