@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.identity import Tenant
@@ -16,6 +17,9 @@ from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.limits import EXECUTION_S, EXPRESS_S, Bounds
 from emulator.services.workflow.model import ExecutionId, LiveExecution, WorldId
 
+if TYPE_CHECKING:
+    from emulator.services.workflow.engine.breakpoints import Watch
+
 _log = logging.getLogger(__name__)
 
 
@@ -24,12 +28,13 @@ class Run:
 
     ``deadline`` is when it times out. ``has_rows``: wake-ups or calls may be stored for it, ``has_deadline``: so is
     the one for the deadline. ``snapshot_at`` is the id of the event its stored snapshot was made after (0: none),
-    ``snapshot_chars`` how long that is, ``chars_since`` how long the details of all later events.
+    ``snapshot_chars`` how long that is, ``chars_since`` how long the details of all later events. ``watch`` is set
+    while it is being debugged.
     """
 
     __slots__ = (
         "callback_token", "chars_since", "deadline", "facts", "has_deadline", "has_rows", "id", "snapshot_at",
-        "snapshot_chars", "started_at", "state", "tenant", "trace", "world_id",
+        "snapshot_chars", "started_at", "state", "tenant", "trace", "watch", "world_id",
     )  # fmt: skip
 
     def __init__(self, live: LiveExecution, facts: Facts, state: ExecutionState, snapshot_at: int) -> None:
@@ -49,10 +54,17 @@ class Run:
         self.snapshot_at = snapshot_at
         self.snapshot_chars = len(live.snapshot or "") if snapshot_at else 0
         self.chars_since = 0
+        self.watch = None if live.watch is None else _watch(live.watch)
 
     def key(self, entry: int, attempt: int) -> str:
         """Return the idempotency key of an attempt's effect; the same after a restart."""
         return f"{self.tenant.account}-{self.id}-{self.started_at}-{entry}-{attempt}"
+
+
+def _watch(text: str) -> "Watch | None":
+    from emulator.services.workflow.engine.breakpoints import Watch  # here, because few executions are debugged
+
+    return Watch.load(text)
 
 
 def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mint, bounds: Bounds) -> Run:
@@ -85,13 +97,14 @@ def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mi
     run = Run(live, facts, state, snapshot_at)
     if live.last_event > snapshot_at:
         for row in store.events_after(live.id, snapshot_at):
-            event = _event(program, row)
+            event = read_event(program, row)
             apply(program, state, event, Millis(row[7]))
             run.chars_since += len(event.detail)
     return run
 
 
-def _event(program: Program, row: tuple[object, ...]) -> Event:
+def read_event(program: Program, row: tuple[object, ...]) -> Event:
+    """Return an event from a row of `EngineStore.events_after`."""
     event_id, kind, strand, cause, step, detail, mark, _ = row
     return Event(event_id, kind, strand, cause, step, detail, mark, program.decode(kind, detail))  # type: ignore[arg-type]  # columns are typed by the schema
 
