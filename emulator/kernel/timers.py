@@ -26,7 +26,7 @@ LEAP_MS = 60_000
 
 
 def look_again_at(oldest: Millis | None, kept_ms: int, now: Millis, every_ms: int) -> Millis:
-    """Return when to look for rows to remove again: the first multiple of *every_ms* from now at which there can be one.
+    """Return when to look for rows to remove again: in as many times *every_ms* as none can be there before.
 
     Rows are removed *kept_ms* after their end; *oldest* is the earliest end there is. None of those to come can go
     before one that ends now, so looks in between would find nothing, and a clock moved by years need not stop for them.

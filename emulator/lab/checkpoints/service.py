@@ -103,7 +103,10 @@ class Checkpoints:
         return about
 
     async def _save(self, draft: Path, name: str) -> tuple[About, object]:
-        """Write a draft; return also what is in memory at that moment. A file that is removed meanwhile belongs to a later state: that one is taken then."""
+        """Write a draft; return also what is in memory at that moment.
+
+        A file that is removed meanwhile belongs to a later state: that one is taken then.
+        """
         for attempt in range(_ATTEMPTS):
             about = About(
                 name=name,
