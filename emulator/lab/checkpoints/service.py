@@ -165,8 +165,7 @@ class Checkpoints:
         """
         check_name(name)
         async with self._lock, self._time.held():
-            about = await asyncio.to_thread(self._store.about, name)
-            tables = await asyncio.to_thread(self._open, name)
+            about, tables = await asyncio.to_thread(self._open, name)
             try:
                 await self._world.suspend()
                 before = set(self._world.files())
@@ -183,10 +182,11 @@ class Checkpoints:
                 await asyncio.to_thread(self._store.release, gone)
         return about
 
-    def _open(self, name: str) -> sqlite3.Connection:
+    def _open(self, name: str) -> tuple[About, sqlite3.Connection]:
+        about = self._store.about(name)
         try:
             self._store.put_back(name)
-            return self._store.tables(name)
+            return about, self._store.tables(about)
         except sqlite3.Error as error:
             raise LabError("InvalidCheckpoint", reason=f"its tables cannot be read ({error})") from error
 
