@@ -222,6 +222,13 @@ class ExecutionStore:
                 return True
         return False
 
+    def first_end(self) -> Millis | None:
+        """Return when the first of the ended executions ended; None when there are none."""
+        row = self._database.read(
+            "SELECT min(stopped_at) FROM workflow_executions WHERE stopped_at IS NOT NULL"
+        ).fetchone()
+        return None if row[0] is None else Millis(row[0])
+
     def newest_open(self, flow: FlowId) -> str:
         """Return the name of the newest execution of a flow that has not ended; empty when all have."""
         row = self._database.read(
