@@ -18,7 +18,7 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
-from emulator.services.fc.runtime import container, runtime_api
+from emulator.services.fc.runtime import container
 from emulator.services.fc.runtime.container import ContainerLauncher
 from emulator.services.fc.runtime.custom import CustomLauncher
 from emulator.services.fc.runtime.debugger import DebugSession
@@ -38,6 +38,7 @@ from emulator.services.fc.runtime.model import (
     ShellCommand,
 )
 from emulator.services.fc.runtime.node import NodeLauncher
+from emulator.services.fc.runtime.polling_agents import polls
 from emulator.services.fc.runtime.runtime_api import PollingLauncher
 from emulator.services.fc.runtime.scratch import Scratch
 from emulator.services.fc.runtime.settings import RuntimeSettings, shell_environment
@@ -51,10 +52,6 @@ _log = logging.getLogger(__name__)
 
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 
-_CUSTOM_INSTEAD = (
-    "it needs the platform's own agent; a custom runtime runs the same code behind an HTTP server of its own (runtime"
-    " custom.debian10 or later, with customRuntimeConfig.command)"
-)
 _FREEZE_WAIT_S = 0.25
 _REPLACE_AFTER_S = 1.0
 _STOP_LIMIT_S = 3.0
@@ -309,9 +306,9 @@ class InstancePool:
             return self._launchers["custom"]
         if runtime == container.RUNTIME:
             return self._launchers["container"]
-        if runtime in runtime_api.RUNTIMES:
+        if polls(runtime):
             return self._launchers["runtime api"]
-        raise RuntimeUnavailable(runtime, _CUSTOM_INSTEAD)
+        raise RuntimeUnavailable(runtime, "there is no such runtime")
 
     def _log_output(self, image: FunctionImage, request_id: str, data: bytes) -> None:
         """Hand log to its listener, whose failure must not become the function's."""
