@@ -44,6 +44,9 @@ LARGE_BODY = 256 * 1024
 _OWN_FRONTS = frozenset({"admin", "console", "deployments"})
 """Fronts whose calls are no work of the emulator's: they wait for it to be quiet themselves."""
 
+_CANCELLED = Response(499)
+"""What the log and the metrics say of a request whose client went away; nobody receives it. nginx uses the number."""
+
 _ACCESS_LINE = "%(request)s %(service)s %(operation)s %(status)d %(ms).1fms"
 
 _REASON_CODES = {
@@ -375,7 +378,7 @@ class Pipeline:
         try:
             response = await answer
         except asyncio.CancelledError:
-            _access.info("%s %s cancelled by the client", call.request_id, call.operation)
+            self._log_line(front, call, _CANCELLED, started)
             raise
         except Exception as error:
             response = self._failed(error, front, call)
