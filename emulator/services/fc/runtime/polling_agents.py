@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from emulator.kernel.frozen import frozen
-from emulator.kernel.java import JavaMissing, built_jar, java_program
 from emulator.services.fc.runtime.model import FunctionImage, RuntimeUnavailable
 
 _BOOTSTRAP = Path(__file__).parent / "bootstrap"
@@ -67,6 +66,8 @@ def _java(image: FunctionImage, interpreters: Mapping[str, str]) -> PollingProgr
 
     Source: Function Compute, Java runtimes: a package is a jar, or an archive with class files and ``lib``.
     """
+    from emulator.kernel.java import JavaMissing, built_jar, java_program  # most installations run no Java
+
     folder = _BOOTSTRAP / "java"
     try:
         java = interpreters.get(image.runtime) or java_program()

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from emulator.services.fc.runtime import polling_agents
 from emulator.services.fc.runtime.model import Credentials, HttpAnswer, HttpCall, RuntimeUnavailable
 
 SOURCE = Path(__file__).with_name("java") / "Handlers.java"
@@ -163,14 +162,11 @@ def test_time_outs_exits_and_hooks_are_as_elsewhere(functions, java):
 
 def test_without_java_the_error_names_what_to_install(functions, monkeypatch):
     """As a runtime that is not available."""
-    monkeypatch.setattr(polling_agents, "java_program", lambda: _missing())
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
 
     with pytest.raises(RuntimeUnavailable, match="install a JDK"):
         functions.calls(functions.image("", runtime="java8", handler="a.B::c"), b"")
-
-
-def _missing():
-    raise polling_agents.JavaMissing("there is no java on the PATH; install a JDK (Debian: default-jdk-headless)")
 
 
 def test_dotnet_says_how_its_code_runs(functions):
