@@ -58,6 +58,7 @@ class Outline:
         return self
 
     def __call__(self, *given: object, **named: object) -> Any:
+        """Stand for what a method would return as well."""
         return self
 
 
