@@ -98,7 +98,8 @@ class ZygoteLauncher:
                 control.adopt(image, instance_id, self._settings.max_processes, theirs)
             loop = asyncio.get_running_loop()
             async with asyncio.timeout(self._settings.start_timeout_s):
-                await loop.sock_sendall(ours, unsent)
+                if unsent:
+                    await loop.sock_sendall(ours, unsent)
                 reason = await loop.sock_recv(ours, 4096)
         if reason:
             raise InstanceStartFailed(reason.decode("utf-8", "replace"))
