@@ -12,8 +12,9 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import RUNTIMES, Field, Items, OneOf, Text, check_name, check_version_id, read
+from emulator.services.fc.attributes import check_name, check_version_id, read
 from emulator.services.fc.catalog.effects import Effects
+from emulator.services.fc.catalog.fields import LAYER
 from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.code.store import CodeSource, CodeStore, Packages
 from emulator.services.fc.errors import FcError, InvalidArgument
@@ -161,12 +162,6 @@ def _version(row: Any) -> LayerVersion:
 
 
 _log = logging.getLogger(__name__)
-
-LAYER = (
-    Field("description", "description", Text(limits.DESCRIPTION_LENGTH)),
-    Field("license", "license", Text(limits.LICENSE_LENGTH)),
-    Field("compatibleRuntime", "runtimes", Items(OneOf(RUNTIMES), limits.COMPATIBLE_RUNTIMES)),
-)
 
 
 class Layers:

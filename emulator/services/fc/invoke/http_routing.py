@@ -22,7 +22,8 @@ from urllib.parse import unquote
 from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
-from emulator.services.fc.catalog.domains import Domain, DomainStore, wildcard
+from emulator.services.fc.catalog.domains import Domain, DomainStore
+from emulator.services.fc.catalog.fields import wildcard
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.tokens import TokenRules, read_rules
