@@ -96,7 +96,7 @@ def policy_of(config: AsyncConfig | None, retry_delay_ms: int) -> Policy:
 
 
 def destination_of(config: AsyncConfig | None, status: Status) -> str:
-    """Return the resource name that is told of a call that ended with *status*, empty when none does.
+    """Return the resource name of the destination for a call that ended with *status*, empty when there is none.
 
     A call that was stopped, or whose function is gone, is reported to no destination.
     """
@@ -106,8 +106,8 @@ def destination_of(config: AsyncConfig | None, status: Status) -> str:
         side = "onFailure"
     else:
         return ""
-    given = ((config and config.destinations) or {}).get(side) or {}
-    return str(given.get("destination", ""))
+    target = ((config and config.destinations) or {}).get(side) or {}
+    return str(target.get("destination", ""))
 
 
 @frozen

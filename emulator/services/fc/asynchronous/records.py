@@ -60,10 +60,10 @@ class AsyncConfigs:
         Raises: as `put`; AsyncConfigNotExists.
         """
         lane = self._lane(tenant, service, function, qualifier)
-        found = self._store.config(lane)
-        if found is None:
+        stored = self._store.config(lane)
+        if stored is None:
             raise FcError("AsyncConfigNotExists", function=function, qualifier=lane.qualifier)
-        return found
+        return stored
 
     def delete(self, tenant: Tenant, service: str, function: str, qualifier: str | None) -> None:
         """Remove the configuration of exactly this qualifier.

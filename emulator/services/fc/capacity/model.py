@@ -258,9 +258,9 @@ def _policies(kind: Check, low: str, high: str) -> Check:
     return Ruled(Items(kind, limits.POLICIES, titled=True), check)
 
 
-def _require(given: Mapping[str, Any], names: tuple[str, ...], field: str) -> None:
+def _require(row: Mapping[str, Any], names: tuple[str, ...], field: str) -> None:
     for name in names:
-        if name not in given:
+        if name not in row:
             raise InvalidArgument(f"{field}.{name} is required")
 
 

@@ -135,7 +135,7 @@ _OF_THE_CLOUD = (".aliyuncs.com", ".fcapp.run")
 
 
 class Domains:
-    """The custom domains of every account. *names* is told which host names lead to functions."""
+    """The custom domains of every account. *names* learns which host names lead to functions."""
 
     def __init__(self, store: DomainStore, database: Database, ids: Ids, names: HostNames | None) -> None:
         self._store = store

@@ -106,12 +106,12 @@ _TOPIC_ARN = r"acs:mns:[^:]*:[^:]*:/?topics/([A-Za-z0-9_-]+)(?:/messages)?"
 _BUCKET_ARN = r"acs:oss:[^:]*:[^:]*:([a-z0-9][a-z0-9-]*)"
 
 
-def config_of(kind: TriggerKind, given: object) -> Struct:
+def config_of(kind: TriggerKind, value: object) -> Struct:
     """Check a trigger's configuration: an object, or a string that holds one.
 
     Raises: InvalidArgument.
     """
-    config = _opened(given)
+    config = _opened(value)
     known: dict[str, Any] = TRIGGER_CONFIGS[kind](config, "triggerConfig")
     match kind:
         case "http":
@@ -153,14 +153,14 @@ def check_source(kind: TriggerKind, source_arn: str, role: str, *, role_needed: 
 
 def topic_of(source_arn: str) -> str:
     """Return the topic a resource name names, empty when it names none."""
-    found = re.fullmatch(_TOPIC_ARN, source_arn)
-    return found[1] if found else ""
+    match = re.fullmatch(_TOPIC_ARN, source_arn)
+    return match[1] if match else ""
 
 
 def bucket_of(source_arn: str) -> str:
     """Return the bucket a resource name names, empty when it names none."""
-    found = re.fullmatch(_BUCKET_ARN, source_arn)
-    return found[1] if found else ""
+    match = re.fullmatch(_BUCKET_ARN, source_arn)
+    return match[1] if match else ""
 
 
 def rule_arn(tenant: Tenant, service: str, function: str, name: str, config: Struct) -> str:
@@ -175,17 +175,17 @@ def rule_arn(tenant: Tenant, service: str, function: str, name: str, config: Str
     return f"acs:eventbridge:{tenant.region}:{tenant.account}:eventbus/{bus}/rule/{rule}"
 
 
-def _opened(given: object) -> Mapping[str, Any]:
-    if given is None or given == "":
+def _opened(value: object) -> Mapping[str, Any]:
+    if value is None or value == "":
         return {}
-    if isinstance(given, str):
+    if isinstance(value, str):
         try:
-            given = json.loads(given)
+            value = json.loads(value)
         except ValueError:
             raise InvalidArgument("triggerConfig must be a string that holds JSON") from None
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         raise InvalidArgument("triggerConfig must be an object")
-    return given
+    return value
 
 
 def _schedule(expression: str, field: str) -> str:
