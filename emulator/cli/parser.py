@@ -69,7 +69,7 @@ def build(command: str = "") -> ArgumentParser:
     parser = Parser(
         prog="localyun", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=RawDescriptionHelpFormatter
     )
-    parser.add_argument("--version", action="store_const", dest="run", const="info:version", help="print the version")
+    parser.add_argument("--version", action="store_const", dest="run", const="server:version", help="print the version")
     parser.set_defaults(run=None, help_of=parser)
     # With a name for the usage line argparse need not format one, for which it would load shutil and more.
     commands: _Commands[ArgumentParser] = parser.add_subparsers(  # type: ignore[assignment]  # invariant
@@ -140,13 +140,13 @@ def _add_server_commands(commands: "_Commands[ArgumentParser]") -> None:
     _command(commands, "stop", "server:stop", "stop the emulator")
     _command(commands, "status", "server:status", "print what is running and what it serves")
     _command(commands, "list", "server:show_list", "list the emulators of this user")
-    env = _command(commands, "env", "info:env", "print the variables that point programs at the emulator")
+    env = _command(commands, "env", "server:env", "print the variables that point programs at the emulator")
     env.add_argument(
         "--shell",
         choices=("sh", "fish", "powershell", "dotenv"),
         help="whose syntax to print (default: fish if that is your shell, else sh)",
     )
-    _command(commands, "config", "info:config", "print every setting and where its value comes from")
+    _command(commands, "config", "server:config", "print every setting and where its value comes from")
     reset = _command(commands, "reset", "server:reset", "delete everything but functions of the folder and the keys")
     reset.add_argument("-y", "--yes", action="store_true", help="do not ask")
     scope = reset.add_mutually_exclusive_group()
@@ -159,7 +159,7 @@ def _add_server_commands(commands: "_Commands[ArgumentParser]") -> None:
     completion = _command(commands, "completion", "completion:run", summary, prints_data=False)
     completion.add_argument("shell", choices=("bash", "zsh", "fish", "words"), metavar="bash|zsh|fish")
     completion.add_argument("words", nargs=REMAINDER, metavar="", help=SUPPRESS)
-    _command(commands, "version", "info:version", "print the version")
+    _command(commands, "version", "server:version", "print the version")
 
 
 def _add_diagnosis(commands: "_Commands[ArgumentParser]") -> None:
@@ -231,7 +231,7 @@ def _add_flow(commands: "_Commands[ArgumentParser]") -> None:
     graph.add_argument("--format", choices=("svg", "mermaid"), default="svg", help="what to write (default: svg)")
     graph.add_argument("--output", metavar="FILE", help="default: FLOW.svg or FLOW.mmd; - for standard output")
     graph.add_argument("--open", action="store_true", help="open the picture in the browser")
-    check = _command(actions, "check", "flow_check:run", "check a definition without a server")
+    check = _command(actions, "check", "flow:check", "check a definition without a server")
     check.add_argument("file", metavar="FILE", help="definition in YAML, - for standard input")
     listing = _command(actions, "list", "flow:show_list", "list flows, or the executions of one flow")
     listing.add_argument("flow", metavar="FLOW", nargs="?")
