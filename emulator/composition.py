@@ -333,7 +333,12 @@ class Composition:
 
     def admin(self) -> list[Part]:
         """Return the services that have admin operations, each with the module that declares them."""
-        return [(self._function_admin, fc_admin), (self._messages, mns_admin), (self.accounts, ram_admin)]
+        return [
+            (self._function_admin, fc_admin),
+            (self._messages, mns_admin),
+            (self.accounts, ram_admin),
+            (self._workflow, workflow_admin),
+        ]
 
     def activities(self) -> list[Observed]:
         """Return the services as the lab sees them."""

@@ -40,6 +40,9 @@ SMALL_BODY = 16 * 1024
 LARGE_BODY = 256 * 1024
 """A larger body is digested and decoded in a thread; smaller ones take a few milliseconds."""
 
+_CANCELLED = Response(499)
+"""What the log and the metrics say of a request whose client went away; nobody receives it. nginx uses the number."""
+
 _ACCESS_LINE = "%(request)s %(service)s %(operation)s %(status)d %(ms).1fms"
 
 _REASON_CODES = {
@@ -367,7 +370,7 @@ class Pipeline:
         try:
             response = await answer
         except asyncio.CancelledError:
-            _access.info("%s %s cancelled by the client", call.request_id, call.operation)
+            self._log_line(front, call, _CANCELLED, started)
             raise
         except Exception as error:
             response = self._failed(error, front, call)

@@ -7,6 +7,7 @@ changes is collected in a `Slice`; nothing is written or done here.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.identity import Tenant
@@ -38,6 +39,9 @@ from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.limits import EXECUTION_S, EXPRESS_S, Bounds
 from emulator.services.workflow.model import STATUS_OF, ExecutionId, LiveExecution, WorldId
 
+if TYPE_CHECKING:
+    from emulator.services.workflow.engine.breakpoints import Watch
+
 _log = logging.getLogger(__name__)
 
 
@@ -46,12 +50,13 @@ class Run:
 
     ``deadline`` is when it times out. ``has_rows``: wake-ups or calls may be stored for it, ``has_deadline``: so is
     the one for the deadline. ``snapshot_at`` is the id of the event its stored snapshot was made after (0: none),
-    ``snapshot_chars`` how long that is, ``chars_since`` how long the details of all later events.
+    ``snapshot_chars`` how long that is, ``chars_since`` how long the details of all later events. ``watch`` is set
+    while it is being debugged.
     """
 
     __slots__ = (
         "callback_token", "chars_since", "deadline", "facts", "has_deadline", "has_rows", "id", "snapshot_at",
-        "snapshot_chars", "started_at", "state", "tenant", "trace", "world_id",
+        "snapshot_chars", "started_at", "state", "tenant", "trace", "watch", "world_id",
     )  # fmt: skip
 
     def __init__(self, live: LiveExecution, facts: Facts, state: ExecutionState, snapshot_at: int) -> None:
@@ -71,10 +76,17 @@ class Run:
         self.snapshot_at = snapshot_at
         self.snapshot_chars = len(live.snapshot or "") if snapshot_at else 0
         self.chars_since = 0
+        self.watch = None if live.watch is None else _watch(live.watch)
 
     def key(self, entry: int, attempt: int) -> str:
         """Return the idempotency key of an attempt's effect; the same after a restart."""
         return f"{self.tenant.account}-{self.id}-{self.started_at}-{entry}-{attempt}"
+
+
+def _watch(text: str) -> "Watch | None":
+    from emulator.services.workflow.engine.breakpoints import Watch  # here, because few executions are debugged
+
+    return Watch.load(text)
 
 
 def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mint, bounds: Bounds) -> Run:
@@ -107,13 +119,14 @@ def load_run(store: EngineStore, live: LiveExecution, program: Program, mint: Mi
     run = Run(live, facts, state, snapshot_at)
     if live.last_event > snapshot_at:
         for row in store.events_after(live.id, snapshot_at):
-            event = _event(program, row)
+            event = read_event(program, row)
             apply(program, state, event, Millis(row[7]))
             run.chars_since += len(event.detail)
     return run
 
 
-def _event(program: Program, row: tuple[object, ...]) -> Event:
+def read_event(program: Program, row: tuple[object, ...]) -> Event:
+    """Return an event from a row of `EngineStore.events_after`."""
     event_id, kind, strand, cause, step, detail, mark, _ = row
     return Event(event_id, kind, strand, cause, step, detail, mark, program.decode(kind, detail))  # type: ignore[arg-type]  # columns are typed by the schema
 
@@ -250,12 +263,12 @@ class Turns:
             else:
                 part.calls[run.id, arrival.entry] = None
             return ()
-        recorded = react(run.facts, state, arrival)
+        recorded = self._admitted(run, react(run.facts, state, arrival))
         if isinstance(arrival, TimerFired):
             key = (run.id, arrival.entry, arrival.kind)
             if recorded or part.wakeups.get(key) is None:  # else it has been set anew in this very slice
                 part.wakeups[key] = None
-        self._record(run, recorded, now, part)
+        self.record(run, recorded, now, part)
         if not isinstance(arrival, StopAsked | DeadlinePassed | Submitted):  # one that was submitted goes on
             self._note_results(run, arrival, recorded, part)
         return recorded
@@ -281,11 +294,23 @@ class Turns:
             if isinstance(decided, Park):
                 self._park(run, state.next_ready(), decided, part)
             else:
-                self._record(run, decided, now, part)
+                decided = self._admitted(run, decided)
+                self.record(run, decided, now, part)
                 left -= len(decided)
         return False
 
-    def _record(self, run: Run, recorded: Events, now: Millis, part: Slice) -> None:
+    def _admitted(self, run: Run, decided: Events) -> Events:
+        """Return the events that breakpoints let through; a strand that they stop is parked."""
+        if run.watch is None or not decided:
+            return decided
+        admitted = run.watch.admitted(run.facts.program, run.state, decided)
+        strand = run.state.strands.get(decided[0].strand)
+        if not admitted and strand is not None:
+            run.state.park(strand)
+        return admitted
+
+    def record(self, run: Run, recorded: Events, now: Millis, part: Slice) -> None:
+        """Record events, which the state moves on by."""
         head = (run.id, run.world_id, now)
         program, state = run.facts.program, run.state
         for event in recorded:
@@ -323,6 +348,9 @@ class Turns:
         if state.outcome is not None:
             self._end(run, part)
             return
+        if run.watch is not None and run.watch.is_changed:
+            part.watches.append((run.watch.dump(), run.id))
+            run.watch.is_changed = False
         snapshot = None
         few = state.last - run.snapshot_at < EVENTS_PER_SNAPSHOT * len(state.strands)
         if not few and run.chars_since >= run.snapshot_chars:

@@ -1,6 +1,7 @@
 """What the engine reaches beyond its store: calls of tasks, child executions, and what follows from an end."""
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from emulator.kernel.identity import Tenant
@@ -83,6 +84,12 @@ class Effects:
             },
         )  # fmt: skip
         return result
+
+    async def call_alone(
+        self, tenant: Tenant, call: CallService, key: str, token: str, submitted: Callable[[Result], None]
+    ) -> Result:
+        """Make the call of a step that belongs to no execution, with the rights of the account."""
+        return await self._caller.perform(tenant, call, key, token, submitted)
 
     def _denied(self, run: Run, call: CallService) -> Result | None:
         """Return the result of a call that the role of the flow may not make."""

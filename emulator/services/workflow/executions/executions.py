@@ -39,6 +39,7 @@ from emulator.services.workflow.model import (
     FlowRecord,
     HistoryEvent,
     NewExecution,
+    Origin,
     Status,
 )
 
@@ -165,8 +166,26 @@ class Executions:
         chosen = self._versions.choose(flow, qualifier)
         return self._add(tenant, chosen, f"{name or self._ids.uuid()}:{self._ids.uuid()}", text, "", qualifier)
 
+    def fork(self, tenant: Tenant, flow: FlowRecord, name: str | None, text: str, origin: Origin) -> ExecutionRecord:
+        """Accept an execution that begins with the events of *origin*; *name* None: a UUID.
+
+        Raises: InvalidArgument, ExecutionAlreadyExists, ResourceThrottled.
+        """
+        if name is not None:
+            check_name("ExecutionName", name)
+            if self._store.get(flow.id, name) is not None:
+                raise ExecutionAlreadyExists(execution=name, flow=flow.name)
+        return self._add(tenant, flow, name or self._ids.uuid(), text, "", "", origin)
+
     def _add(
-        self, tenant: Tenant, flow: FlowRecord, name: str, text: str, callback_token: str, qualifier: str
+        self,
+        tenant: Tenant,
+        flow: FlowRecord,
+        name: str,
+        text: str,
+        callback_token: str,
+        qualifier: str,
+        origin: Origin | None = None,
     ) -> ExecutionRecord:
         """Keep an execution that has been checked and let it begin in a later tick.
 
@@ -178,6 +197,8 @@ class Executions:
             flow=flow, name=name, input=text, callback_token=callback_token, started_at=now, qualifier=qualifier
         )
         execution = self._store.add(tenant, new)
+        if origin is not None:
+            self._store.share(execution, origin)
         self.started += 1
         _log.info("execution %(execution)s of flow %(flow)s starts", {"execution": name, "flow": flow.name})
         self._engine.start(execution)
@@ -233,13 +254,17 @@ class Executions:
         rows = self._store.page(flow.id, criteria, start, limit + 1)
         return cut(rows, limit, lambda record: record.name)
 
-    def history(self, tenant: Tenant, flow_name: str, name: str, limit: int, start: int) -> Page[HistoryEvent]:
+    def history(
+        self, tenant: Tenant, flow_name: str, name: str, limit: int, start: int, *, whole: bool = True
+    ) -> Page[HistoryEvent]:
         """Return events in order, from id *start* on; the marker is the id of the next one.
+
+        Without *whole* the events of iterations leave out what they share: of many iterations that is most of it.
 
         Raises: FlowNotExists, ExecutionNotExists.
         """
         record = self.get(tenant, flow_name, name)
-        rows = self._store.history(record.id, start, limit + 1)
+        rows = self._store.history(record.id, start, limit + 1, whole=whole)
         return cut(rows, limit, lambda event: str(event.id))
 
     def forget(self) -> None:
