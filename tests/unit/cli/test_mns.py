@@ -57,7 +57,7 @@ def test_body_that_is_no_encoded_text_is_shown_as_it_is(body):
 @pytest.mark.parametrize(("resource", "command"), [("Queue", "queue create q"), ("Topic", "topic create t")])
 def test_each_attribute_of_a_table_is_an_option(resource, command):
     """What an attribute is called stands in its table only; a new one is an option without a change here."""
-    settable = [each for each in RESOURCES[resource].of_form("xml")]
+    settable = list(RESOURCES[resource].of_form("xml"))
     words = [
         word
         for each in settable
