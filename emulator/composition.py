@@ -58,7 +58,7 @@ from emulator.services.mns.front import ManagementFront, MnsFront
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.push import PushPolicy
 from emulator.services.ram import admin as ram_admin
-from emulator.services.ram.accounts import Accounts
+from emulator.services.ram.admin import Accounts
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement

@@ -10,20 +10,17 @@ from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.executions.effects import Effects
-from emulator.services.workflow.executions.executions import Executions
-from emulator.services.workflow.executions.reports import Reports
+from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports
 from emulator.services.workflow.executions.retention import Retention
 from emulator.services.workflow.executions.store import ExecutionStore
-from emulator.services.workflow.executions.waiters import EndWaiters
 from emulator.services.workflow.flows.flows import Flows, Versions
 from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import FlowRecord
 from emulator.services.workflow.ports import FunctionInvoker, HttpCaller, MessageSender, ObjectReader, TaskGuard
-from emulator.services.workflow.schedules.firing import Firing
 from emulator.services.workflow.schedules.model import DueSchedule, execution_input
-from emulator.services.workflow.schedules.schedules import Schedules
+from emulator.services.workflow.schedules.schedules import Firing, Schedules
 from emulator.services.workflow.schedules.store import ScheduleStore
 from emulator.services.workflow.tenants import SCHEMA, Tenants
 from emulator.storage.database import Database

@@ -14,9 +14,8 @@ from typing import Any
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.agent import AgentProcess
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
-from emulator.services.fc.runtime.launcher import Forker, Program
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.process import InstanceProcess, Listener
+from emulator.services.fc.runtime.process import Forker, InstanceProcess, Listener, Program
 from emulator.services.fc.runtime.settings import LOG_LEVEL, RuntimeSettings, instance_environment
 from emulator.services.fc.runtime.spawn import SpawnLauncher
 

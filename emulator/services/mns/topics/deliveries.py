@@ -20,7 +20,6 @@ from emulator.kernel.tracing import because, begin, push_key
 from emulator.services.mns.limits import HISTORY, PURGE_PAUSE_MS, PURGE_ROWS, PUSHES, PUSHES_PER_SUBSCRIPTION
 from emulator.services.mns.topics.carrier import Carrier
 from emulator.services.mns.topics.catalog import TopicRegistry
-from emulator.services.mns.topics.endpoints import kind_of
 from emulator.services.mns.topics.model import (
     Delivery,
     DeliveryId,
@@ -32,6 +31,7 @@ from emulator.services.mns.topics.model import (
     Subscription,
     SubscriptionId,
     Topic,
+    kind_of,
 )
 from emulator.services.mns.topics.publishing import next_attempt
 from emulator.services.mns.topics.store import TopicStore

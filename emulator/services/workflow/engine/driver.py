@@ -25,11 +25,10 @@ from emulator.services.workflow.engine.language import (
     TimerFired,
 )
 from emulator.services.workflow.engine.model import Phase
-from emulator.services.workflow.engine.run import Calls, Run, Slice, load_run
+from emulator.services.workflow.engine.run import Calls, Run, Slice, Turns, give_up, load_run
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.engine.store import EngineStore, Wakeup
 from emulator.services.workflow.engine.tokens import Mint
-from emulator.services.workflow.engine.turns import Turns, give_up
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import ExecutionId, LiveExecution

@@ -13,11 +13,9 @@ from emulator.services.workflow.engine.run import Run
 from emulator.services.workflow.engine.tasks import TaskCaller, child_of, refused, target_of
 from emulator.services.workflow.errors import ExecutionAlreadyExists, WorkflowError
 from emulator.services.workflow.executions.codec import render_child
-from emulator.services.workflow.executions.executions import Executions
-from emulator.services.workflow.executions.reports import Reports
+from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports
 from emulator.services.workflow.executions.retention import Retention
 from emulator.services.workflow.executions.store import ExecutionStore
-from emulator.services.workflow.executions.waiters import EndWaiters
 from emulator.services.workflow.model import EndedExecution, ExecutionId, Status
 from emulator.services.workflow.naming import DIALECT, subject
 from emulator.services.workflow.ports import FunctionInvoker, HttpCaller, MessageSender, ObjectReader, TaskGuard

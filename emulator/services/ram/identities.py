@@ -1,11 +1,24 @@
-"""Users with their access keys, and groups of users. Source: RAM API reference, one page for each operation."""
+"""Users with their access keys, groups of users, roles with their trust policies.
 
+Source: RAM API reference, one page for each operation.
+"""
+
+from collections.abc import Callable
 from dataclasses import replace
 
 from emulator.kernel.identity import AccountId
 from emulator.services.ram import codec, limits
-from emulator.services.ram.errors import RamError, delete_conflict, invalid_value, limit_exceeded, mandatory
-from emulator.services.ram.model import KEY_PREFIX, Group, Holder, HolderKind, User, UserKey
+from emulator.services.ram.errors import (
+    Entity,
+    RamError,
+    check_new,
+    delete_conflict,
+    existing,
+    invalid_value,
+    limit_exceeded,
+    mandatory,
+)
+from emulator.services.ram.model import KEY_PREFIX, Group, Holder, HolderKind, Role, User, UserKey
 from emulator.services.ram.service import AccessManagement
 from emulator.services.ram.store import RamStore
 from emulator.wire.dates import iso_seconds
@@ -14,6 +27,12 @@ from emulator.wire.request import OperationRequest
 from emulator.wire.rpc import Reply
 
 _USER = ":user/"
+
+
+def _named(find: Callable[[AccountId, str], Entity | None], call: OperationRequest, kind: str) -> Entity:
+    """Return what *find* has by the request's ``UserName``, ``GroupName`` or ``RoleName``."""
+    name = codec.entity_name(call.parameters, f"{kind}Name")
+    return existing(find(call.tenant.account, name), kind, name)
 
 
 # --- users -----------------------------------------------------------------------------------------------------------
@@ -37,10 +56,8 @@ def create_user(access: AccessManagement, call: OperationRequest) -> Reply:
         created_at=call.now,
         updated_at=call.now,
     )
-    if access.store.user(account, name) is not None:
-        raise RamError("EntityAlreadyExists.User", name=name)
-    if access.store.count(account, "users") >= limits.USERS:
-        raise limit_exceeded("User", "users")
+    count = access.store.count(account, "users")
+    check_new(access.store.user(account, name), "User", name, count, limits.USERS)
     access.store.put_user(account, user)
     return {"User": codec.render_user(account, user)}
 
@@ -52,9 +69,7 @@ def get_user(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.User.
     Source: RAM API reference, GetUser.
     """
-    account = call.tenant.account
-    user = existing_user(access.store, account, codec.entity_name(call.parameters, "UserName"))
-    return {"User": codec.render_user(account, user)}
+    return {"User": codec.render_user(call.tenant.account, _named(access.store.user, call, "User"))}
 
 
 @operation("UpdateUser")
@@ -66,7 +81,7 @@ def update_user(access: AccessManagement, call: OperationRequest) -> Reply:
     """
     account, parameters = call.tenant.account, call.parameters
     name = codec.entity_name(parameters, "UserName")
-    user = existing_user(access.store, account, name)
+    user = existing(access.store.user(account, name), "User", name)
 
     def changed(parameter: str, present: str, most: int) -> str:
         return codec.text(parameters, parameter, most) if parameter in parameters else present
@@ -107,8 +122,7 @@ def delete_user(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.User, DeleteConflict.User.AccessKey, .Policy, .Group.
     Source: RAM API reference, DeleteUser.
     """
-    account, name = call.tenant.account, codec.entity_name(call.parameters, "UserName")
-    existing_user(access.store, account, name)
+    account, name = call.tenant.account, _named(access.store.user, call, "User").name
     if access.store.keys(account, name):
         raise delete_conflict("User", "AccessKey", "access key")
     if access.store.attachments(Holder(account=account, kind=HolderKind.USER, name=name)):
@@ -117,17 +131,6 @@ def delete_user(access: AccessManagement, call: OperationRequest) -> Reply:
         raise delete_conflict("User", "Group", "group")
     access.store.delete_user(account, name)
     return {}
-
-
-def existing_user(store: RamStore, account: AccountId, name: str) -> User:
-    """Return a user.
-
-    Raises: RamError: EntityNotExist.User.
-    """
-    user = store.user(account, name)
-    if user is None:
-        raise RamError("EntityNotExist.User", name=name)
-    return user
 
 
 # --- access keys -----------------------------------------------------------------------------------------------------
@@ -141,7 +144,7 @@ def create_access_key(access: AccessManagement, call: OperationRequest) -> Reply
     Source: RAM API reference, CreateAccessKey.
     """
     account, name = call.tenant.account, _owner_of_keys(call)
-    existing_user(access.store, account, name)
+    existing(access.store.user(account, name), "User", name)
     if len(access.store.keys(account, name)) >= limits.ACCESS_KEYS:
         raise limit_exceeded("User.AccessKey", "access keys of the user")
     key = UserKey(
@@ -163,7 +166,7 @@ def list_access_keys(access: AccessManagement, call: OperationRequest) -> Reply:
     Source: RAM API reference, ListAccessKeys.
     """
     account, name = call.tenant.account, _owner_of_keys(call)
-    existing_user(access.store, account, name)
+    existing(access.store.user(account, name), "User", name)
     return {"AccessKeys": {"AccessKey": [codec.render_key(key) for key in access.store.keys(account, name)]}}
 
 
@@ -197,11 +200,9 @@ def delete_access_key(access: AccessManagement, call: OperationRequest) -> Reply
 
 def _existing_key(store: RamStore, call: OperationRequest, key_id: str) -> UserKey:
     account, name = call.tenant.account, _owner_of_keys(call)
-    existing_user(store, account, name)
-    for key in store.keys(account, name):
-        if key.key_id == key_id:
-            return key
-    raise RamError("EntityNotExist.User.AccessKey", name=key_id)
+    existing(store.user(account, name), "User", name)
+    keys = {key.key_id: key for key in store.keys(account, name)}
+    return existing(keys.get(key_id), "User.AccessKey", key_id)
 
 
 def _owner_of_keys(call: OperationRequest) -> str:
@@ -229,10 +230,8 @@ def create_group(access: AccessManagement, call: OperationRequest) -> Reply:
     """
     account, name = call.tenant.account, codec.entity_name(call.parameters, "GroupName")
     comments = codec.text(call.parameters, "Comments", limits.COMMENTS_LENGTH)
-    if access.store.group(account, name) is not None:
-        raise RamError("EntityAlreadyExists.Group", name=name)
-    if access.store.count(account, "groups") >= limits.GROUPS:
-        raise limit_exceeded("Group", "groups")
+    count = access.store.count(account, "groups")
+    check_new(access.store.group(account, name), "Group", name, count, limits.GROUPS)
     group = Group(name=name, comments=comments, created_at=call.now, updated_at=call.now)
     access.store.put_group(account, group)
     return {"Group": codec.render_group(group)}
@@ -245,8 +244,7 @@ def get_group(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.Group.
     Source: RAM API reference, GetGroup.
     """
-    name = codec.entity_name(call.parameters, "GroupName")
-    return {"Group": codec.render_group(existing_group(access.store, call.tenant.account, name))}
+    return {"Group": codec.render_group(_named(access.store.group, call, "Group"))}
 
 
 @operation("ListGroups")
@@ -268,8 +266,7 @@ def delete_group(access: AccessManagement, call: OperationRequest) -> Reply:
     Raises: RamError: EntityNotExist.Group, DeleteConflict.Group.User, .Policy.
     Source: RAM API reference, DeleteGroup.
     """
-    account, name = call.tenant.account, codec.entity_name(call.parameters, "GroupName")
-    existing_group(access.store, account, name)
+    account, name = call.tenant.account, _named(access.store.group, call, "Group").name
     if access.store.memberships(account, group=name):
         raise delete_conflict("Group", "User", "user member")
     if access.store.attachments(Holder(account=account, kind=HolderKind.GROUP, name=name)):
@@ -316,11 +313,11 @@ def list_users_for_group(access: AccessManagement, call: OperationRequest) -> Re
     Source: RAM API reference, ListUsersForGroup.
     """
     account, store = call.tenant.account, access.store
-    group = existing_group(store, account, codec.entity_name(call.parameters, "GroupName")).name
+    group = _named(store.group, call, "Group").name
     users = [
         {
             "UserName": user,
-            "DisplayName": existing_user(store, account, user).display_name,
+            "DisplayName": existing(store.user(account, user), "User", user).display_name,
             "JoinDate": iso_seconds(joined_at),
         }
         for user, _, joined_at in store.memberships(account, group=group)
@@ -336,11 +333,11 @@ def list_groups_for_user(access: AccessManagement, call: OperationRequest) -> Re
     Source: RAM API reference, ListGroupsForUser.
     """
     account, store = call.tenant.account, access.store
-    user = existing_user(store, account, codec.entity_name(call.parameters, "UserName")).name
+    user = _named(store.user, call, "User").name
     groups = [
         {
             "GroupName": group,
-            "Comments": existing_group(store, account, group).comments,
+            "Comments": existing(store.group(account, group), "Group", group).comments,
             "JoinDate": iso_seconds(joined_at),
         }
         for _, group, joined_at in store.memberships(account, user=user)
@@ -348,18 +345,98 @@ def list_groups_for_user(access: AccessManagement, call: OperationRequest) -> Re
     return {"Groups": {"Group": groups}}
 
 
-def existing_group(store: RamStore, account: AccountId, name: str) -> Group:
-    """Return a group.
-
-    Raises: RamError: EntityNotExist.Group.
-    """
-    group = store.group(account, name)
-    if group is None:
-        raise RamError("EntityNotExist.Group", name=name)
-    return group
-
-
 def _member_and_group(store: RamStore, call: OperationRequest) -> tuple[AccountId, str, str]:
     account = call.tenant.account
     user, group = codec.entity_name(call.parameters, "UserName"), codec.entity_name(call.parameters, "GroupName")
-    return account, existing_user(store, account, user).name, existing_group(store, account, group).name
+    return (
+        account,
+        existing(store.user(account, user), "User", user).name,
+        existing(store.group(account, group), "Group", group).name,
+    )
+
+
+@operation("CreateRole")
+def create_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Create a role and return it.
+
+    Raises: RamError: a parameter's, MalformedPolicyDocument, EntityAlreadyExists.Role, LimitExceeded.Role.
+    Source: RAM API reference, CreateRole.
+    """
+    account = call.tenant.account
+    role = Role(
+        name=codec.entity_name(call.parameters, "RoleName"),
+        trust=codec.required(call.parameters, "AssumeRolePolicyDocument"),
+        description=codec.text(call.parameters, "Description", limits.DESCRIPTION_LENGTH),
+        max_session_s=codec.session_s(call.parameters, "MaxSessionDuration") or limits.MAX_SESSION_S.default,
+        created_at=call.now,
+        updated_at=call.now,
+    )
+    tags = codec.tags(call.parameters)
+    codec.check_trust(role.trust, "AssumeRolePolicyDocument")
+    count = access.store.count(account, "roles")
+    check_new(access.store.role(account, role.name), "Role", role.name, count, limits.ROLES)
+    access.store.put_role(account, role)
+    access.store.put_tags(account, "role", role.name, tags)
+    return {"Role": codec.render_role(account, role)}
+
+
+@operation("GetRole")
+def get_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a role.
+
+    Raises: RamError: EntityNotExist.Role.
+    Source: RAM API reference, GetRole.
+    """
+    return {"Role": codec.render_role(call.tenant.account, _named(access.store.role, call, "Role"))}
+
+
+@operation("UpdateRole")
+def update_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Change the attributes that the request has; a description may be emptied, a trust policy may not.
+
+    Raises: RamError: a parameter's, MalformedPolicyDocument, EntityNotExist.Role.
+    Source: RAM API reference, UpdateRole.
+    """
+    account, parameters = call.tenant.account, call.parameters
+    name = codec.entity_name(parameters, "RoleName")
+    description = codec.text(parameters, "NewDescription", limits.DESCRIPTION_LENGTH)
+    trust = parameters.get("NewAssumeRolePolicyDocument")
+    max_session_s = codec.session_s(parameters, "NewMaxSessionDuration")
+    if trust:
+        codec.check_trust(trust, "NewAssumeRolePolicyDocument")
+    role = existing(access.store.role(account, name), "Role", name)
+    role = replace(
+        role,
+        description=description if "NewDescription" in parameters else role.description,
+        trust=trust or role.trust,
+        max_session_s=max_session_s or role.max_session_s,
+        updated_at=call.now,
+    )
+    access.store.put_role(account, role)
+    return {"Role": codec.render_role(account, role)}
+
+
+@operation("ListRoles")
+def list_roles(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a page of the roles by name, without their trust policies. Source: RAM API reference, ListRoles."""
+    account = call.tenant.account
+    return codec.page(
+        call.parameters,
+        lambda after, limit: access.store.roles(account, after, limit),
+        lambda role: codec.render_listed_role(account, role),
+        ("Roles", "Role"),
+    )
+
+
+@operation("DeleteRole")
+def delete_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Delete a role that has no policy attached.
+
+    Raises: RamError: EntityNotExist.Role, DeleteConflict.Role.Policy.
+    Source: RAM API reference, DeleteRole.
+    """
+    account, name = call.tenant.account, _named(access.store.role, call, "Role").name
+    if access.store.attachments(Holder(account=account, kind=HolderKind.ROLE, name=name)):
+        raise delete_conflict("Role", "Policy", "attached policy")
+    access.store.delete_role(account, name)
+    return {}
