@@ -166,8 +166,8 @@ class Emulator:
             front = self._console(services, lab)
             fronts["console"] = front
             console = [(front, console_front)]
-        shrinker = self._tend_file(database, work, timers)
-        kept = self._checkpoints(lab, services, shrinker, work)
+        self._tend_file(database, work)
+        kept = self._checkpoints(lab, services, work)
         parts = [
             (lab, lab_admin),
             (self._bench, bench_admin),
@@ -194,7 +194,7 @@ class Emulator:
             "ALIBABA_CLOUD_ACCESS_KEY_SECRET": self.keys.access_key_secret,
         }
 
-    def _checkpoints(self, lab: Lab, services: "Composition", shrinker: Shrinker, work: Path) -> StateCheckpoints:
+    def _checkpoints(self, lab: Lab, services: "Composition", work: Path) -> StateCheckpoints:
         """Return what keeps the whole state under names."""
         return StateCheckpoints(
             CheckpointStore(work / "checkpoints", work, _SCHEMAS),
@@ -205,7 +205,7 @@ class Emulator:
             services,
             self.tenant,
             memory=self._bench,
-            resumed=[self._journal.mark, *([] if self.config.ephemeral else [shrinker.start])],
+            resumed=self._journal.mark,
         )
 
     def _lab(self, services: "Composition") -> Lab:
@@ -255,16 +255,16 @@ class Emulator:
         migrate(database, _SCHEMAS)
         return database
 
-    def _tend_file(self, database: Database, work: Path, timers: LoopTimers) -> Shrinker:
+    def _tend_file(self, database: Database, work: Path) -> None:
         """Keep the state file and its log small from now on; what is in memory has neither."""
-        shrinker = Shrinker(database, timers, self._clock)
+        if self.config.ephemeral:
+            return
+        checkpoints = Checkpoints(database, work / "state.db")
+        self._closing.callback(checkpoints.close)
+        checkpoints.start()
+        shrinker = Shrinker(database, asyncio.get_running_loop().call_later, self._clock)
         self._closing.callback(shrinker.close)
-        if not self.config.ephemeral:
-            checkpoints = Checkpoints(database, work / "state.db")
-            self._closing.callback(checkpoints.close)
-            checkpoints.start()
-            shrinker.start()
-        return shrinker
+        shrinker.start()
 
     def _make_pipeline(
         self,

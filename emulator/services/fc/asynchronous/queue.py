@@ -16,7 +16,7 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.tasks import TaskGroup
-from emulator.kernel.timers import Timers
+from emulator.kernel.timers import Timers, look_again_at
 from emulator.kernel.tracing import because, begin, trace
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import (
@@ -445,4 +445,5 @@ class AsyncQueue:
     def _purge(self) -> None:
         now = self._clock.now()
         self._store.purge(Millis(now - limits.TASK_KEPT_MS), Millis(now - limits.KEYED_CALL_KEPT_MS))
-        self._timers.call_at(Millis(now + HOUR), _PURGE, self._purge)
+        at = look_again_at(self._store.first_end(), limits.KEYED_CALL_KEPT_MS, now, HOUR)
+        self._timers.call_at(at, _PURGE, self._purge)

@@ -6,12 +6,13 @@ import os
 from dataclasses import replace
 
 from emulator.kernel.ids import Ids
-from emulator.services.fc.runtime import container, runtime_api
+from emulator.services.fc.runtime import container
 from emulator.services.fc.runtime.container import ContainerLauncher
 from emulator.services.fc.runtime.custom import CustomLauncher
 from emulator.services.fc.runtime.instance import Instance
 from emulator.services.fc.runtime.model import Credentials, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.node import NodeLauncher
+from emulator.services.fc.runtime.polling_agents import polls
 from emulator.services.fc.runtime.process import Launcher
 from emulator.services.fc.runtime.runtime_api import PollingLauncher
 from emulator.services.fc.runtime.scratch import Scratch
@@ -22,11 +23,6 @@ from emulator.services.fc.runtime.zygote import ZygoteLauncher
 _log = logging.getLogger(__name__)
 
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
-
-_CUSTOM_INSTEAD = (
-    "it needs the platform's own agent; a custom runtime runs the same code behind an HTTP server of its own (runtime"
-    " custom.debian10 or later, with customRuntimeConfig.command)"
-)
 
 _PYTHON_BANNER = b"FunctionCompute python3 runtime inited.\n"
 _PYTHON_2_NOTICE = b"WARNING: python2.7 runs on Python 3 here; map it to another interpreter under runtimes:\n"
@@ -74,9 +70,9 @@ class Launchers:
             return self._families["custom"]
         if runtime == container.RUNTIME:
             return self._families["container"]
-        if runtime in runtime_api.RUNTIMES:
+        if polls(runtime):
             return self._families["runtime api"]
-        raise RuntimeUnavailable(runtime, _CUSTOM_INSTEAD)
+        raise RuntimeUnavailable(runtime, "there is no such runtime")
 
     def banner(self, runtime: str) -> bytes:
         """Return what the log of a first call begins with; runtimes other than Python's say nothing of that kind."""

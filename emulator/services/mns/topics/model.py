@@ -241,21 +241,39 @@ class Delivery:
 
 
 @frozen
+class Push:
+    """One push over HTTP; of bodies the first `limits.BODY_SHOWN` characters.
+
+    ``target`` is the path and query that the signature covers. ``status`` is None without an answer.
+    """
+
+    url: str
+    target: str
+    headers: tuple[tuple[str, str], ...]
+    body: str
+    status: int | None = None
+    answer_headers: tuple[tuple[str, str], ...] = ()
+    answer_body: str = ""
+
+
+@frozen
 class Outcome:
     """What came of one attempt: whether the subscriber has the message, and a line for people."""
 
     delivered: bool
     detail: str
-    push: "Push | None" = None
+    push: Push | None = None
 
 
 @frozen
-class Push:
-    """The last push of a delivery over HTTP. ``status`` is None and ``answer_headers`` empty without an answer."""
+class Try:
+    """One attempt at a delivery that has ended: its number from 1, when, and what came of it."""
 
-    headers: tuple[tuple[str, str], ...]
-    status: int | None = None
-    answer_headers: tuple[tuple[str, str], ...] = ()
+    number: int
+    at: Millis
+    delivered: bool
+    detail: str
+    push: Push | None = None
 
 
 DeliveryState = Literal["pending", "delivered", "dropped", "dead-lettered"]
@@ -265,7 +283,8 @@ DeliveryState = Literal["pending", "delivered", "dropped", "dead-lettered"]
 class DeliveryReport:
     """One delivery as administration shows it. ``next_at`` is set while it is pending, ``ended_at`` afterwards.
 
-    ``endpoint`` is the subscription's. ``push`` is known for attempts since the start. ``delivery_id`` is 0 once ended.
+    ``endpoint`` is the subscription's. ``tries`` are the latest attempts since the start. ``delivery_id`` is 0 once
+    ended.
     """
 
     delivery_id: DeliveryId
@@ -273,7 +292,7 @@ class DeliveryReport:
     body: str
     tag: str | None
     endpoint: str = ""
-    push: Push | None = None
+    tries: tuple[Try, ...] = ()
     published_at: Millis
     state: DeliveryState
     attempts: int

@@ -263,12 +263,12 @@ class Turns:
             else:
                 part.calls[run.id, arrival.entry] = None
             return ()
-        recorded = react(run.facts, state, arrival)
+        recorded = self._admitted(run, react(run.facts, state, arrival))
         if isinstance(arrival, TimerFired):
             key = (run.id, arrival.entry, arrival.kind)
             if recorded or part.wakeups.get(key) is None:  # else it has been set anew in this very slice
                 part.wakeups[key] = None
-        self._record(run, recorded, now, part)
+        self.record(run, recorded, now, part)
         if not isinstance(arrival, StopAsked | DeadlinePassed | Submitted):  # one that was submitted goes on
             self._note_results(run, arrival, recorded, part)
         return recorded
@@ -294,11 +294,23 @@ class Turns:
             if isinstance(decided, Park):
                 self._park(run, state.next_ready(), decided, part)
             else:
-                self._record(run, decided, now, part)
+                decided = self._admitted(run, decided)
+                self.record(run, decided, now, part)
                 left -= len(decided)
         return False
 
-    def _record(self, run: Run, recorded: Events, now: Millis, part: Slice) -> None:
+    def _admitted(self, run: Run, decided: Events) -> Events:
+        """Return the events that breakpoints let through; a strand that they stop is parked."""
+        if run.watch is None or not decided:
+            return decided
+        admitted = run.watch.admitted(run.facts.program, run.state, decided)
+        strand = run.state.strands.get(decided[0].strand)
+        if not admitted and strand is not None:
+            run.state.park(strand)
+        return admitted
+
+    def record(self, run: Run, recorded: Events, now: Millis, part: Slice) -> None:
+        """Record events, which the state moves on by."""
         head = (run.id, run.world_id, now)
         program, state = run.facts.program, run.state
         for event in recorded:
@@ -336,6 +348,9 @@ class Turns:
         if state.outcome is not None:
             self._end(run, part)
             return
+        if run.watch is not None and run.watch.is_changed:
+            part.watches.append((run.watch.dump(), run.id))
+            run.watch.is_changed = False
         snapshot = None
         few = state.last - run.snapshot_at < EVENTS_PER_SNAPSHOT * len(state.strands)
         if not few and run.chars_since >= run.snapshot_chars:

@@ -254,13 +254,17 @@ class Executions:
         rows = self._store.page(flow.id, criteria, start, limit + 1)
         return cut(rows, limit, lambda record: record.name)
 
-    def history(self, tenant: Tenant, flow_name: str, name: str, limit: int, start: int) -> Page[HistoryEvent]:
+    def history(
+        self, tenant: Tenant, flow_name: str, name: str, limit: int, start: int, *, whole: bool = True
+    ) -> Page[HistoryEvent]:
         """Return events in order, from id *start* on; the marker is the id of the next one.
+
+        Without *whole* the events of iterations leave out what they share: of many iterations that is most of it.
 
         Raises: FlowNotExists, ExecutionNotExists.
         """
         record = self.get(tenant, flow_name, name)
-        rows = self._store.history(record.id, start, limit + 1)
+        rows = self._store.history(record.id, start, limit + 1, whole=whole)
         return cut(rows, limit, lambda event: str(event.id))
 
     def forget(self) -> None:

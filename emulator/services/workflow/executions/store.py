@@ -110,10 +110,10 @@ class ExecutionStore:
         )
         return [_execution(row) for row in rows]
 
-    def history(self, execution: ExecutionId, start: int, limit: int) -> list[HistoryEvent]:
+    def history(self, execution: ExecutionId, start: int, limit: int, *, whole: bool = True) -> list[HistoryEvent]:
         """Return up to *limit* events from id *start* on, as the API shows them.
 
-        What the events of iterations share is kept once, and shown with each.
+        What the events of iterations share is kept once, and shown with each unless *whole* is false.
         """
         rows = self._database.read(
             "SELECT id, cause, step, type, at, detail, mark FROM workflow_events WHERE execution = ? AND id >= ?"
@@ -123,12 +123,12 @@ class ExecutionStore:
         shared: dict[int, dict[str, str]] = {}
         events = []
         for event, cause, step, kind, at, detail, mark in rows.fetchall():
-            whole = detail
-            if mark is not None and kind == ITERATION_ENTERED:
+            shown = detail
+            if whole and mark is not None and kind == ITERATION_ENTERED:
                 if mark not in shared:
                     shared[mark] = self._input_members(execution, mark)
-                whole = whole_iteration(detail, shared[mark])
-            events.append(HistoryEvent(event, cause, step, kind, at, whole))
+                shown = whole_iteration(detail, shared[mark])
+            events.append(HistoryEvent(event, cause, step, kind, at, shown))
         return events
 
     def _input_members(self, execution: ExecutionId, entered: int) -> dict[str, str]:
@@ -221,6 +221,13 @@ class ExecutionStore:
             if rows <= 0:
                 return True
         return False
+
+    def first_end(self) -> Millis | None:
+        """Return when the first of the ended executions ended; None when there are none."""
+        row = self._database.read(
+            "SELECT min(stopped_at) FROM workflow_executions WHERE stopped_at IS NOT NULL"
+        ).fetchone()
+        return None if row[0] is None else Millis(row[0])
 
     def newest_open(self, flow: FlowId) -> str:
         """Return the name of the newest execution of a flow that has not ended; empty when all have."""
