@@ -1,26 +1,33 @@
 """The emulator's time inside an instance, by time-machine; loaded once the clock has been moved or frozen.
 
 Every way of asking the time that Python code has follows, ``uuid1`` included. Sleeping and `time.monotonic` stay real,
-and so does the time of C libraries, which TLS goes by.
+and so does the time of C libraries, which TLS goes by. Programs that the code starts are given the time by libfaketime.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Any
 
 _traveller: list[Any] = []
+_variables: list[str] = []
 
 
-def turn(shift: tuple[int, int | None]) -> None:
+def turn(offset_ms: int, frozen_ms: int | None, variables: dict[str, str]) -> None:
     """Let the code of this process see the system's time plus the offset, or the time that it stands at; milliseconds.
+
+    Programs that it starts see it by *variables*.
 
     Raises: ImportError without time-machine.
     """
+    while _variables:
+        os.environ.pop(_variables.pop(), None)
+    os.environ.update(variables)
+    _variables.extend(variables)
     while _traveller:
         _traveller.pop().stop()
-    offset_ms, frozen_ms = shift
     if frozen_ms is None and offset_ms == 0:
         return
     machine = _machine()
