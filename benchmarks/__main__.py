@@ -8,13 +8,14 @@ from benchmarks.big_state import BigState
 from benchmarks.foundation import Foundation
 from benchmarks.functions import Functions
 from benchmarks.harness import machine, run, table, write_json
+from benchmarks.lab import Lab
 from benchmarks.mns import Queues
 from benchmarks.mns_http import QueuesOverHttp
 from benchmarks.mns_push import Pushes
 from benchmarks.peers import Peers
 from benchmarks.workflow import Workflows
 
-PARTS = (Foundation, Functions, Workflows, Queues, QueuesOverHttp, Pushes)
+PARTS = (Foundation, Functions, Workflows, Queues, QueuesOverHttp, Pushes, Lab)
 
 
 def main() -> None:
