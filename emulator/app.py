@@ -26,15 +26,15 @@ from emulator.console.sessions import Sessions
 from emulator.gateway.admin import OWN, AdminFront, Part
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
-from emulator.gateway.metrics import Traffic, process_figures
 from emulator.gateway.pipeline import Pipeline
 from emulator.gateway.server import LOOPBACK, Server
+from emulator.gateway.traffic import OpenRequests, Traffic
 from emulator.http.certificates import CertificateAuthority, MintingFailed
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import AccountId, Demand, Principal, Region, Tenant
 from emulator.kernel.ids import Ids, RandomIds
-from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, render
+from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, process_figures, render
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
@@ -96,12 +96,13 @@ class Emulator:
         self._bench = Bench(
             self._clock,
             self._ids,
-            changed=lambda: self._pipeline.notify(),
+            changed=lambda: self._open_requests.notify(),
             timers=lambda: self._timers,
             address=lambda: self.http_url,
             interfere=lambda stage: self._pipeline.interfere(stage),
             sign=lambda text: self.services.sign_push(text),
         )
+        self._open_requests = OpenRequests(self._bench.mocks.resting)
         self._is_loaded = False
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -213,8 +214,8 @@ class Emulator:
             self._database,
             self._clock,
             self._timers,
-            watch=self._pipeline.watch,
-            observed=[self._pipeline, *services.activities()],
+            watch=self._open_requests.watch,
+            observed=[self._open_requests, *services.activities()],
             conditions=services.conditions(),
             moved=lambda: services.clock_moved(self._clock),
         )
@@ -285,7 +286,7 @@ class Emulator:
             account=self.tenant.account,
             region=self.tenant.region,
             traffic=self._traffic,
-            resting=self._bench.mocks.resting,
+            open_requests=self._open_requests,
             authorizer=_LateAuthorizer(self) if self.config.enforce_ram else None,
         )
 

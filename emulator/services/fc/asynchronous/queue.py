@@ -25,22 +25,25 @@ from emulator.services.fc.asynchronous.model import (
     AsyncCall,
     AsyncConfig,
     AsyncOutcome,
+    Attempt,
     Lane,
     Order,
     Policy,
     Status,
     destination_of,
+    event_detail,
+    expires_at,
+    judge,
     lane_of,
     policy_of,
+    refused,
 )
 from emulator.services.fc.asynchronous.outcomes import CheckTarget, Completions, Destinations
 from emulator.services.fc.asynchronous.records import check_task_id
-from emulator.services.fc.asynchronous.rules import Attempt, event_detail, expires_at, judge, refused
 from emulator.services.fc.asynchronous.store import AsyncStore
-from emulator.services.fc.errors import EntityTooLarge, FcError, InvalidArgument
+from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
-from emulator.services.fc.model import FunctionName, Scope, display_name
-from emulator.services.fc.naming import DIALECT, invocation_of
+from emulator.services.fc.model import FunctionName, Scope, display_name, invocation_of
 from emulator.services.fc.ports import DestinationQueue, DestinationTopic
 from emulator.storage.database import CommitFailed, Database
 

@@ -209,6 +209,14 @@ class QueueStore:
         rows = self._database.read(_FIRST_VISIBLE, (queue_id, priority, sent_after, now, sent_after, limit))
         return [Message._make(row) for row in rows]
 
+    def hidden(self, queue_id: QueueId, priority: int, now: Millis, limit: int) -> list[Message]:
+        """Return the messages of a priority that are hidden at *now*, those first that become visible first."""
+        rows = self._database.read(
+            f"{_MESSAGE} WHERE queue = ? AND priority = ? AND visible_from > ? ORDER BY visible_from, seq LIMIT ?",
+            (queue_id, priority, now, limit),
+        )
+        return [Message._make(row) for row in rows]
+
     def next_visible_from(self, queue_id: QueueId, priority: int, now: Millis) -> int | None:
         """Return the first time after *now* at which a message of that priority becomes visible."""
         row = self._database.read(_NEXT_VISIBLE, (queue_id, priority, now)).fetchone()
