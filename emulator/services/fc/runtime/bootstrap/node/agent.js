@@ -225,8 +225,8 @@ function serve(handler, request, context, part) {
 }
 
 /** Let user code see the emulator's time. */
-function turnClock(shift) {
-  require('./turned').turn(shift);
+function turnClock(frame) {
+  require('./turned').turn(frame);
 }
 
 /** Keep the environment's keys those of the latest call: temporary keys expire before a warm instance does. */
