@@ -11,6 +11,7 @@ from benchmarks.command import Commands
 from benchmarks.foundation import Foundation
 from benchmarks.functions import Functions
 from benchmarks.harness import machine, run, table, write_json
+from benchmarks.lab import Lab
 from benchmarks.mixed import Mixed
 from benchmarks.mns import Queues
 from benchmarks.mns_http import QueuesOverHttp
@@ -20,7 +21,7 @@ from benchmarks.workflow import Workflows
 
 PARTS: dict[str, Callable[[], Any]] = {
     "foundation": Foundation, "command": Commands, "functions": Functions, "workflow": Workflows, "queues": Queues,
-    "http": QueuesOverHttp, "mixed": Mixed, "pushes": Pushes,
+    "http": QueuesOverHttp, "mixed": Mixed, "pushes": Pushes, "lab": Lab,
 }  # fmt: skip
 
 

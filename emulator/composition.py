@@ -184,7 +184,7 @@ class Composition:
         )
         self._function_admin = FunctionAdmin(self._functions, clock, ids, self._pool)
         self._flow_http = FlowHttp(
-            PushPolicy(config.allow_push_to), OwnNames(names.emulates, address).find, trusted=authority
+            PushPolicy(config.allow_push_to), OwnNames(names.emulates, address).find, authority, bench.faults
         )
         self._workflow = Workflow(
             database=database,
@@ -197,7 +197,7 @@ class Composition:
             guard=FlowRights(rights) if config.enforce_ram else None,
             interference=bench.faults,
             http=self._flow_http,
-            objects=FlowObjects(self._objects, clock, ids),
+            objects=FlowObjects(self._objects, clock, ids, bench.faults),
         )
 
     async def start(self) -> None:

@@ -13,6 +13,22 @@ from emulator.services.fc.runtime.model import Credentials, FunctionImage
 MEBIBYTE = 1024 * 1024
 
 
+_FAKETIME = (
+    "/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1",
+    "/usr/lib/faketime/libfaketimeMT.so.1",
+    "/usr/lib64/faketime/libfaketimeMT.so.1",
+    "/usr/local/lib/faketime/libfaketimeMT.so.1",
+)
+
+
+def faketime_library() -> str:
+    """Return the file of libfaketime, empty where it is not installed."""
+    if not hasattr(os, "uname"):
+        return ""
+    places = (place.format(machine=os.uname().machine) for place in _FAKETIME)
+    return next((place for place in places if Path(place).is_file()), "")
+
+
 class FunctionTime:
     """The time that functions see.
 
@@ -24,6 +40,23 @@ class FunctionTime:
 
     def __init__(self) -> None:
         self.shift: tuple[int, int | None] | None = None
+
+    def frame(self) -> tuple[int, int | None, dict[str, str]]:
+        """Return offset, standing time and `variables`, as an instance of an interpreter is told them."""
+        return (*(self.shift or (0, None)), self.variables())
+
+    def variables(self) -> dict[str, str]:
+        """Return what lets a program see this time from its start on: nothing while it is real or without libfaketime.
+
+        Source: libfaketime, "Faking the date and time, system-wide".
+        """
+        library = faketime_library() if self.shift is not None else ""
+        if self.shift is None or not library:
+            return {}
+        offset_ms, standing = self.shift
+        shown = f"{offset_ms / 1000:+.3f}" if standing is None else f"{standing / 1000:.3f}"
+        variables = {"LD_PRELOAD": library, "FAKETIME": shown, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        return variables if standing is None else {**variables, "FAKETIME_FMT": "%s"}
 
 
 @frozen
@@ -99,6 +132,7 @@ def shell_environment(
 ) -> dict[str, str]:
     """Return the variables of a command that runs beside an instance."""
     environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
+    environment |= settings.time.variables()
     if keys is not None and image.keys_in_environment:
         environment |= {
             "ALIBABA_CLOUD_ACCESS_KEY_ID": keys.access_key_id,

@@ -228,8 +228,8 @@ function serve(handler, request, context, part) {
 }
 
 /** Let user code see the emulator's time. */
-function turnClock(shift) {
-  require('./turned').turn(shift);
+function turnClock(frame) {
+  require('./turned').turn(frame);
 }
 
 /** Give a process that was started before its function was known the environment of that function. */
