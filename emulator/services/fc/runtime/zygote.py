@@ -130,7 +130,7 @@ class ZygoteLauncher:
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
-        source = _SettledPipe(PipeLog(loop, reading, process.output))
+        source = PipeLog(loop, reading, process.output)
         try:
             control = zygote.fork(image, instance_id, theirs, writing, self._settings.max_processes, process)
             unsent = _send(ours, encode(frame))
@@ -442,19 +442,3 @@ class Zygote:
         for control in self._instances.values():
             control.on_zygote_lost()
         self._on_end(self)
-
-
-class _SettledPipe:
-    """A pipe as the log of a process on this machine: what was written before an answer is there when that arrives."""
-
-    def __init__(self, pipe: PipeLog) -> None:
-        self._pipe = pipe
-
-    def settle(self, sequence: str, then: Callable[[], None]) -> None:
-        """Read what is there."""
-        self._pipe.settle()
-        then()
-
-    def close(self) -> None:
-        """Read the rest and close."""
-        self._pipe.close()
