@@ -52,24 +52,21 @@ async def test_call_is_accepted_with_an_empty_202_and_runs(site, pack, version, 
     assert waiting(site) == 0
 
 
-def test_event_is_on_disk_before_the_answer(sites):
+async def test_event_is_on_disk_before_the_answer(sites):
     """A second connection to the file sees the row of an accepted call."""
 
-    async def scenario():
-        site = sites()
-        await site.fc.start()
-        await site.make_function()
-        site.hold_calls()
+    site = sites()
+    await site.fc.start()
+    await site.make_function()
+    site.hold_calls()
 
-        await call(site, b"precious")
+    await call(site, b"precious")
 
-        other = sqlite3.connect(site.folder / "state.db")
-        events = other.execute("SELECT event FROM fc_async_calls").fetchall()
-        other.close()
-        await site.fc.close()
-        assert events == [(b"precious",)]
-
-    asyncio.run(scenario())
+    other = sqlite3.connect(site.folder / "state.db")
+    events = other.execute("SELECT event FROM fc_async_calls").fetchall()
+    other.close()
+    await site.fc.close()
+    assert events == [(b"precious",)]
 
 
 async def test_failing_function_is_tried_four_times_with_the_same_request_id(site):
@@ -315,7 +312,7 @@ async def test_alias_that_goes_makes_its_calls_invalid_at_their_next_attempt(sit
     assert (task.body["status"], len(site.instances.invocations)) == ("Invalid", 1)
 
 
-def test_restart_in_the_middle_of_a_pause_keeps_the_instant(sites):
+async def test_restart_in_the_middle_of_a_pause_keeps_the_instant(sites):
     """The retry comes when it would have come, with the count it would have had."""
 
     async def before(site):
@@ -336,14 +333,14 @@ def test_restart_in_the_middle_of_a_pause_keeps_the_instant(sites):
         await site.fc.close()
         return early, attempts(site), waiting(site)
 
-    request_id = asyncio.run(before(sites()))
-    early, seen, left = asyncio.run(afterwards(sites()))
+    request_id = await before(sites())
+    early, seen, left = await afterwards(sites())
 
     assert early == 0
     assert (seen, left) == ([(2, request_id)], 0)
 
 
-def test_call_that_was_running_when_the_emulator_ended_runs_again(sites):
+async def test_call_that_was_running_when_the_emulator_ended_runs_again(sites):
     """At the same retry count; its end is its end."""
 
     async def before(site):
@@ -361,8 +358,8 @@ def test_call_that_was_running_when_the_emulator_ended_runs_again(sites):
         await site.fc.close()
         return attempts(site), [run.event for run in site.instances.invocations], waiting(site)
 
-    request_id, ran = asyncio.run(before(sites()))
-    seen, events, left = asyncio.run(afterwards(sites()))
+    request_id, ran = await before(sites())
+    seen, events, left = await afterwards(sites())
 
     assert ran == 1
     assert (seen, events, left) == ([(0, request_id)], [b"again"], 0)

@@ -1,7 +1,5 @@
 """Task mode: ids, records, lists, stopping."""
 
-import asyncio
-
 import pytest
 
 CALL = "/services/shop/functions/order/invocations"
@@ -230,7 +228,7 @@ async def test_task_that_is_stopped_before_its_first_step_is_stopped(site):
     assert held.now == 0
 
 
-def test_task_that_was_being_stopped_is_stopped_after_a_restart(sites):
+async def test_task_that_was_being_stopped_is_stopped_after_a_restart(sites):
     """It does not run again."""
 
     async def before(site):
@@ -249,9 +247,9 @@ def test_task_that_was_being_stopped_is_stopped_after_a_restart(sites):
         await site.fc.close()
         return task.body["status"], len(site.instances.invocations)
 
-    asyncio.run(before(sites()))
+    await before(sites())
 
-    assert asyncio.run(afterwards(sites())) == ("Stopped", 0)
+    assert await afterwards(sites()) == ("Stopped", 0)
 
 
 async def test_unknown_tasks_are_not_found(site):

@@ -1,7 +1,5 @@
 """Instances kept ready: what the pool is told, what is shown, what is refused."""
 
-import asyncio
-
 import pytest
 
 from emulator.services.fc.runtime.model import RuntimeUnavailable
@@ -84,7 +82,7 @@ async def test_update_of_the_function_replaces_the_instances(site):
     assert [image.memory_mb for image in latest] == [256]
 
 
-def test_instances_are_kept_ready_again_after_a_restart(site_of, tmp_path):
+async def test_instances_are_kept_ready_again_after_a_restart(site_of, tmp_path):
     """From what is stored."""
 
     async def before(site):
@@ -101,9 +99,9 @@ def test_instances_are_kept_ready_again_after_a_restart(site_of, tmp_path):
         site.database.close()
         return kept(site)
 
-    asyncio.run(before(site_of(tmp_path, Database(tmp_path / "state.db"))))
+    await before(site_of(tmp_path, Database(tmp_path / "state.db")))
 
-    assert asyncio.run(afterwards(site_of(tmp_path, Database(tmp_path / "state.db")))) == {"1": 3}
+    assert await afterwards(site_of(tmp_path, Database(tmp_path / "state.db"))) == {"1": 3}
 
 
 async def test_schedule_sets_the_target_and_its_end_brings_the_default_back(site):

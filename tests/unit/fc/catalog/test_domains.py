@@ -107,26 +107,22 @@ async def test_name_is_there_once(site):
     assert (await make_domain(site, "www.SHOP.example")).code == "DomainNameAlreadyExists"
 
 
-def test_names_are_answered_again_after_a_start(site_of, tmp_path):
+async def test_names_are_answered_again_after_a_start(site_of, tmp_path):
     """Domains and triggers of an earlier run have their names."""
-    import asyncio
 
-    async def scenario():
-        first = site_of(tmp_path)
-        await first.fc.start()
-        await first.make_function()
-        await make_domain(first, protocol="HTTPS")
-        await first.fc.close()
+    first = site_of(tmp_path)
+    await first.fc.start()
+    await first.make_function()
+    await make_domain(first, protocol="HTTPS")
+    await first.fc.close()
 
-        second = site_of(tmp_path, first.database)
-        names = second.fc.sources.domains._names = Names()
-        await second.fc.start()
-        await second.fc.close()
-        second.database.close()
+    second = site_of(tmp_path, first.database)
+    names = second.fc.sources.domains._names = Names()
+    await second.fc.start()
+    await second.fc.close()
+    second.database.close()
 
-        assert names.there == {"www.shop.example": True}
-
-    asyncio.run(scenario())
+    assert names.there == {"www.shop.example": True}
 
 
 # --- what requests are refused for -------------------------------------------------------------------------------

@@ -284,9 +284,8 @@ async def test_functions_of_a_service_are_listed_by_name_in_pages(site):
     assert "nextToken" not in rest
 
 
-def test_everything_survives_a_restart(site_of, tmp_path):
+async def test_everything_survives_a_restart(site_of, tmp_path):
     """A new process on the same state finds services, functions, versions, aliases, tags and code."""
-    import asyncio
 
     from emulator.storage.database import Database
 
@@ -319,7 +318,7 @@ def test_everything_survives_a_restart(site_of, tmp_path):
         site.database.close()
         return answers
 
-    assert asyncio.run(first()) == asyncio.run(second())
+    assert await first() == await second()
 
 
 async def test_reset_forgets_everything(site):

@@ -1,6 +1,5 @@
 """Timers, objects, topics, host names and firing by hand, with a clock that jumps."""
 
-import asyncio
 import json
 from base64 import b64decode
 
@@ -10,6 +9,7 @@ from emulator.services.fc.errors import FcError
 from emulator.services.fc.ports import TopicMissing
 from emulator.services.fc.triggers.model import ObjectChange
 from emulator.wire.dates import iso_seconds
+from tests.unit.fc.waiting import until
 
 V1 = "/services/shop/functions/order/triggers"
 
@@ -21,10 +21,8 @@ async def make(site, kind, config, name="t", **fields):
 
 async def settle(site, calls):
     """Wait until *calls* invocations have been made."""
-    async with asyncio.timeout(5):
-        while len(site.instances.invocations) < calls:
-            await asyncio.sleep(0.01)
-    await asyncio.sleep(0.02)
+    await until(lambda: len(site.instances.invocations) >= calls)
+    await site.settle()
 
 
 def events(site):
@@ -53,9 +51,7 @@ async def test_cron_fires_at_the_instants_it_names(site):
     await site.make_function()
     before = len(site.timers)
     await make(site, "timer", {"cronExpression": "0 * * * * *"})
-    async with asyncio.timeout(5):
-        while len(site.timers) == before:  # the first cron expression loads its library in a thread
-            await asyncio.sleep(0.01)
+    await until(lambda: len(site.timers) > before)  # the first cron expression loads its library in a thread
 
     await site.after(60000)
     await settle(site, 1)
@@ -68,29 +64,26 @@ async def test_cron_fires_at_the_instants_it_names(site):
     assert [event["triggerTime"][-4:] for event in events(site)] == [":00Z", ":30Z"]
 
 
-def test_timers_are_armed_anew_by_the_next_start(site_of, tmp_path):
+async def test_timers_are_armed_anew_by_the_next_start(site_of, tmp_path):
     """What is stored is enough; an interval keeps its beat and missed instants stay missed."""
 
-    async def scenario():
-        first = site_of(tmp_path)
-        await first.fc.start()
-        await first.make_function()
-        await make(first, "timer", {"cronExpression": "@every 1m"})
-        made_at = first.clock.now()
-        await first.fc.close()
+    first = site_of(tmp_path)
+    await first.fc.start()
+    await first.make_function()
+    await make(first, "timer", {"cronExpression": "@every 1m"})
+    made_at = first.clock.now()
+    await first.fc.close()
 
-        second = site_of(tmp_path, first.database)
-        second.clock.move_to(made_at + 150_000)
-        await second.fc.start()
-        await second.after(35_000)
-        await settle(second, 1)
-        await second.fc.close()
-        second.database.close()
+    second = site_of(tmp_path, first.database)
+    second.clock.move_to(made_at + 150_000)
+    await second.fc.start()
+    await second.after(35_000)
+    await settle(second, 1)
+    await second.fc.close()
+    second.database.close()
 
-        times = [event["triggerTime"] for event in events(second)]
-        assert times == [iso_seconds(made_at + 180_000)]
-
-    asyncio.run(scenario())
+    times = [event["triggerTime"] for event in events(second)]
+    assert times == [iso_seconds(made_at + 180_000)]
 
 
 async def test_clock_that_is_set_back_does_not_silence_an_interval(site):
