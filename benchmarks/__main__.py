@@ -1,8 +1,10 @@
 """Measure everything: ``python -m benchmarks [PART ...] [--rounds N] [--json FILE]``; prints one table."""
 
 import argparse
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 from benchmarks.big_state import BigState
 from benchmarks.command import Commands
@@ -17,7 +19,7 @@ from benchmarks.mns_push import Pushes
 from benchmarks.peers import Peers
 from benchmarks.workflow import Workflows
 
-PARTS = {
+PARTS: dict[str, Callable[[], Any]] = {
     "foundation": Foundation, "command": Commands, "functions": Functions, "workflow": Workflows, "queues": Queues,
     "http": QueuesOverHttp, "mixed": Mixed, "pushes": Pushes, "lab": Lab,
 }  # fmt: skip
