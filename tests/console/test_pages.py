@@ -26,7 +26,7 @@ def console(localyun, browser):
 def opened(console, localyun, page):
     """Open a page and forget what the browser has complained about so far."""
     console.get_log("browser")
-    console.get(f"{localyun.endpoint}{ROOT}{page}")
+    console.get(f"{localyun.endpoint}{ROOT}{page.format_map(localyun.scene) if '{' in page else page}")
     return console.find_element(By.TAG_NAME, "main")
 
 

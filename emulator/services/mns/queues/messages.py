@@ -156,9 +156,7 @@ class Messages:
         now = self._clock.now()
         priorities = live.tally.priorities()
         visible = [each for priority in priorities for each in self._visible(live, priority, limit, now)]
-        hidden = [
-            each for item in priorities for each in self._store.hidden(live.queue.queue_id, item, now, limit)
-        ]
+        hidden = [each for item in priorities for each in self._store.hidden(live.queue.queue_id, item, now, limit)]
         return visible[:limit] + sorted(hidden, key=lambda each: (each.visible_from, each.seq))[:limit]
 
     def claim(self, queue_id: QueueId, count: int, now: Millis) -> list[Message]:
@@ -235,9 +233,7 @@ class Messages:
             user_properties=restored(message.user_properties),
         )
         receipt = self.send(target, draft)
-        gone = Trace(
-            message.seq, message.priority, message.visible_from, message.dequeue_count, message.revision, message.group_id
-        )  # fmt: skip
+        gone = Trace._make(getattr(message, name) for name in Trace._fields)
         self._ready.remove(live, gone, self._clock.now())
         return receipt
 
