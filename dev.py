@@ -12,6 +12,7 @@
     python3 dev.py clients                                        install SDKs of other languages for the tests
     python3 dev.py browser                                        install Chromium for the tests of the console
     python3 dev.py pictures                                       take the screenshots of docs/console again
+    python3 dev.py docs [--write]                                 build the documentation as a site; --write its tables
     python3 dev.py release VERSION | --check                      changelog, packages, tried in an empty environment
     python3 dev.py setup                                          only install
 
@@ -55,6 +56,7 @@ Lower bounds, measured with a part of the suite; the aim is 100 % of rules, code
 CLIENTS = (
     ("npm", ("install", "--no-package-lock", "--no-audit", "--no-fund", "--silent"), "tests/sdk/scripts"),
     ("go", ("mod", "download"), "tests/sdk/scripts/go"),
+    ("mvn", ("-q", "-B", "dependency:get", "-Dartifact=com.aliyun.fc.runtime:fc-java-core:1.4.1"), "."),
 )
 """What installs SDKs, with which words, in which folder."""
 
@@ -68,7 +70,7 @@ def main(arguments: list[str]) -> int:
     tasks = {
         "demo": demo, "test": test, "check": check, "bench": bench, "coverage": coverage, "crash": crash, "fuzz": fuzz,
         "clients": clients, "browser": browser, "pictures": pictures, "house": house, "suites": suites,
-        "release": release, "setup": setup,
+        "docs": docs, "release": release, "setup": setup,
     }  # fmt: skip
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
@@ -176,6 +178,14 @@ def browser(arguments: list[str]) -> int:
 def pictures(arguments: list[str]) -> int:
     """Take the screenshots of the console again."""
     return prepare("dev") or run("-m", "tests.console.pictures", *arguments)
+
+
+def docs(arguments: list[str]) -> int:
+    """Build the site into dist/site, where any warning is an error; first write the generated tables if asked."""
+    if arguments not in ([], ["--write"]):
+        return fail("docs takes --write or nothing")
+    code = prepare("dev") or (run("-m", "website.tables") if arguments else 0)
+    return code or run("-m", "mkdocs", "build", "--config-file", str(ROOT / "website" / "mkdocs.yml"))
 
 
 def release(arguments: list[str]) -> int:

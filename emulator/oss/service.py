@@ -83,7 +83,7 @@ class LazyStorage:
         )
 
     def listed(self, tenant: Tenant, bucket: str, after: str, limit: int) -> "list[StoredObject]":
-        """Return up to *limit* objects of a bucket beyond the name *after*, without the model; none of a foreign one."""
+        """Return up to *limit* objects beyond the name *after*, without the model; none of a foreign bucket."""
         from emulator.oss.store import ObjectStore  # small, and rarely needed
 
         if bucket not in {each.name for each in self.buckets(tenant)}:

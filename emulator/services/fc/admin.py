@@ -15,7 +15,7 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family, Sample, gauge, labelled
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc.catalog.resolving import Target
-from emulator.services.fc.code.packages import Download
+from emulator.services.fc.code.store import Download
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, refusal
 from emulator.services.fc.model import display_name
@@ -24,6 +24,7 @@ from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.model import RuntimeFailure
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.service import FunctionCompute
+from emulator.services.fc.triggers.sources import Firing
 from emulator.wire.operation import ANYONE, Parameter, operation
 from emulator.wire.request import OperationRequest
 

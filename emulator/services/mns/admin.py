@@ -146,13 +146,8 @@ def delivery_object(report: DeliveryReport) -> dict[str, Any]:
         "MessageTag": report.tag or "",
     }
     content["Tries"] = [
-        {
-            "Number": each.number,
-            "Time": each.at,
-            "Delivered": each.delivered,
-            "Result": each.detail,
-            **_pushed(each.push),
-        }
+        {"Number": each.number, "Time": each.at, "Delivered": each.delivered, "Result": each.detail}
+        | _pushed(each.push)
         for each in report.tries
     ]
     content |= _pushed(report.tries[-1].push if report.tries else None)

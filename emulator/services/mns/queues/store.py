@@ -253,6 +253,20 @@ class QueueStore:
         row = self._database.read("SELECT min(enqueued_at) FROM mns_messages WHERE queue = ?", (queue_id,)).fetchone()
         return None if row[0] is None else Millis(row[0])
 
+    def oldest_of_all(self) -> list[tuple[QueueId, int, Millis]]:
+        """Return every queue with messages: its retention in seconds, and when its oldest message was sent."""
+        rows = self._database.read(
+            "SELECT id, retention_s, (SELECT min(enqueued_at) FROM mns_messages WHERE queue = mns_queues.id) AS oldest"
+            " FROM mns_queues WHERE oldest IS NOT NULL"
+        )
+        return [(QueueId(number), retention_s, Millis(oldest)) for number, retention_s, oldest in rows]
+
+    def with_dead_letters(self) -> list[QueueId]:
+        """Return the queues that have a dead-letter queue."""
+        return [
+            QueueId(row[0]) for row in self._database.read("SELECT id FROM mns_queues WHERE dead_letter IS NOT NULL")
+        ]
+
     def first_of_group(self, queue_id: QueueId, group_id: str) -> Message | None:
         """Return the message of the group that was sent first."""
         row = self._database.read(

@@ -28,7 +28,6 @@ from emulator.services.mns.limits import (
 )
 from emulator.services.mns.topics.carrier import Carrier
 from emulator.services.mns.topics.catalog import TopicRegistry
-from emulator.services.mns.topics.endpoints import kind_of
 from emulator.services.mns.topics.model import (
     Delivery,
     DeliveryId,
@@ -40,6 +39,7 @@ from emulator.services.mns.topics.model import (
     SubscriptionId,
     Topic,
     Try,
+    kind_of,
 )
 from emulator.services.mns.topics.publishing import next_attempt
 from emulator.services.mns.topics.store import TopicStore
