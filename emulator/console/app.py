@@ -40,6 +40,7 @@ STATES = {
 COMING = (
     *("end of a wait", "time-out of a step", "time-out of the flow", "a message becomes visible", "answer of a mock"),
     *("push attempt", "timer trigger", "schedule", "an asynchronous call, retry", "an asynchronous call", "retry"),
+    *("before", "after", "failure", "next", "continue", "change", "skip"),
     *("flow", "execution", "queue", "topic", "function", "request", "message", "push", "call", "step"),
 )
 """Kinds of what comes next, some with a name or number behind, and of what is found."""

@@ -1,16 +1,22 @@
 """Flows and their executions: definition, history step by step, starting, stopping, reporting, comparing."""
 
 from typing import Any
+from urllib.parse import quote
 
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
 from emulator.console.comparison import compared
 from emulator.console.executions import EVENTS_SHOWN, Fold, Look, chosen, event_row, graph, rows
-from emulator.console.pages.shared import done, field, marker, number, view
+from emulator.console.pages.shared import done, field, given, marker, number, view, whole
 from emulator.console.view import PAGE, Row
+from emulator.drawing.model import build, steps_of
+from emulator.gateway.errors import GatewayError
 from emulator.kernel.tracing import step_key
+from emulator.services.workflow.engine.language import DefinitionError
+from emulator.services.workflow.languages.programs import read_program
 from emulator.services.workflow.model import ExecutionFilter, ExecutionRecord, FlowRecord, HistoryEvent
+from emulator.wire import large_json
 from emulator.wire.dates import iso_millis
 
 blueprint = Blueprint("flows", __name__, url_prefix="/flows")
@@ -52,7 +58,11 @@ def show(name: str) -> str:
 
 @blueprint.post("/<name>/start")
 def start(name: str) -> Response:
-    """Start an execution."""
+    """Start an execution, or one that stops at every step."""
+    if "debug" in request.form:
+        arguments = given(input=_object("input"), name=field("name"))
+        stopped = view().admin("POST", f"/flows/{quote(name, safe='')}/debug", **arguments)
+        return done("flows.execution", name=name, execution=stopped["execution"])
     return _started(name, request.form.get("input", "").strip(), field("name") or None)
 
 
@@ -96,6 +106,32 @@ def again(name: str, execution: str) -> Response:
     return _started(name, before.input)
 
 
+@blueprint.post("/<name>/executions/<execution>/fork")
+def fork(name: str, execution: str) -> Response:
+    """Start an execution that shares the history up to an event."""
+    arguments = given(event=whole("event", 1, 999_999), input=_object("input"))
+    forked = view().admin("POST", f"{_path(name, execution)}/fork", **arguments)
+    return done("flows.execution", name=forked["flow"], execution=forked["execution"])
+
+
+@blueprint.post("/<name>/executions/<execution>/debug")
+def debug(name: str, execution: str) -> Response:
+    """Add a breakpoint, remove one, or do something at a stop."""
+    path = f"{_path(name, execution)}/debug"
+    action = field("action")
+    if action == "break":
+        wanted = given(when=field("when"), step=field("step"))
+        present = view().admin("GET", path)["breakpoints"]
+        view().admin("POST", path, breakpoints=[each for each in present if each != wanted] + [wanted])
+    else:
+        arguments = given(data=_object("data"))
+        strand = whole("strand", 0, 999_999_999)
+        view().admin(
+            "POST", f"{path}/{quote(action, safe='')}", **arguments, **({} if strand is None else {"strand": strand})
+        )
+    return done("flows.execution", name=name, execution=execution)
+
+
 @blueprint.post("/<name>/executions/<execution>/report")
 def report(name: str, execution: str) -> Response:
     """Report the end of a task that waits for its token."""
@@ -111,6 +147,26 @@ def report(name: str, execution: str) -> Response:
 def _started(flow: str, input_text: str, name: str | None = None) -> Response:
     record = view().call(view().workflow.executions.start, view().tenant, flow, name, input_text or "{}")
     return done("flows.execution", name=flow, execution=record.name)
+
+
+def _path(flow: str, execution: str) -> str:
+    """Return the address of an execution in the admin API."""
+    return f"/flows/{quote(flow, safe='')}/executions/{quote(execution, safe='')}"
+
+
+def _object(name: str) -> Row | None:
+    """Return the JSON object of a field, None when it is left empty.
+
+    Raises: GatewayError.
+    """
+    text = field(name)
+    try:
+        value = large_json.loads(text.encode("utf-8", "replace")) if text else None
+    except (ValueError, RecursionError):
+        value = text
+    if value is None or isinstance(value, dict):
+        return value
+    raise GatewayError("InvalidArgument", f"{name} must be a JSON object")
 
 
 def _executions(flow: str, limit: int, start: str) -> Any:
@@ -164,8 +220,18 @@ def _shown(flow: str, name: str, look: Look) -> Row:
         "graph": graph(record.definition, fold, f"{flow} / {name}"),
         "events": [event_row(event) for event in reversed(events) if event.id <= last],
         "next": _next(flow, name) if is_open else [],
+        "debugging": view().admin("GET", f"{_path(flow, name)}/debug") if is_open else None,
+        "names": sorted({visit.step for visit in fold.by_id.values()} | set(_steps(record.definition))),
         "tokens": view().call(view().workflow.tokens, view().tenant, flow, name) if is_open else [],
     }
+
+
+def _steps(definition: str) -> list[str]:
+    """Return the names of the steps of a definition, none of one that cannot be read."""
+    try:
+        return [each.name for each in steps_of(build(read_program(definition)))]
+    except DefinitionError:
+        return []
 
 
 def _next(flow: str, name: str) -> list[Row]:

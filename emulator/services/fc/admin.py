@@ -7,7 +7,7 @@ import json
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.clock import Clock
@@ -27,9 +27,6 @@ from emulator.services.fc.service import FunctionCompute
 from emulator.services.fc.triggers.sources import Firing
 from emulator.wire.operation import ANYONE, Parameter, operation
 from emulator.wire.request import OperationRequest
-
-if TYPE_CHECKING:
-    from emulator.services.fc.triggers.firing import Firing
 
 _LAST_PORT = 65_535
 
@@ -135,9 +132,7 @@ class FunctionAdmin:
         row = self._functions.sources.triggers.get(self._tenant, service, name, trigger)
         return self._firing().event(self._tenant, row, payload)
 
-    def _firing(self) -> "Firing":
-        from emulator.services.fc.triggers.firing import Firing  # rarely needed: a start does not load it
-
+    def _firing(self) -> Firing:
         functions = self._functions
         return Firing(functions.invoker, functions.sources.http_invoker, self._clock, self._ids)
 
