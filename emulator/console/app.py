@@ -38,7 +38,14 @@ STATES = {
 """States as people read them; those of executions already begin with a capital letter."""
 
 COMING = (
-    *("end of a wait", "time-out of a step", "time-out of the flow", "a message becomes visible", "answer of a mock"),
+    *(
+        "end of a wait",
+        "time-out of a step",
+        "time-out of the flow",
+        "a message becomes visible",
+        "answer of a mock",
+        "deadline",
+    ),
     *("push attempt", "timer trigger", "schedule", "an asynchronous call, retry", "an asynchronous call", "retry"),
     *("before", "after", "failure", "next", "continue", "change", "skip"),
     *("flow", "execution", "queue", "topic", "function", "request", "message", "push", "call", "step"),

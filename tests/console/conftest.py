@@ -24,3 +24,10 @@ def browser():
         pytest.skip(f"{' and '.join(MISSING)} missing; python3 dev.py browser installs what the console's tests need")
     with chromium() as driver:
         yield driver
+
+
+@pytest.fixture(scope="module")
+def console(localyun, browser):
+    """The browser, let in."""
+    browser.get(localyun.endpoint + localyun.api.admin("POST", "console-link")["path"])
+    return browser

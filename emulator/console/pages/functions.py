@@ -145,7 +145,6 @@ def _plot(calls: list[Recorded]) -> Row:
                 "height": max(2, round((each.ended_at - each.at) / longest * 100)),
                 "state": "failed" if each.error_type else "succeeded",
                 "ms": each.ended_at - each.at,
-                "request": each.request_id,
                 "at": iso_millis(each.at),
             }
             for place, each in enumerate(reversed(calls))
