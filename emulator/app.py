@@ -236,7 +236,10 @@ class Emulator:
         def load(bridge: Bridge) -> WsgiApplication:
             from emulator.console.app import make_application  # with Flask, on the first request for a page
 
-            return make_application(services.view(lab, self.status, self._admin.perform, bridge), sessions)
+            return make_application(
+                services.view(lab, lambda: self.health() | {"http": self.http_url}, self._admin.perform, bridge),
+                sessions,
+            )
 
         front = ConsoleFront(self._ids, sessions, load, self._database.watch, services.function_log)
         self._closing.callback(front.close)

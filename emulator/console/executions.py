@@ -26,7 +26,7 @@ WINDOW = 20
 
 EVENTS_SHOWN = 100
 _DETAIL_SHOWN = 2_000
-_KEPT = 4
+_KEPT = 3
 _BARS = 50
 """So many attempts of a step have a bar of their own."""
 
