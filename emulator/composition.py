@@ -4,7 +4,7 @@ Every port of a service is filled here and nowhere else.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,7 +71,7 @@ from emulator.storage.database import Database
 from emulator.wire.request import Front
 
 if TYPE_CHECKING:
-    from emulator.console.view import View
+    from emulator.console.view import Perform, View
 
 _log = logging.getLogger(__name__)
 
@@ -356,7 +356,14 @@ class Composition:
         """Return the signature that a push with that string to sign has."""
         return await self._signer.authorization(text)
 
-    def view(self, lab: Lab, about: Callable[[], dict[str, Any]], bridge: Bridge) -> "View":
+    def function_log(self, function: str) -> AsyncIterator[bytes]:
+        """Yield the last lines of a function's log, then new ones as they come.
+
+        Raises: FunctionNotFound.
+        """
+        return self._function_admin.logs(function, 200, follow=True)
+
+    def view(self, lab: Lab, about: Callable[[], dict[str, Any]], perform: "Perform", bridge: Bridge) -> "View":
         """Return the services as the console's pages see them."""
         from emulator.console.view import View  # draws graphs: with Flask, on the first request for a page
 
@@ -366,10 +373,13 @@ class Composition:
             function_admin=self._function_admin,
             messages=self._messages,
             workflow=self._workflow,
+            objects=self._objects,
             lab=lab,
+            bench=self._bench,
             journal=self._journal,
             clock=self._clock,
             about=about,
+            perform=perform,
             bridge=bridge,
         )
 

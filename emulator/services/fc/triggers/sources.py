@@ -190,7 +190,7 @@ class Firing:
             service=trigger.service,
             function=trigger.function,
             qualifier=trigger.qualifier,
-            event=event if event is not None else self._event(tenant, trigger, payload),
+            event=event if event is not None else self.event(tenant, trigger, payload),
             request_id=request_id,
             now=self._clock.now(),
             origin="trigger",
@@ -200,7 +200,8 @@ class Firing:
             request_id=request_id, status=200, error_type=result.error_type or "", body=result.body, log=result.log
         )
 
-    def _event(self, tenant: Tenant, trigger: Trigger, payload: str | None) -> bytes:
+    def event(self, tenant: Tenant, trigger: Trigger, payload: str | None) -> bytes:
+        """Return the event that the function of *trigger* would get now; of an HTTP trigger the body of the request."""
         now = self._clock.now()
         match trigger.kind:
             case "timer":
