@@ -4,7 +4,7 @@ Source: Function Compute, formats of events for different triggers.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import md5
 from typing import Any
 
@@ -12,6 +12,7 @@ from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.model import Struct
+from emulator.services.fc.ports import QueuedMessage
 from emulator.wire.dates import iso_seconds
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -132,6 +133,66 @@ def object_event(tenant: Tenant, rule_id: str, change: ObjectChange) -> bytes:
                 }
             ]
         }
+    )
+
+
+# --- events of an event bus ------------------------------------------------------------------------------------------
+
+
+def message_event(tenant: Tenant, bus: str, queue: str, message: QueuedMessage) -> dict[str, Any]:
+    """Return a queue's message as a CloudEvent on the event bus *bus*.
+
+    Source: EventBridge, events of Message Service sources; the request id is assumed to be the message's.
+    """
+    at = f"{iso_seconds(message.sent_at)[:-1]}.{message.sent_at % SECOND:03d}Z"
+    return {
+        "id": message.message_id,
+        "source": bus,
+        "specversion": "1.0",
+        "type": "mns:Queue:SendMessage",
+        "datacontenttype": "application/json; charset=utf-8",
+        "subject": f"acs:mns:{tenant.region}:{tenant.account}:queues/{queue}",
+        "time": at,
+        "aliyunaccountid": tenant.account,
+        "aliyunpublishtime": at,
+        "aliyuneventbusname": bus,
+        "aliyunregionid": tenant.region,
+        "data": {"requestId": message.message_id, "messageId": message.message_id, "messageBody": message.body},
+    }
+
+
+def message_events(events: Sequence[Mapping[str, Any]], *, streaming: bool) -> bytes:
+    """Return what the function gets: with *streaming* a list of events as texts, else the one event.
+
+    Source: EventBridge triggers of Function Compute.
+    """
+    return _encode([_encode(event) for event in events]).encode("utf-8", "replace") if streaming else _bytes(events[0])
+
+
+def event_matches(pattern: str, event: Mapping[str, Any]) -> bool:
+    """Whether *event* fits an event pattern: each member is one of the values listed, or begins or ends as one says.
+
+    Source: EventBridge, event patterns; of the operators ``prefix`` and ``suffix`` are known, any other fits nothing.
+    """
+    try:
+        wanted = json.loads(pattern)
+    except ValueError:
+        return False
+    return _fits(wanted, event)
+
+
+def _fits(wanted: Any, found: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        return isinstance(found, Mapping) and all(_fits(each, found.get(name)) for name, each in wanted.items())
+    return isinstance(wanted, list) and any(_is(each, found) for each in wanted)
+
+
+def _is(choice: Any, found: Any) -> bool:
+    if not isinstance(choice, Mapping):
+        return bool(choice == found)
+    text = found if isinstance(found, str) else ""
+    return ("prefix" in choice and text.startswith(str(choice["prefix"]))) or (
+        "suffix" in choice and text.endswith(str(choice["suffix"]))
     )
 
 

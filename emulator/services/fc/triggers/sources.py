@@ -14,9 +14,10 @@ from emulator.services.fc.invoke.http_invoke import HttpInvoker
 from emulator.services.fc.invoke.http_routing import HttpRouting
 from emulator.services.fc.invoke.invoking import Invoker
 from emulator.services.fc.model import Function
-from emulator.services.fc.ports import Enqueue, HostNames, TopicSubscriptions
+from emulator.services.fc.ports import Enqueue, HostNames, SourceQueues, TopicSubscriptions
 from emulator.services.fc.triggers.events import ObjectChange, fires, object_event
 from emulator.services.fc.triggers.model import Trigger, bucket_of, trigger_path
+from emulator.services.fc.triggers.queue_triggers import QueueTriggers
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.services.fc.triggers.triggers import Triggers
 from emulator.services.fc.triggers.watchers import TimerTriggers, TopicTriggers, TriggerNames, names_of
@@ -29,7 +30,8 @@ class EventSources:
     """The triggers and custom domains of every account, and what they do.
 
     *enqueue* takes asynchronous calls, *endpoint* returns the emulator's own address. Without *host_names* triggers
-    are reached by their paths only; without *topics* topic triggers are kept and get no messages.
+    are reached by their paths only; without *topics* topic triggers are kept and get no messages, nor do those with a
+    queue without *queues*.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class EventSources:
         endpoint: Callable[[], str],
         host_names: HostNames | None = None,
         topics: TopicSubscriptions | None = None,
+        queues: SourceQueues | None = None,
         may_fire: Callable[[Tenant, Trigger], bool] = lambda tenant, trigger: True,
     ) -> None:
         self._endpoint = endpoint
@@ -65,6 +68,9 @@ class EventSources:
             self.triggers.watchers.append(self._names)
         if topics is not None:
             self.triggers.watchers.append(TopicTriggers(topics))
+        self._queue_triggers = QueueTriggers(self._store, database, queues, enqueue) if queues is not None else None
+        if self._queue_triggers is not None:
+            self.triggers.watchers.append(self._queue_triggers)
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -74,9 +80,13 @@ class EventSources:
         if self._names is not None:
             self._names.start()
         self.timer_triggers.start()
+        if self._queue_triggers is not None:
+            self._queue_triggers.start()
 
     async def close(self) -> None:
-        """Disarm the timers."""
+        """Disarm the timers and read no queue."""
+        if self._queue_triggers is not None:
+            await self._queue_triggers.close()
         await self.timer_triggers.close()
 
     def host_names(self) -> Iterator[str]:
