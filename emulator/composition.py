@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageActivity, SkipConditions
 from emulator.adapters.doubles import Doubles
 from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
-from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
+from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerQueues, TriggerSubscriptions
 from emulator.adapters.objects import CodeObjects, CodeUploads, FlowObjects, ObjectTriggers
 from emulator.adapters.permissions import FlowRights, FunctionRights, RoleRights
 from emulator.adapters.roles import AssumableRoles, RoleKeys
@@ -176,6 +176,7 @@ class Composition:
                 uploads=CodeUploads(self._objects, self._temporary, clock, ids),
                 host_names=names,
                 topics=TriggerSubscriptions(self._messages),
+                queues=TriggerQueues(self._messages),
                 queue_destinations=(results := ResultMessages(self._messages, bench.faults)),
                 topic_destinations=results,
                 interference=bench.faults,
