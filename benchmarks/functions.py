@@ -50,7 +50,7 @@ class Functions:
                 measure=self._node_cold_ms,
                 reference=self._node_start_ms,
                 reference_name="node -e 0",
-                goal=1.5,
+                goal=0.5,
             ),
             Row(name="warm Node.js function over HTTP, p50", unit="ms", measure=lambda: self._warm_ms("node0", b"{}")),
         ]

@@ -26,15 +26,15 @@ from emulator.console.sessions import Sessions
 from emulator.gateway.admin import OWN, AdminFront, Part
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
-from emulator.gateway.metrics import Traffic, process_figures
 from emulator.gateway.pipeline import Pipeline
 from emulator.gateway.server import LOOPBACK, Server
+from emulator.gateway.traffic import OpenRequests, Traffic
 from emulator.http.certificates import CertificateAuthority, MintingFailed
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import AccountId, Demand, Principal, Region, Tenant
 from emulator.kernel.ids import Ids, RandomIds
-from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, render
+from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, process_figures, render
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
@@ -96,12 +96,13 @@ class Emulator:
         self._bench = Bench(
             self._clock,
             self._ids,
-            changed=lambda: self._pipeline.notify(),
+            changed=lambda: self._open_requests.notify(),
             timers=lambda: self._timers,
             address=lambda: self.http_url,
             interfere=lambda stage: self._pipeline.interfere(stage),
             sign=lambda text: self.services.sign_push(text),
         )
+        self._open_requests = OpenRequests(self._bench.mocks.resting)
         self._is_loaded = False
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -165,8 +166,8 @@ class Emulator:
             front = self._console(services, lab)
             fronts["console"] = front
             console = [(front, console_front)]
-        shrinker = self._tend_file(database, work, timers)
-        kept = self._checkpoints(lab, services, shrinker, work)
+        self._tend_file(database, work)
+        kept = self._checkpoints(lab, services, work)
         parts = [
             (lab, lab_admin),
             (self._bench, bench_admin),
@@ -193,7 +194,7 @@ class Emulator:
             "ALIBABA_CLOUD_ACCESS_KEY_SECRET": self.keys.access_key_secret,
         }
 
-    def _checkpoints(self, lab: Lab, services: "Composition", shrinker: Shrinker, work: Path) -> StateCheckpoints:
+    def _checkpoints(self, lab: Lab, services: "Composition", work: Path) -> StateCheckpoints:
         """Return what keeps the whole state under names."""
         return StateCheckpoints(
             CheckpointStore(work / "checkpoints", work, _SCHEMAS),
@@ -204,7 +205,7 @@ class Emulator:
             services,
             self.tenant,
             memory=self._bench,
-            resumed=[self._journal.mark, *([] if self.config.ephemeral else [shrinker.start])],
+            resumed=self._journal.mark,
         )
 
     def _lab(self, services: "Composition") -> Lab:
@@ -213,8 +214,8 @@ class Emulator:
             self._database,
             self._clock,
             self._timers,
-            watch=self._pipeline.watch,
-            observed=[self._pipeline, *services.activities()],
+            watch=self._open_requests.watch,
+            observed=[self._open_requests, *services.activities()],
             conditions=services.conditions(),
             moved=lambda: services.clock_moved(self._clock),
         )
@@ -254,16 +255,16 @@ class Emulator:
         migrate(database, _SCHEMAS)
         return database
 
-    def _tend_file(self, database: Database, work: Path, timers: LoopTimers) -> Shrinker:
+    def _tend_file(self, database: Database, work: Path) -> None:
         """Keep the state file and its log small from now on; what is in memory has neither."""
-        shrinker = Shrinker(database, timers, self._clock)
+        if self.config.ephemeral:
+            return
+        checkpoints = Checkpoints(database, work / "state.db")
+        self._closing.callback(checkpoints.close)
+        checkpoints.start()
+        shrinker = Shrinker(database, asyncio.get_running_loop().call_later, self._clock)
         self._closing.callback(shrinker.close)
-        if not self.config.ephemeral:
-            checkpoints = Checkpoints(database, work / "state.db")
-            self._closing.callback(checkpoints.close)
-            checkpoints.start()
-            shrinker.start()
-        return shrinker
+        shrinker.start()
 
     def _make_pipeline(
         self,
@@ -285,7 +286,7 @@ class Emulator:
             account=self.tenant.account,
             region=self.tenant.region,
             traffic=self._traffic,
-            resting=self._bench.mocks.resting,
+            open_requests=self._open_requests,
             authorizer=_LateAuthorizer(self) if self.config.enforce_ram else None,
         )
 

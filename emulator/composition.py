@@ -58,7 +58,7 @@ from emulator.services.mns.front import ManagementFront, MnsFront
 from emulator.services.mns.service import MessageService
 from emulator.services.mns.topics.push import PushPolicy
 from emulator.services.ram import admin as ram_admin
-from emulator.services.ram.accounts import Accounts
+from emulator.services.ram.admin import Accounts
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.front import RamFront
 from emulator.services.ram.service import AccessManagement
@@ -333,7 +333,12 @@ class Composition:
 
     def admin(self) -> list[Part]:
         """Return the services that have admin operations, each with the module that declares them."""
-        return [(self._function_admin, fc_admin), (self._messages, mns_admin), (self.accounts, ram_admin)]
+        return [
+            (self._function_admin, fc_admin),
+            (self._messages, mns_admin),
+            (self.accounts, ram_admin),
+            (self._workflow, workflow_admin),
+        ]
 
     def activities(self) -> list[Observed]:
         """Return the services as the lab sees them."""

@@ -6,6 +6,7 @@ variable ``LOCALYUN_HTTPS_PORT`` and the key ``https_port``. Every value remembe
 and ``localyun config`` can say so.
 """
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -168,6 +169,14 @@ def load(flags: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> 
     config = Config(**values, resources=resources, resource_marks=marks)
     _check_together(config, given)
     return Settings(config=config, origins=origins)
+
+
+def load_here(flags: Mapping[str, Any]) -> Settings:
+    """Merge *flags* with what `load` finds in this process's environment and working directory.
+
+    Raises: ConfigError.
+    """
+    return load(flags, os.environ, Path.cwd())
 
 
 def _value_of(option: Option, given: _Given) -> Any:

@@ -217,7 +217,7 @@ def compiled(translations, language):
 
 def main():
     """Bring every catalogue up to date with the source."""
-    paths = [(path, texts()) for path in FOLDER.glob(f"*/LC_MESSAGES/{DOMAIN}.po")]
+    paths = [(path, texts()) for path in Path(FOLDER).glob(f"*/LC_MESSAGES/{DOMAIN}.po")]
     paths += [(path, console_texts()) for path in CONSOLE.glob("locale/*/LC_MESSAGES/console.po")]
     for path, wanted in paths:
         language = path.parts[-3]

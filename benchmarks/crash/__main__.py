@@ -16,6 +16,9 @@ from pathlib import Path
 from benchmarks.crash.run import Run
 from benchmarks.harness import machine
 
+KEPT = Path.home() / ".cache" / "localyun-crash"
+"""Function instances have a /tmp of their own; what they write for the comparison lies elsewhere."""
+
 
 def main() -> int:
     """Run and report."""
@@ -23,11 +26,14 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=100, help="how often to kill (default: 100)")
     parser.add_argument("--seed", type=int, help="what decides the operations and the instants (default: a new one)")
     parser.add_argument("--settle-every", type=int, default=50, help="kills between full comparisons (default: 50)")
-    parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
+    parser.add_argument("--folder", type=Path, help="where to work, not in /tmp (default: in ~/.cache)")
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     arguments = parser.parse_args()
     seed = secrets.randbelow(1_000_000) if arguments.seed is None else arguments.seed
-    folder = arguments.folder or Path(tempfile.mkdtemp(prefix="localyun-crash-"))
+    folder = arguments.folder
+    if folder is None:
+        KEPT.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=KEPT))
     folder.mkdir(parents=True, exist_ok=True)
 
     def tell(line: str) -> None:

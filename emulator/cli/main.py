@@ -10,11 +10,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 
 from emulator.cli.output import FAILED, WRONG_USAGE, CommandFailed, complain
 from emulator.cli.parser import parse
-from emulator.config import OPTIONS, ConfigError, load
 
 INTERRUPTED = 130
 """What shells report for a program that ended on Ctrl-C."""
@@ -27,10 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if parsed.run is None:
         parsed.help_of.print_help()
         return WRONG_USAGE
+    from emulator.config import OPTIONS, ConfigError, load_here  # --help, which ends above, needs none of it
+
     try:
         with collection_put_off():
-            flags = {option.name: getattr(parsed, option.name, None) for option in OPTIONS}
-            settings = load(flags, os.environ, Path.cwd())
+            settings = load_here({option.name: getattr(parsed, option.name, None) for option in OPTIONS})
             command = _command(parsed.run)
         return command(parsed, settings)
     except ConfigError as error:
@@ -58,7 +57,8 @@ def _command(name: str) -> Callable[..., int]:
 def collection_put_off() -> Iterator[None]:
     """Keep the cyclic garbage collector from running inside the block; it takes a tenth of a start's time.
 
-    A program that loads makes tens of thousands of objects and drops none.
+    A program that loads makes tens of thousands of objects and drops none. They are exempt from later collections,
+    which look only at what was made since. Source: documentation of ``gc.freeze``.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -66,13 +66,5 @@ def collection_put_off() -> Iterator[None]:
         yield
     finally:
         if was_on:
+            gc.freeze()
             gc.enable()
-
-
-def keep_for_good() -> None:
-    """Exempt all present objects from later collections, which then look only at what was made since.
-
-    For a program that has finished loading and keeps what it has; inside `collection_put_off`, whose end would look at
-    all of them once otherwise. Source: documentation of ``gc.freeze``.
-    """
-    gc.freeze()

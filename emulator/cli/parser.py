@@ -16,9 +16,12 @@ from argparse import (
     _SubParsersAction,
 )
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from emulator.cli.output import _, is_translated
-from emulator.config import OPTIONS, Option
+
+if TYPE_CHECKING:
+    from emulator.config import Option
 
 _DESCRIPTION = "Function Compute, Message Service and Serverless Workflow of Alibaba Cloud on your own machine."
 _EPILOG = """exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered
@@ -26,6 +29,10 @@ _EPILOG = """exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered
 Every option of start can also be given as an environment variable (LOCALYUN_PORT for --port) or in localyun.yaml."""
 
 _Commands = _SubParsersAction
+
+
+_LISTING = ("--help", "-h")
+"""First words with which the commands are listed."""
 
 
 class Parser(ArgumentParser):
@@ -36,6 +43,22 @@ class Parser(ArgumentParser):
             text = _("there is no {value!r}{suggestion}")
             raise ArgumentError(None, text.format(value=value, suggestion=_nearest(str(value), action.choices)))
         super()._check_value(action, value)
+
+
+class Outline:
+    """Stands for the parser of a command of which only the name and the summary are shown: it takes everything in."""
+
+    def __init__(self, **given: object) -> None:
+        del given
+
+    def __getattr__(self, name: str) -> Any:
+        return self
+
+    def __getitem__(self, name: str) -> Any:
+        return self
+
+    def __call__(self, *given: object, **named: object) -> Any:
+        return self
 
 
 def _nearest(word: str, names: Iterable[str]) -> str:
@@ -63,7 +86,7 @@ def parse(arguments: Sequence[str]) -> Namespace:
 def build(command: str = "") -> ArgumentParser:
     """Return the grammar: the part that *command* needs, or all of it when there is no such command.
 
-    The whole grammar takes several milliseconds to build, which ``start`` would pay for nothing.
+    The whole grammar takes tens of milliseconds to build, for which ``start`` and the list of commands have no use.
     """
     translated = is_translated()  # before the first parser, whose own texts come from argparse
     parser = Parser(
@@ -73,7 +96,7 @@ def build(command: str = "") -> ArgumentParser:
     parser.set_defaults(run=None, help_of=parser)
     # With a name for the usage line argparse need not format one, for which it would load shutil and more.
     commands: _Commands[ArgumentParser] = parser.add_subparsers(  # type: ignore[assignment]  # invariant
-        title="commands", metavar="COMMAND", prog=parser.prog
+        title="commands", metavar="COMMAND", prog=parser.prog, parser_class=Outline if command in _LISTING else Parser
     )
     wanted = [add for names, add in _GROUPS if command in names] or [add for _, add in _GROUPS]
     for add in wanted:
@@ -96,8 +119,9 @@ def _translate(parser: ArgumentParser) -> None:
             for choice in action._choices_actions:
                 choice.help = _(choice.help or "")
                 command = action.choices[choice.dest]
-                _translate(command)
-                command.description = _("{summary}.", summary=choice.help)
+                if not isinstance(command, Outline):
+                    _translate(command)
+                    command.description = _("{summary}.", summary=choice.help)
 
 
 def _command(
@@ -106,6 +130,10 @@ def _command(
     """Add a client command: it takes ``--state``, and ``--json`` when it prints data."""
     command = commands.add_parser(name, help=summary, description=_sentence(summary))
     command.set_defaults(run=run, help_of=command)
+    if isinstance(command, Outline):
+        return command
+    from emulator.config import OPTIONS  # in an outline there are no options
+
     _add_option(command, next(option for option in OPTIONS if option.name == "state"))
     if prints_data:
         command.add_argument("--json", action="store_true", help="print JSON")
@@ -116,7 +144,7 @@ def _sentence(summary: str) -> str:
     return summary[0].upper() + summary[1:] + "."
 
 
-def _add_option(command: ArgumentParser, option: Option) -> None:
+def _add_option(command: ArgumentParser, option: "Option") -> None:
     if option.is_switch:
         command.add_argument(option.flag, action=BooleanOptionalAction, default=None, help=option.help)
     elif option.choices:
@@ -129,6 +157,10 @@ def _add_start(commands: "_Commands[ArgumentParser]") -> None:
     summary = "start an emulator in the foreground, or with -d in the background"
     start = commands.add_parser("start", help=summary, description=_sentence(summary))
     start.set_defaults(run="start:run", help_of=start)
+    if isinstance(start, Outline):
+        return
+    from emulator.config import OPTIONS  # as above
+
     for option in OPTIONS:
         if option.has_flag:
             _add_option(start, option)

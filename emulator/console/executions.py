@@ -14,7 +14,6 @@ from emulator.drawing.picture import picture
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine.language import DefinitionError
-from emulator.services.workflow.executions.codec import render_event
 from emulator.services.workflow.model import HistoryEvent
 from emulator.wire.dates import iso_millis
 
@@ -39,14 +38,12 @@ class Fold:
         self.execution = Execution()
         self.upto = 0
         self.at = Millis(0)
-        self.ids: dict[int, int] = {}
         self.by_id: dict[int, Visit] = {}
 
     def add(self, event: HistoryEvent) -> None:
         """Take the next event."""
-        visit = self.execution.add(render_event(event))
+        visit = self.execution.record(event.id, event.cause, event.step, event.type, event.at, event.detail)
         if event.type == "StepEntered" and visit is not None:
-            self.ids[id(visit)] = event.id
             self.by_id[event.id] = visit
         self.upto, self.at = event.id, event.at
 
@@ -110,7 +107,7 @@ def _rows(fold: Fold, part: Part, depth: int, look: Look) -> Iterator[Row]:
     for visit in part.visits:
         yield {
             "kind": "step",
-            "id": fold.ids.get(id(visit), 0),
+            "id": visit.number,
             "depth": depth,
             "step": visit.step,
             "state": visit.outcome,
@@ -134,7 +131,7 @@ def _parts(fold: Fold, visit: Visit, depth: int, look: Look) -> Iterator[Row]:
         for part in parts:
             yield from _rows(fold, part, depth + 1, look)
         return
-    number = fold.ids.get(id(visit), 0)
+    number = visit.number
     offset = look.offset if look.opened == number else 0
     offset = max(0, min(offset, len(parts) - 1))
     if len(parts) > WINDOW:

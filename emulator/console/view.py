@@ -361,16 +361,16 @@ class View:
         """
         record = self.call(self.workflow.executions.get, self.tenant, flow, name)
 
-        def read(start: int) -> list[HistoryEvent]:
-            events = self.call(self.workflow.executions.history, self.tenant, flow, name, _EVENTS, start)
-            return list(events.items)
+        def read(start: int, *, whole: bool = False, limit: int = _EVENTS) -> list[HistoryEvent]:
+            history = self.workflow.executions.history
+            return list(self.call(history, self.tenant, flow, name, limit, start, whole=whole).items)
 
         latest = self._folds.upto(record.id, read, None)
         at = look.at if look.at is not None and 0 < look.at < latest.upto else None
         fold = latest if at is None else self._folds.upto(record.id, read, at)
         now = self.now() if record.is_open and at is None else fold.at
         last = at or latest.upto
-        events = read(max(1, last - EVENTS_SHOWN + 1))[:EVENTS_SHOWN]
+        events = read(max(1, last - EVENTS_SHOWN + 1), whole=True, limit=EVENTS_SHOWN)
         is_open = record.is_open and at is None
         coming = self.call(self.workflow.upcoming, self.now(), _COMING) if is_open else []
         return {

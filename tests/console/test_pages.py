@@ -3,10 +3,12 @@
 import base64
 
 import pytest
+import requests
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+from emulator.testing.api import Api
 from tests.console import scene
 from tests.console.browser import resize
 
@@ -213,6 +215,22 @@ def hostile(localyun):
         "  cause: '</title><script>window.broken=1</script>{{7*7}}'\n"
     )
     localyun.flow("bad", definition).start({"a": LARGE}, name="bad")
+
+
+def test_a_request_that_its_client_gave_up_is_listed(console, localyun):
+    """The client closes its connection while its long poll waits."""
+    localyun.queue("empty")
+    keys = {"access_key_id": localyun.access_key_id, "access_key_secret": localyun.access_key_secret}
+    impatient = Api(localyun.endpoint, **keys, token=localyun.token, timeout_s=0.2)
+    with pytest.raises(requests.ReadTimeout):
+        impatient.mns("GET", "/queues/empty/messages?waitseconds=30")
+    impatient.close()
+
+    opened(console, localyun, "/requests")
+
+    assert eventually(console, lambda: "499" in text(console))
+    assert "ReceiveMessage" in text(console)
+    assert console.get_log("browser") == []
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,11 @@ def test_what_was_acknowledged_survives_kills_under_load(tmp_path):
     """Messages, pushes, calls, flows and resources are as their clients were told, or the record is printed."""
     ended = harness("benchmarks.crash", "--kills", "10", "--seed", "11", "--folder", str(tmp_path / "run"))
 
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout, ended.stderr
     told = json.loads(ended.stdout)
-    assert (told["findings"], told["kills"] >= 10) == ([], True)
+    assert told["findings"] == []
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert told["kills"] >= 10
     assert told["executions compared"] > 0
     assert told["pushes taken"] > 0
 

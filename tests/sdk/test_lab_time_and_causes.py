@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -109,6 +110,26 @@ def test_keys_of_functions_work_three_years_ahead(folder):
         answer = localyun.invoke("signing")
 
     assert "Flows" in answer.json()
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "ephemeral"])
+def test_years_in_which_nothing_happens_have_few_stops(tmp_path, kept):
+    """Housekeeping has nothing to do then; what is due on the way is done at its time."""
+    wait = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: rest, duration: 172800}\n"
+    with Emulator(state=tmp_path if kept else None) as localyun:
+        localyun.clock.freeze()
+        queue = localyun.queue("quiet")
+        queue.send("later", delay_s=604_800)
+        run = localyun.flow("rest", wait).start({})
+        began = localyun.clock.now()
+
+        moved = localyun.clock.advance(YEARS_S)
+
+        assert moved["ran"] < 2_000
+        assert localyun.clock.now() == began + timedelta(seconds=YEARS_S)
+        assert queue.counters["active"] == 0  # has expired long ago
+        with pytest.raises(ApiError, match="ExecutionNotExists"):
+            run.describe()  # so has the execution
 
 
 def test_a_trace_survives_a_kill(tmp_path):

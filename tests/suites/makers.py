@@ -121,7 +121,7 @@ SUITES = {
     ),
     "fc-node": Suite(
         repository="aliyun/fc-nodejs-sdk", commit="9e48fa7", marker="test/client.test.js", tools=("node",),
-        before="npm install --no-package-lock mocha@10 expect.js", run=_node,
+        before="npm install --no-package-lock mocha@10 expect.js, and raw-body in ~/.localyun/nodejs", run=_node,
     ),
     "fc-go": Suite(
         repository="aliyun/fc-go-sdk", commit="3a1b2ed", marker="on_demand_config_test.go", tools=("go",),

@@ -29,9 +29,9 @@ class ToolChain:
 
 TOOL_CHAINS = (
     ToolChain(program="node", question=("--version",), runtimes="nodejs*"),
-    ToolChain(program="java", question=("-version",), runtimes="custom (Java)"),
+    ToolChain(program="java", question=("-version",), runtimes="java*, custom (Java)"),
     ToolChain(program="go", question=("version",), runtimes="go1, custom (Go)"),
-    ToolChain(program="php", question=("--version",), runtimes="custom (PHP)"),
+    ToolChain(program="php", question=("--version",), runtimes="php*, custom (PHP)"),
     ToolChain(program="dotnet", question=("--version",), runtimes="custom (.NET)"),
     ToolChain(program="docker", question=("version", "--format", "{{.Server.Version}}"), runtimes="custom-container"),
 )

@@ -14,7 +14,7 @@ from emulator.kernel.clock import Clock
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family, Sample, gauge, labelled
 from emulator.services.fc.catalog.resolving import Target
-from emulator.services.fc.code.packages import Download
+from emulator.services.fc.code.store import Download
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, refusal
 from emulator.services.fc.model import display_name
@@ -23,6 +23,7 @@ from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.model import RuntimeFailure
 from emulator.services.fc.runtime.pool import InstancePool
 from emulator.services.fc.service import FunctionCompute
+from emulator.services.fc.triggers.sources import Firing
 from emulator.wire.operation import ANYONE, Parameter, operation
 from emulator.wire.request import OperationRequest
 
@@ -122,8 +123,6 @@ class FunctionAdmin:
 
         Raises: TriggerNotFound and what a call raises.
         """
-        from emulator.services.fc.triggers.firing import Firing  # rarely needed: a start does not load it
-
         service, _, name = function.rpartition("/")
         functions = self._functions
         row = functions.sources.triggers.get(self._tenant, service, name, trigger)

@@ -385,3 +385,21 @@ def _shown(value: Any) -> str:
     """Return *value* fit for a message: short, printable."""
     shown = str(value)
     return shown[:80] + "..." if len(shown) > 80 else shown
+
+
+def check_weights(value: Any, field: str) -> dict[str, float]:
+    """Kind an alias's additional versions: at most one, weight 0..1.
+
+    Raises: InvalidArgument.
+    Source: API reference; the limit of one is from the console.
+    """
+    if not isinstance(value, dict):
+        raise InvalidArgument(f"{field} must be an object")
+    if len(value) > 1:
+        raise InvalidArgument(f"{field} must not have more than one version")
+    weights = {}
+    for version_id, weight in value.items():
+        if not isinstance(weight, (int, float)) or isinstance(weight, bool) or not 0 <= weight <= 1:
+            raise InvalidArgument(f"{field}.{version_id} must be a number from 0 to 1")
+        weights[check_version_id(version_id, field)] = float(weight)
+    return weights

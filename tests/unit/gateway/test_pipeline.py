@@ -11,8 +11,8 @@ from emulator.auth.signed_request import AccessKey
 from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.other_products import UnknownVersionFront, unavailable_fronts
 from emulator.gateway.pipeline import Pipeline
+from emulator.http.answer import Transaction
 from emulator.http.message import Headers, Request
-from emulator.http.protocol import Transaction
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.ids import CountingIds
 from emulator.storage.database import Database
@@ -159,6 +159,24 @@ def test_a_refusal_that_waits_for_a_commit_is_the_only_answer():
     asyncio.run(scenario())
 
     assert (wire.answers, wire.failures) == ([404], 0)
+
+
+async def test_a_request_whose_client_went_away_is_logged_like_any_other(caplog):
+    """Whoever reads the access log finds the same members in each line."""
+    waiting = asyncio.get_running_loop().create_future()
+    pipeline, _ = pipeline_with({"Wait": lambda service, call: waiting})
+    caplog.set_level("INFO", logger="emulator.access")
+    target = f"/?Action=Wait&Version=2019-03-15{SIGNED}"
+    answer = pipeline.serve(Request("GET", target, Headers([("Host", "127.0.0.1")])), lambda response: None)
+    await asyncio.sleep(0)
+
+    answer.cancel()
+    await asyncio.wait([answer])
+
+    (line,) = [record.args for record in caplog.records if record.name == "emulator.access"]
+    assert answer.cancelled()
+    assert (line["service"], line["operation"], line["status"]) == ("fnf", "Wait", 499)
+    assert line["request"]
 
 
 @pytest.mark.parametrize("awaited", [False, True], ids=["inline", "awaited"])

@@ -14,8 +14,15 @@ from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.services.fc import limits
 from emulator.services.fc.capacity import model as shapes
-from emulator.services.fc.capacity import schedules
-from emulator.services.fc.capacity.model import Kind, Place, Setting, default_target, resource_of
+from emulator.services.fc.capacity.model import (
+    Kind,
+    Place,
+    Setting,
+    default_target,
+    next_change,
+    resource_of,
+    target_at,
+)
 from emulator.services.fc.capacity.store import CapacityStore
 from emulator.services.fc.catalog.resolving import Resolver, Target
 from emulator.services.fc.catalog.store import CatalogStore
@@ -144,8 +151,8 @@ class Provisioner:
         known = self._targets.get(key)
         if known is None or (known[1] is not None and known[1] <= now):
             actions = shapes.actions_of(setting.config)
-            target = schedules.target_at(actions, default_target(setting), now)
-            known = self._targets[key] = (target, schedules.next_change(actions, now))
+            target = target_at(actions, default_target(setting), now)
+            known = self._targets[key] = (target, next_change(actions, now))
         return known[0]
 
     def _ready(self, target: Target) -> int:

@@ -12,10 +12,9 @@ from emulator.services.fc.capacity import model as shapes
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.capacity.model import Kind, Place, Setting, default_target, place_of, resource_of
 from emulator.services.fc.capacity.store import CapacityStore
-from emulator.services.fc.catalog.resolving import Resolver
-from emulator.services.fc.catalog.versions import check_if_match, is_version
+from emulator.services.fc.catalog.resolving import Resolver, is_version
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import Function, Scope
+from emulator.services.fc.model import Function, Scope, check_if_match
 
 _MISSING: Mapping[Kind, str] = {
     Kind.ON_DEMAND: "OnDemandConfigNotFound",

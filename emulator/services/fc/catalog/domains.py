@@ -1,26 +1,76 @@
-"""Custom domains: their table, and create, get, update, delete, list."""
+"""Custom domains: what one is, their table, and create, get, update, delete, list."""
 
 import ipaddress
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import FLAG, TEXT, TEXTS, WHOLE, Check, Items, OneOf, Shape, Text
-from emulator.services.fc.catalog.domain_routes import Domain, wildcard
 from emulator.services.fc.catalog.store import Slice
-from emulator.services.fc.catalog.versions import check_if_match
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.invoke.tokens import read_rules
+from emulator.services.fc.model import Struct, check_if_match, etag
 from emulator.services.fc.ports import HostNames
 from emulator.services.fc.triggers.model import METHODS
 from emulator.storage.database import CommitFailed, Database
+
+
+@frozen
+class Domain:
+    """A custom domain. ``config`` is checked and under the API's own names; ``api`` is the version that made it.
+
+    ``name`` is in lower case, ``config["domainName"]`` as it was written.
+    """
+
+    name: str
+    tenant: Tenant
+    domain_id: str
+    api: str
+    config: Struct
+    created_at: Millis
+    modified_at: Millis
+    revision: int = 1
+
+    @property
+    def etag(self) -> str:
+        """The opaque text that changes with every update."""
+        return etag(self.domain_id, self.revision)
+
+    @property
+    def https(self) -> bool:
+        """Whether it is served over HTTPS."""
+        return "HTTPS" in str(self.config.get("protocol", "HTTP"))
+
+    @property
+    def routes(self) -> Sequence[Struct]:
+        """Its routes, in the API's form."""
+        routes: Sequence[Struct] = (self.config.get("routeConfig") or {}).get("routes") or ()
+        return routes
+
+
+def wildcard(rule: str) -> re.Pattern[str]:
+    """Return what a wildcard rule means: ``*`` is any text, and ``^`` at its front binds it to the beginning."""
+    anchored = rule.startswith("^")
+    text = rule[1:] if anchored else rule
+    return re.compile(("^" if anchored else "") + "(.*)".join(re.escape(part) for part in text.split("*")) + "$")
+
+
+def shown(config: Struct) -> dict[str, Any]:
+    """Return a configuration as answers have it: with null for the private key.
+
+    Source: fc-java-sdk FunctionComputeClientTest.
+    """
+    certificate = config.get("certConfig")
+    return {**config, "certConfig": {**certificate, "privateKey": None}} if certificate else dict(config)
+
 
 _COLUMNS = "name, account, region, id, api, config, created_at, modified_at, revision"
 _ABOVE_ALL_NAMES = "\U0010ffff"

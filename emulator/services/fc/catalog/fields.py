@@ -27,6 +27,7 @@ from emulator.services.fc.attributes import (
     Shape,
     Text,
     Whole,
+    check_weights,
     cpu,
     environment,
     environment_2,
@@ -34,7 +35,6 @@ from emulator.services.fc.attributes import (
     json_text,
     version_or_latest,
 )
-from emulator.services.fc.catalog.versions import check_weights
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import CUSTOM_CONTAINER, FunctionConfig, ServiceConfig
 

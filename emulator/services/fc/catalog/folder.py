@@ -34,12 +34,12 @@ from emulator.services.fc.attributes import (
     Field,
     check_alias_name,
     check_name,
+    check_weights,
     is_custom,
     read,
     version_or_latest,
 )
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.catalog.versions import check_weights
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import FunctionConfig, ServiceConfig, Struct
 

@@ -15,8 +15,7 @@ from emulator.services.fc import limits
 from emulator.services.fc.attributes import RUNTIMES, Field, Items, OneOf, Text, check_name, check_version_id, read
 from emulator.services.fc.catalog.effects import Effects
 from emulator.services.fc.catalog.store import Slice
-from emulator.services.fc.code.packages import Packages
-from emulator.services.fc.code.store import CodeSource, CodeStore
+from emulator.services.fc.code.store import CodeSource, CodeStore, Packages
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import Code
 from emulator.storage.database import Database

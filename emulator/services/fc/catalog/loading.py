@@ -16,7 +16,7 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.services.fc.catalog.effects import Effects
 from emulator.services.fc.catalog.folder import FileAlias, FileFunction, FileService, FolderReader, Snapshot
-from emulator.services.fc.catalog.store import CatalogStore, Loaded, Slice, config_json, parse_changes
+from emulator.services.fc.catalog.store import CatalogStore, Loaded, Slice, config_json, parse_values
 from emulator.services.fc.catalog.versions import content_of
 from emulator.services.fc.model import (
     LATEST,
@@ -250,7 +250,7 @@ def _still_laid_over(changed: Mapping[str, Any], before: C | None, now: C) -> di
 
 def _said(config: ServiceConfig) -> dict[str, Any]:
     """Return what differs from the defaults, for a service of the API that a folder joins."""
-    return parse_changes(config_json(config))
+    return parse_values(config_json(config))
 
 
 PAUSE_S = 0.4

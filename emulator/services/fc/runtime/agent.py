@@ -4,19 +4,29 @@ The agent itself is in ``bootstrap/``. Which interpreter it runs in, and with wh
 too.
 """
 
+import asyncio
 import logging
 import os
 import sys
+from collections import deque
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from emulator.http.client_connection import ConnectionLost
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
 from emulator.services.fc.runtime.logs import Throttle
-from emulator.services.fc.runtime.model import FunctionImage, HttpAnswer, HttpCall, Invocation
-from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.model import (
+    FailedMidway,
+    FunctionImage,
+    HttpAnswer,
+    HttpCall,
+    Invocation,
+    StreamedBody,
+)
+from emulator.services.fc.runtime.process import Answer, CallKind, Channel, Exit, InstanceProcess, Listener, Pending
 from emulator.services.fc.runtime.settings import RuntimeSettings, instance_environment, log_level
 
 _log = logging.getLogger(__name__)
@@ -26,6 +36,9 @@ _BOOTSTRAP = Path(__file__).parent / "bootstrap" / "python" / "__main__.py"
 _LINGER_S = 0.05
 """How long after the end of a process its last answer may still be on the way. Its channel may stay open, held by
 something it left behind, so the end of the channel cannot be waited for."""
+
+_HELD = 1024 * 1024
+"""Bytes of a body that wait for its reader before the agent is held back."""
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -38,6 +51,7 @@ class AgentProcess(InstanceProcess):
         self._settings = settings
         self._ids = ids
         self._pending: dict[str, Pending] = {}
+        self._streams: dict[str, SentPieces] = {}
         self._throttle = Throttle(self._loop)
         self._unread = False
         self._marks = False
@@ -119,6 +133,7 @@ class AgentProcess(InstanceProcess):
             header["break"] = call.fault
         if call.http is not None:
             header["http"] = _http_frame(call.http)
+            header["stream"] = call.stream
         self.channel.send(header, call.event)
         return future
 
@@ -130,7 +145,7 @@ class AgentProcess(InstanceProcess):
 
     def expects(self, sequence: str) -> bool:
         """Whether a call of that sequence waits for its answer."""
-        return sequence in self._pending
+        return sequence in self._pending or sequence in self._streams
 
     def exited(self, memory_kb: int) -> None:
         """Take note that the process has ended; see `InstanceProcess`."""
@@ -147,6 +162,8 @@ class AgentProcess(InstanceProcess):
         try:
             if "done" in header:
                 self._on_answer(header, payload)
+            elif "part" in header:
+                self._on_part(header, payload)
             elif "began" in header:
                 self._began.add(str(header["began"]))
             elif "log" in header:
@@ -160,8 +177,33 @@ class AgentProcess(InstanceProcess):
             _log.warning("an instance sent a frame that makes no sense and is ended")
             self.channel.close()
 
+    def _on_part(self, header: Header, payload: bytes) -> None:
+        """Take a piece of a body; the first one comes with status and fields, and answers the call."""
+        sequence = str(header["part"])
+        if sequence in self._pending:
+            pieces = self._streams[sequence] = SentPieces(self.channel)
+            http = _http_answer(header["http"])
+            answer = Answer(
+                succeeded=True,
+                body=b"",
+                duration_ms=0.0,
+                memory_kb=self._memory_kb,
+                over_memory=False,
+                size=0,
+                http=http,
+                stream=StreamedBody(pieces),
+            )
+            self._resolve(sequence, answer)
+        if sequence in self._streams:
+            self._streams[sequence].put(payload)
+
     def _on_answer(self, header: Header, payload: bytes) -> None:
         sequence = str(header["done"])
+        if sequence in self._streams:
+            failure = None if header["ok"] else FailedMidway()
+            lost = ConnectionLost("it took too much memory") if header.get("over") else failure
+            assert self._log is not None
+            self._log.settle(sequence, lambda: self._end_stream(sequence, lost))
         if sequence not in self._pending:
             return
         self._memory_kb = int(header["mem"])
@@ -183,6 +225,11 @@ class AgentProcess(InstanceProcess):
         future = self._pending.pop(sequence, None)
         if future is not None and not future.done():
             future.set_result(outcome)
+
+    def _end_stream(self, sequence: str, error: Exception | None) -> None:
+        pieces = self._streams.pop(sequence, None)
+        if pieces is not None:
+            pieces.end(error)
 
     def _hold_back(self, size: int) -> None:
         pause_s = self._throttle.spend(size)
@@ -217,7 +264,57 @@ class AgentProcess(InstanceProcess):
             if self._marks:
                 unread = sequence not in self._began
             self._resolve(sequence, Exit(memory_kb=self._memory_kb, unread=unread, fatal=self._fatal))
+        for sequence in list(self._streams):
+            self._end_stream(sequence, ConnectionLost("the process has ended"))
         self._listener.ended(self._memory_kb)
+
+
+class SentPieces:
+    """The pieces of a body that an agent sends; while they are not taken, it is held back by its channel."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._ended = False
+        self._error: Exception | None = None
+        self._changed = asyncio.Event()
+
+    def put(self, piece: bytes) -> None:
+        """Take a piece in."""
+        if not self._ended:
+            self._waiting.append(piece)
+            self._size += len(piece)
+            self._changed.set()
+            if self._size > _HELD:
+                self._channel.pause()
+
+    def end(self, error: Exception | None) -> None:
+        """Take note that there are no more, or why the rest is missing."""
+        self._ended, self._error = True, error
+        self._changed.set()
+
+    async def __anext__(self) -> bytes:
+        """Return the next piece; see `Pieces`."""
+        while not self._waiting and not self._ended:
+            self._changed.clear()
+            await self._changed.wait()
+        if self._waiting:
+            piece = self._waiting.popleft()
+            self._size -= len(piece)
+            if self._size <= _HELD:
+                self._channel.resume()
+            return piece
+        if self._error is not None:
+            raise self._error
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Drop what is left."""
+        self.end(None)
+        self._waiting.clear()
+        self._size = 0
+        self._channel.resume()
 
 
 def _http_frame(http: HttpCall) -> Header:

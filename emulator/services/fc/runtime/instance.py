@@ -17,6 +17,7 @@ from emulator.services.fc.runtime.deadline import Deadline, DeadlineClock
 from emulator.services.fc.runtime.model import (
     Credentials,
     ErrorType,
+    FailedMidway,
     FunctionImage,
     HttpAnswer,
     InstanceInfo,
@@ -311,11 +312,13 @@ class Instance:
             message = ""
         elif deadline.passed:
             message = logs.timed_out(self.image.timeout_s, self._memory_mb)
+        elif isinstance(error, FailedMidway):
+            message = logs.UNHANDLED
         elif isinstance(error, ClientError):
             message = logs.process_exited(elapsed_ms, self._memory_mb)
         else:
             message = logs.canceled(elapsed_ms, self._memory_mb)
-        if message:
+        if message not in {"", logs.UNHANDLED}:
             self._discard()
         log.add_line(logs.end_marker("Invoke", request_id, message))
         log.add(logs.summary(elapsed_ms, self.image.memory_mb, self._memory_mb))

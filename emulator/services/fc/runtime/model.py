@@ -7,9 +7,8 @@ Nothing here starts a process. `InstancePool` in ``pool.py`` takes a `FunctionIm
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Protocol, Self
 
-from emulator.http.client import StreamedResponse
 from emulator.kernel.frozen import frozen
 from emulator.kernel.interfering import FunctionFault
 
@@ -20,10 +19,26 @@ class Abandoned(Exception):
     """The reader closed the body before its end."""
 
 
+class FailedMidway(Exception):
+    """The handler failed when a part of its answer had been sent."""
+
+
+class Pieces(Protocol):
+    """What a body is read from."""
+
+    async def __anext__(self) -> bytes:
+        """Return the next piece; at the end StopAsyncIteration, ClientError or FailedMidway."""
+        ...
+
+    async def aclose(self) -> None:
+        """Read no further."""
+        ...
+
+
 class StreamedBody:
     """The pieces of a body. Only when it has been read to its end, or closed, the call is over."""
 
-    def __init__(self, pieces: StreamedResponse) -> None:
+    def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
         self._on_end: list[OnEnd] | None = []
 
@@ -38,7 +53,7 @@ class StreamedBody:
     async def __anext__(self) -> bytes:
         """Return the next piece.
 
-        Raises: ClientError when the function has not written it to its end.
+        Raises: ClientError, FailedMidway when the function has not written it to its end.
         """
         try:
             return await anext(self._pieces)

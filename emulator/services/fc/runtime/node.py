@@ -14,14 +14,16 @@ from typing import Any
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.agent import AgentProcess
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
-from emulator.services.fc.runtime.launcher import Forker, Program
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.process import InstanceProcess, Listener
+from emulator.services.fc.runtime.process import Forker, InstanceProcess, Listener, Program
 from emulator.services.fc.runtime.settings import LOG_LEVEL, RuntimeSettings, instance_environment
 from emulator.services.fc.runtime.spawn import SpawnLauncher
 
 _MAIN = Path(__file__).parent / "bootstrap" / "node" / "main.js"
 _SHOWN = 2000
+
+PLATFORM_MODULES = Path(".localyun", "nodejs", "node_modules")
+"""Where the modules are, below the user's home, that the platform brings and users install once."""
 
 
 class NodeLauncher:
@@ -103,7 +105,7 @@ class NodeProcess(AgentProcess):
 def node_environment(
     image: FunctionImage, instance_id: str, settings: RuntimeSettings, *, isolated: bool
 ) -> dict[str, str]:
-    """Return the variables of a Node.js instance, with the modules of layers and the redirect hook.
+    """Return the variables of a Node.js instance, with the modules of layers and the platform, and the redirect hook.
 
     Source: Function Compute, layers for the folder of their modules.
     """
@@ -111,6 +113,9 @@ def node_environment(
     modules = [f"{layer}/nodejs/node_modules" for layer in image.layers]
     if "NODE_PATH" in environment:
         modules.append(environment["NODE_PATH"])
+    platform = Path.home() / PLATFORM_MODULES
+    if platform.is_dir():
+        modules.append(str(platform))
     if modules:
         environment["NODE_PATH"] = os.pathsep.join(modules)
     return settings.add_hooks(environment)

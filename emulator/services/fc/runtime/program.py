@@ -17,7 +17,6 @@ from typing import Any
 from emulator.kernel.interfering import FunctionFault
 from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
-from emulator.services.fc.runtime.launcher import Program
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
@@ -26,7 +25,7 @@ from emulator.services.fc.runtime.model import (
     Invocation,
     ProgramMissing,
 )
-from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending, Program
 from emulator.services.fc.runtime.settings import FunctionTime, RuntimeSettings, instance_environment
 
 PORT_VARIABLES = ("FC_SERVER_PORT", "FC_CUSTOM_LISTEN_PORT")

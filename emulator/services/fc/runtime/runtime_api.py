@@ -20,7 +20,6 @@ from emulator.http.protocol import HttpProtocol
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.custom import Fields, request_fields
-from emulator.services.fc.runtime.launcher import Forker
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
@@ -29,7 +28,8 @@ from emulator.services.fc.runtime.model import (
     InstanceStartFailed,
     Invocation,
 )
-from emulator.services.fc.runtime.process import CallKind, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.polling_agents import polling_program
+from emulator.services.fc.runtime.process import CallKind, Forker, InstanceProcess, Listener, Pending
 from emulator.services.fc.runtime.program import ProgramProcess, program_of
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
@@ -142,7 +142,6 @@ def _not_found() -> Response:
     return Response(404, b"{}", [("Content-Type", "application/json")])
 
 
-RUNTIMES = frozenset({"go1"})
 ADDRESS_VARIABLE = "FC_RUNTIME_API"
 _HTTP_FIELD = "x-fc-http-params"
 
@@ -165,6 +164,7 @@ class PollingLauncher:
 
         Raises: ProgramMissing; RuntimeUnavailable; InstanceStartFailed.
         """
+        polling = await polling_program(image, self._settings.interpreters)
         process = PollingProcess(image, listener, self._settings.response_limit)
         process.follow(self._settings.time)
         async with AsyncExitStack() as undo:
@@ -172,15 +172,16 @@ class PollingLauncher:
             address = await self._api.open(process)
             process.at_end(lambda: self._api.forget(address))
             isolated = await self._forker.isolated(image.runtime)
-            variables = {ADDRESS_VARIABLE: address}
-            command = (f"/code/{image.handler}",)
-            program = program_of(image, instance_id, self._settings, command, variables, credentials, isolated=isolated)
+            variables = {**polling.variables, ADDRESS_VARIABLE: address}
+            program = program_of(
+                image, instance_id, self._settings, polling.command, variables, credentials, isolated=isolated
+            )
             control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=False)
             process.attach(control, source)
             limit_s = self._settings.start_timeout_s
             await asyncio.wait({process.polled, process.gone}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
             if process.gone.done():
-                raise InstanceStartFailed(process.failure(f"/code/{image.handler}"))
+                raise InstanceStartFailed(process.failure(" ".join(polling.command)))
             if not process.polled.done():
                 raise InstanceStartFailed(
                     f"the program did not ask for a call at {ADDRESS_VARIABLE} in {limit_s:g} seconds.\nLogs:\n"

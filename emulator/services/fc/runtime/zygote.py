@@ -17,10 +17,9 @@ from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.agent import AgentProcess, bootstrap_command, executable_for, interpreter_environment
 from emulator.services.fc.runtime.bootstrap.python import frames
 from emulator.services.fc.runtime.bootstrap.python.frames import Header, encode
-from emulator.services.fc.runtime.launcher import Program
 from emulator.services.fc.runtime.logs import PipeLog
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.process import InstanceProcess, Listener, LogSource, ProcessControl
+from emulator.services.fc.runtime.process import InstanceProcess, Listener, LogSource, ProcessControl, Program
 from emulator.services.fc.runtime.scratch import mounts_of, root_folder, why_shared
 from emulator.services.fc.runtime.settings import RuntimeSettings
 

@@ -13,9 +13,8 @@ from emulator.services.fc import limits
 from emulator.services.fc.attributes import TEXT, Text, check_name
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.catalog.store import Slice
-from emulator.services.fc.catalog.versions import check_if_match
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import LATEST, Function, Struct
+from emulator.services.fc.model import LATEST, Function, Struct, check_if_match
 from emulator.services.fc.triggers.model import (
     PASSED_ON,
     Trigger,

@@ -329,3 +329,14 @@ def test_large_events_and_results_pass_unchanged(functions):
     result = functions.calls(image, event)[0]
 
     assert result.body == event + event
+
+
+def test_a_missing_module_of_the_platform_names_the_extra(functions):
+    """The cloud's runtimes bring it, so nothing there says more."""
+    result = functions.call("import tablestore\n\ndef handler(event, context):\n    pass\n")
+
+    described = json.loads(result.body)
+    assert described["errorType"] == "ImportModuleError"
+    assert described["stackTrace"][-1] == (
+        "The cloud's Python runtimes bring tablestore; here it comes with: pip install 'localyun[runtime]'"
+    )

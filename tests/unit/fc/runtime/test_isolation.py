@@ -4,6 +4,7 @@ import asyncio
 import functools
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -116,6 +117,21 @@ def test_what_a_killed_emulator_left_is_removed_at_the_next_start(functions, tmp
 
     assert list(tmp_path.glob("localyun-instances-*")) == [running.folder]
     asyncio.run(running.close())
+
+
+def test_zygote_ends_with_a_sentence_when_the_next_emulator_has_removed_its_folder(tmp_path):
+    """Its own emulator was killed while it warmed up."""
+    mine, other = socket.socketpair()
+    program = Path(sandbox.__file__).parent
+    with mine, other:
+        ended = subprocess.run(
+            [sys.executable, program, "zygote", str(other.fileno()), str(tmp_path / "gone" / "root")],
+            pass_fds=[other.fileno()], capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+
+    assert "Traceback" not in ended.stderr
+    assert ended.stderr.endswith("the next one has cleared up\n")
+    assert ended.returncode == 1
 
 
 def test_machines_tmp_is_out_of_reach(functions, tmp_path):

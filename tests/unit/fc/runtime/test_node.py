@@ -637,3 +637,19 @@ def test_mapped_interpreter_that_does_not_exist_is_reported(functions, method):
         return True
 
     assert functions.run(scenario, interpreters={"nodejs18": "/nowhere/node"}, start_method=method)
+
+
+@needs_node
+def test_modules_of_the_platform_come_from_a_folder_of_the_user(functions, monkeypatch, tmp_path):
+    """After the function's own; one that is not there is named with what installs it."""
+    folder = tmp_path / ".localyun" / "nodejs" / "node_modules" / "raw-body"
+    folder.mkdir(parents=True)
+    (folder / "index.js").write_text("module.exports = 'here';\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    found = image(functions, "const found = require('raw-body'); exports.handler = async () => found;")
+    missing = image(functions, "require('ali-mns/lib');")
+
+    assert functions.calls(found, b"")[0].body == b"here"
+    described = json.loads(functions.calls(missing, b"")[0].body)
+    assert described["errorType"] == "FunctionUnhandledError: ImportModuleError"
+    assert "here: npm install --prefix ~/.localyun/nodejs ali-mns" in described["stackTrace"][-1]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emulator.http.client_connection import ClientError
-from emulator.services.fc.runtime.model import HttpCall
+from emulator.services.fc.runtime.model import FailedMidway, HttpCall
 from emulator.services.fc.runtime.program import free_port
 
 PROGRAM = Path(__file__).with_name("listening_program.py")
@@ -124,3 +124,210 @@ def test_reader_that_leaves_ends_the_call(functions):
 
     assert b"Error: Invocation canceled by client" in functions.logged("request-1")
     assert (following.body, following.cold) == (b"next", True)
+
+
+PYTHON = """
+import os, time
+
+def handler(environ, start_response):
+    order = environ["wsgi.input"].read().decode()
+    folder = os.environ["FC_FUNC_CODE_PATH"]
+    headers = [("X-Own", "a")]
+    if order == "short":
+        headers.append(("Content-Length", "14"))
+    write = start_response("201 Created", headers)
+    if order == "list":
+        return [b"piece 0", b"piece 1"]
+    return pieces(order, folder, write)
+
+def pieces(order, folder, write):
+    if order == "write":
+        write(b"piece 0")
+    else:
+        yield b"piece 0"
+    if order == "fail":
+        raise ValueError("midway")
+    if order == "exit":
+        os._exit(3)
+    while order not in ("short", "many") and not os.path.exists(folder + "/go"):
+        time.sleep(0.01)
+    for _ in range(100 if order == "many" else 0):
+        yield b"x" * 100_000
+    print("all written")
+    yield b"piece 1"
+"""
+
+NODE = """
+const fs = require('fs');
+const { Readable } = require('stream');
+
+exports.handler = (request, response, context) => {
+  const order = request.body.toString();
+  response.setStatusCode(201);
+  response.setHeader('X-Own', 'a');
+  if (order === 'short') {
+    response.setHeader('Content-Length', '14');
+  }
+  if (order === 'stream') {
+    const source = new Readable({ read() {} });
+    source.push('piece 0');
+    whenAllowed(() => { source.push('piece 1'); source.push(null); });
+    response.send(source);
+    return;
+  }
+  response.write('piece 0');
+  if (order === 'fail') {
+    throw new Error('midway');
+  }
+  if (order === 'exit') {
+    setTimeout(() => process.exit(3), 10);
+    return;
+  }
+  const finish = () => {
+    for (let count = 0; order === 'many' && count < 100; count += 1) {
+      response.write(Buffer.alloc(100000, 'x'));
+    }
+    console.log('all written');
+    response.end('piece 1');
+  };
+  if (order === 'short' || order === 'many') {
+    finish();
+  } else {
+    whenAllowed(finish);
+  }
+};
+
+function whenAllowed(then) {
+  if (fs.existsSync(`${process.env.FC_FUNC_CODE_PATH}/go`)) {
+    then();
+  } else {
+    setTimeout(() => whenAllowed(then), 10);
+  }
+}
+"""
+
+node = pytest.param("nodejs20", marks=pytest.mark.skipif(shutil.which("node") is None, reason="there is no node"))
+BUILT_IN = pytest.mark.parametrize("runtime", ["python3", node])
+
+
+def built_in(functions, runtime, **changes):
+    """A function of a built-in runtime that answers in two pieces."""
+    made = functions.image(PYTHON, **({"runtime": runtime, "timeout_s": 20, "memory_mb": 512} | changes))
+    (made.code_dir / "index.js").write_text(NODE)
+    return made
+
+
+def built_in_request(functions, order):
+    """An HTTP request whose answer may be streamed, with *order* as its body."""
+    http = HttpCall(
+        method="POST",
+        path="/",
+        request_uri="/",
+        base_path="",
+        client_ip="127.0.0.1",
+        host="h",
+        headers=(("Host", "h"),),
+    )
+    return functions.invocation(order.encode(), http=http, stream=True)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "order"),
+    [("python3", "iterate"), ("python3", "write"), ("nodejs20", "write"), ("nodejs20", "stream")],
+)
+@pytest.mark.parametrize("method", ["fork", "exec"])
+def test_built_in_runtimes_send_pieces_as_they_are_written(functions, runtime, order, method):
+    """The first is there while the handler waits; status and fields come with it; the log ends with the body."""
+    if runtime.startswith("node") and shutil.which("node") is None:
+        pytest.skip("there is no node")
+    made = built_in(functions, runtime)
+
+    async def scenario(pool):
+        invocation = built_in_request(functions, order)
+        result = await pool.invoke(made, invocation)
+        first = await anext(result.stream)
+        during = states(pool, made), functions.logged(invocation.request_id)
+        (made.code_dir / "go").touch()
+        rest = [piece async for piece in result.stream]
+        return result, first, rest, during, (states(pool, made), functions.logged(invocation.request_id))
+
+    result, first, rest, during, after = functions.run(scenario, start_method=method)
+
+    assert (result.http.status, result.http.headers) == (201, (("X-Own", "a"),))
+    assert (first, b"".join(rest)) == (b"piece 0", b"piece 1")
+    assert during[0] == ["busy"]
+    assert b"FC Invoke End" not in during[1]
+    assert after[0] == ["idle"]
+    assert b"\nFC Invoke End RequestId: request-1\n\nDuration: " in after[1]
+
+
+@BUILT_IN
+def test_built_in_runtimes_give_short_answers_whole(functions, runtime):
+    """A known, small length costs no streaming."""
+    result = functions.run(lambda pool: pool.invoke(built_in(functions, runtime), built_in_request(functions, "short")))
+
+    assert (result.stream, result.body) == (None, b"piece 0piece 1")
+
+
+def test_a_list_of_pieces_is_given_whole(functions):
+    """All of it is there already."""
+    result = functions.run(
+        lambda pool: pool.invoke(built_in(functions, "python3"), built_in_request(functions, "list"))
+    )
+
+    assert (result.stream, result.body) == (None, b"piece 0piece 1")
+
+
+@BUILT_IN
+def test_a_failure_midway_cuts_the_answer_short(functions, runtime):
+    """The log says so; the instance serves on."""
+    made = built_in(functions, runtime)
+
+    async def scenario(pool):
+        result = await pool.invoke(made, built_in_request(functions, "fail"))
+        with pytest.raises(FailedMidway):
+            async for _ in result.stream:
+                pass
+        return await pool.invoke(made, built_in_request(functions, "short"))
+
+    second = functions.run(scenario)
+
+    assert b"FC Invoke End RequestId: request-1, Error: Unhandled function error\n" in functions.logged("request-1")
+    assert (second.cold, second.body) == (False, b"piece 0piece 1")
+
+
+@BUILT_IN
+def test_an_end_midway_cuts_the_answer_short(functions, runtime):
+    """The next call has a new instance."""
+    made = built_in(functions, runtime)
+
+    async def scenario(pool):
+        result = await pool.invoke(made, built_in_request(functions, "exit"))
+        with pytest.raises(ClientError):
+            async for _ in result.stream:
+                pass
+        return await pool.invoke(made, built_in_request(functions, "short"))
+
+    second = functions.run(scenario)
+
+    assert b"Error: Process exited unexpectedly" in functions.logged("request-1")
+    assert (second.cold, second.body) == (True, b"piece 0piece 1")
+
+
+def test_a_slow_reader_holds_the_handler_back(functions):
+    """Its pieces are not collected without bounds."""
+    made = built_in(functions, "python3")
+
+    async def scenario(pool):
+        invocation = built_in_request(functions, "many")
+        result = await pool.invoke(made, invocation)
+        first = await anext(result.stream)
+        before = functions.logged(invocation.request_id)
+        rest = [piece async for piece in result.stream]
+        return first, before, b"".join(rest), functions.logged(invocation.request_id)
+
+    first, before, rest, after = functions.run(scenario)
+
+    assert (first, len(rest), rest[-7:]) == (b"piece 0", 10_000_007, b"piece 1")
+    assert b"all written" not in before
+    assert b"all written" in after

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from emulator.kernel.identity import Tenant
-from emulator.services.fc.triggers.events import (
+from emulator.services.fc.triggers.model import (
     ObjectChange,
     TopicMessage,
     fires,

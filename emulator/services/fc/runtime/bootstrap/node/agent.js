@@ -114,7 +114,8 @@ class Agent {
     const handler = await this.handlers.get(this.boot[invoking ? 'handler' : call.do]);
     const context = contextOf(this.boot, call, this.logs.logger(call.rid));
     if (call.http) {
-      return serve(handler, requestOf(call.http, payload), context);
+      const part = (piece, http) => this.send({ part: call.seq, http }, piece);
+      return serve(handler, requestOf(call.http, payload), context, call.stream && part);
     }
     const value = await run(handler, invoking ? [payload, context] : [context]);
     return { body: invoking ? toBody(value) : Buffer.alloc(0) };
@@ -211,9 +212,9 @@ function run(handler, parameters) {
   });
 }
 
-/** Let a handler serve an HTTP request; it is answered when the handler sends. */
-function serve(handler, request, context) {
-  const answer = new Answer();
+/** Let a handler serve an HTTP request; it is answered when the handler sends, by `part` as it writes. */
+function serve(handler, request, context, part) {
+  const answer = new Answer(part);
   return new Promise((resolve, reject) => {
     answer.sent.then(resolve, reject);
     const returned = handler(request, answer.surface(), context);

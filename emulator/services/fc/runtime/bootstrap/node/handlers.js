@@ -62,6 +62,13 @@ class Handlers {
   }
 }
 
+/** What the platform brings. Source: Function Compute, Node.js runtimes: built-in modules. */
+const PLATFORM_MODULES = new Set([
+  '@alicloud/fc2', '@alicloud/pop-core', 'ali-mns', 'ali-oss', 'aliyun-sdk', 'body', 'co', 'gm', 'opencv', 'raw-body',
+  'tablestore',
+]);
+const FOLDER = '~/.localyun/nodejs';
+
 function load(file) {
   if (file.endsWith('.mjs')) {
     return import(pathToFileURL(file).href);
@@ -81,6 +88,10 @@ function asLoadFailure(error) {
     return new LoadFailure('UserCodeSyntaxError', error.message, error);
   }
   if (error && (error.code === 'MODULE_NOT_FOUND' || error.code === 'ERR_MODULE_NOT_FOUND')) {
+    const missing = /^Cannot find (?:module|package) '((?:@[^'/]+\/)?[^'/]+)/.exec(error.message);
+    if (missing && PLATFORM_MODULES.has(missing[1])) {
+      error.stack += `\nThe cloud's Node.js runtimes bring ${missing[1]}; here: npm install --prefix ${FOLDER} ${missing[1]}`;
+    }
     return new LoadFailure('ImportModuleError', error.message, error);
   }
   return error;

@@ -10,6 +10,8 @@ const { Readable } = require('stream');
 
 const { toBody } = require('./results');
 
+const SHORT = 1024 * 1024;
+
 /** Return the request for a frame's `http` header and the body. */
 function requestOf(http, body) {
   const request = new Readable({ read() {} });
@@ -31,11 +33,17 @@ function requestOf(http, body) {
   });
 }
 
-/** What a handler answers with; `sent` is resolved with `{http, body}` by the first `send`. */
+/**
+ * What a handler answers with. `sent` is resolved at the end: with `{http, body}`, or with the last of the body alone
+ * when pieces of it have gone to `part(piece, http)`, the first one with status and header fields.
+ */
 class Answer {
-  constructor() {
+  constructor(part) {
     this.status = 200;
     this.headers = new Map();
+    this.part = part;
+    this.begun = false;
+    this.pieces = [];
     this.sent = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
@@ -54,29 +62,57 @@ class Answer {
       deleteHeader: (name) => {
         this.headers.delete(String(name).toLowerCase());
       },
+      write: (piece) => this.write(toBody(piece)),
+      end: (content) => this.finish(toBody(content)),
       send: (content) => this.send(content),
     };
   }
 
   send(content) {
     if (content && typeof content.pipe === 'function') {
-      const pieces = [];
-      content.on('data', (piece) => pieces.push(Buffer.from(piece)));
+      content.on('data', (piece) => this.write(Buffer.from(piece)));
       content.on('error', (error) => this.reject(error));
-      content.on('end', () => this.finish(Buffer.concat(pieces)));
+      content.on('end', () => this.finish(Buffer.alloc(0)));
     } else {
       this.finish(toBody(content));
     }
   }
 
+  /** Pass a piece on, or keep it when the whole is to be sent at once. */
+  write(piece) {
+    if (!this.part || this.isShort()) {
+      this.pieces.push(piece);
+    } else if (piece.length > 0) {
+      this.part(piece, this.begun ? undefined : this.described());
+      this.begun = true;
+    }
+    return true;
+  }
+
   finish(body) {
+    const rest = Buffer.concat([...this.pieces, body]);
+    if (!this.begun) {
+      this.resolve({ http: this.described(), body: rest });
+      return;
+    }
+    this.write(rest);
+    this.resolve({ body: Buffer.alloc(0) });
+  }
+
+  /** Whether the body is known to be short, so that sending it at once costs less. */
+  isShort() {
+    const [, length] = this.headers.get('content-length') || [];
+    return !this.begun && length !== undefined && Number(length) <= SHORT;
+  }
+
+  described() {
     const headers = [];
     for (const [name, value] of this.headers.values()) {
       for (const each of Array.isArray(value) ? value : [value]) {
         headers.push([name, String(each)]);
       }
     }
-    this.resolve({ http: { status: this.status, headers }, body });
+    return { status: this.status, headers };
   }
 }
 

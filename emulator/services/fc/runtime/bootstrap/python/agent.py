@@ -159,10 +159,8 @@ class Agent:
 
     def _turn_clock(self, shift: tuple[int, int | None]) -> None:
         """Let user code see the emulator's time; the import is paid for once the clock has been moved."""
-        from . import turned  # noqa: TID252
-
         try:
-            turned.turn(shift)
+            process.turn_clock(shift)
         except ImportError:
             if not self._told_of_time:
                 self._told_of_time = True
@@ -199,8 +197,15 @@ class Agent:
             logging.getLogger().error(failure.error)  # noqa: TRY400 - as in `_perform`
             return False, to_body(failure.error), None
         context = FCContext(self._boot, call, self._logger(call["rid"]))
+        environ = wsgi.environ_of(call["http"], payload, context, self._boot["handler"])
+
+        def send(answer: dict[str, Any] | None, piece: bytes) -> None:
+            header = {"part": call["seq"]} if answer is None else {"part": call["seq"], "http": answer}
+            if _getpid() == self._pid:
+                self._send(header, piece)
+
         try:
-            http, body = wsgi.serve(handler, wsgi.environ_of(call["http"], payload, context, self._boot["handler"]))
+            http, body = wsgi.serve(handler, environ, send if call["stream"] else None)
         except Exception as error:
             return (*self._failed(error, skip=2), None)
         return True, body, http

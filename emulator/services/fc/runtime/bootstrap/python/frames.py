@@ -5,7 +5,8 @@ A frame on an instance's channel is two lengths, a small JSON header, raw payloa
 To the instance: ``{"do": "boot", ...}`` once (or ``{"do": "exec", ...}``: become another program), both with ``mounts``
 where the instance has namespaces, then ``{"do":
 "invoke" | "initialize" | "pre_freeze" | "pre_stop", "seq": ..., ...}`` with the event as payload. From the instance:
-``{"done": seq, ...}`` with the body as payload, ``{"log": request id}`` with output that belongs to one of several
+``{"done": seq, ...}`` with the body as payload, ``{"part": seq}`` with a piece of a body before that where the call has
+``stream`` (the first piece with ``http``), ``{"log": request id}`` with output that belongs to one of several
 calls at once, ``{"began": seq}`` when the boot frame wants it, ``{"fatal": text}`` when it cannot start. ``seq`` is
 unguessable and answered once, so a process forked by a handler cannot answer a second time.
 

@@ -15,6 +15,9 @@ from typing import Any
 
 Environ = dict[str, Any]
 
+_SHORT = 1024 * 1024
+"""A body of a known length up to this is sent at once, which costs less."""
+
 
 def environ_of(http: dict[str, Any], body: bytes, context: Any, handler_name: str) -> Environ:
     """Return the ``environ`` for a request whose frame header is *http*."""
@@ -55,33 +58,65 @@ def environ_of(http: dict[str, Any], body: bytes, context: Any, handler_name: st
     return environ
 
 
-def serve(application: Callable[..., Any], environ: Environ) -> tuple[dict[str, Any], bytes]:
+def serve(
+    application: Callable[..., Any],
+    environ: Environ,
+    send: Callable[[dict[str, Any] | None, bytes], None] | None = None,
+) -> tuple[dict[str, Any] | None, bytes]:
     """Call *application* and return status and header fields, and the whole body.
+
+    A body that is not known to be short goes to *send* as it is written, its first piece with status and header fields;
+    nothing is returned then.
 
     Raises: TypeError, ValueError when it does not keep to WSGI; what it raises itself.
     """
-    answer: dict[str, Any] = {}
-    pieces: list[bytes] = []
-
-    def start_response(status: str, headers: Iterable[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], Any]:
-        answer["status"] = int(status.split(None, 1)[0])
-        answer["headers"] = [[_text(name), _text(value)] for name, value in headers]
-        return pieces.append
-
-    result = application(environ, start_response)
+    body = _Body(send)
+    result = application(environ, body.start)
     try:
+        if hasattr(result, "__len__"):  # all of it is there already
+            body.whole = True
         # bytes that are the whole body are taken too. Source: fc-python-sdk test/hello_world/main.py
         for piece in (result,) if isinstance(result, bytes) else result:
             if not isinstance(piece, bytes):
                 raise TypeError("invalid response type")
-            pieces.append(piece)
+            body.write(piece)
     finally:
         close = getattr(result, "close", None)
         if close is not None:
             close()
-    if not answer:
+    if not body.answer:
         raise ValueError("start_response was not called")
-    return answer, b"".join(pieces)
+    return (None, b"") if body.sent else (body.answer, b"".join(body.pieces))
+
+
+class _Body:
+    """A body under way: kept while it may be short, sent piece by piece otherwise."""
+
+    def __init__(self, send: Callable[[dict[str, Any] | None, bytes], None] | None) -> None:
+        self.answer: dict[str, Any] = {}
+        self.pieces: list[bytes] = []
+        self.whole = send is None
+        self.sent = False
+        self._send = send
+
+    def start(self, status: str, headers: Iterable[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], None]:
+        """Be what the application calls ``start_response``."""
+        if exc_info is not None and self.sent:
+            raise exc_info[1]
+        self.answer["status"] = int(status.split(None, 1)[0])
+        self.answer["headers"] = fields = [[_text(name), _text(value)] for name, value in headers]
+        lengths = [value for name, value in fields if name.lower() == "content-length" and value.isdigit()]
+        self.whole = self._send is None or (len(lengths) == 1 and int(lengths[0]) <= _SHORT)
+        return self.write
+
+    def write(self, piece: bytes) -> None:
+        """Take a piece."""
+        if self._send is None or (self.whole and not self.sent) or not self.answer:
+            self.pieces.append(piece)
+        elif piece:
+            self._send(None if self.sent else self.answer, b"".join([*self.pieces, piece]))
+            self.pieces.clear()
+            self.sent = True
 
 
 def _native(text: str) -> str:

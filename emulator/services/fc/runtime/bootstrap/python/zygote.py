@@ -298,16 +298,24 @@ def warm_up() -> None:
 
 
 def _isolate(folder: str, probe: sandbox.Probe | None) -> bool:
-    """Give instances namespaces where the kernel lets them have some; a file beside *folder* says why it does not."""
+    """Give instances namespaces where the kernel lets them have some; a file beside *folder* says why it does not.
+
+    Raises: SystemExit (the folder is gone: the emulator was killed, and the next one has cleared up after it).
+    """
     reason = probe.reason() if probe is not None else ""
-    if reason or probe is None:
+    try:
+        if probe is not None and not reason:
+            sandbox.enter(folder)
+            return True
         if reason:
             with open(folder + ".reason", "w", encoding="utf-8") as file:  # noqa: PTH123 - no pathlib, for memory
                 file.write(reason)
-        sandbox.adopt_orphans()
-        return False
-    sandbox.enter(folder)
-    return True
+    except FileNotFoundError:
+        if os.path.exists(folder):  # noqa: PTH110 - no pathlib, for memory
+            raise
+        raise SystemExit(f"{folder} is gone: its emulator was killed and the next one has cleared up") from None
+    sandbox.adopt_orphans()
+    return False
 
 
 def start(arguments: list[str]) -> Agent:
