@@ -35,6 +35,7 @@ from emulator.services.fc.codec import (
     parse_number,
     qualifier_of,
     query,
+    ref_of,
     service_of,
     truth,
     whole_number,
@@ -78,7 +79,7 @@ def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     Source: API reference, PutFunctionAsyncInvokeConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     values = read(_CONFIG_FIELDS[_generation(call)], json_body(call))
-    stored = fc.async_configs.put(call.tenant, *function_of(call), qualifier_of(call), values, call.now)
+    stored = fc.async_configs.put(ref_of(call), values, call.now)
     return json_answer(render_config(stored, _generation(call)))
 
 
@@ -94,7 +95,7 @@ def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, AsyncConfigNotExists.
     Source: API reference, GetFunctionAsyncInvokeConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    stored = fc.async_configs.get(call.tenant, *function_of(call), qualifier_of(call))
+    stored = fc.async_configs.get(ref_of(call))
     return json_answer(render_config(stored, _generation(call)))
 
 
@@ -110,7 +111,7 @@ def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, AsyncConfigNotExists.
     Source: API reference, DeleteFunctionAsyncInvokeConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    fc.async_configs.delete(call.tenant, *function_of(call), qualifier_of(call))
+    fc.async_configs.delete(ref_of(call))
     return no_content()
 
 

@@ -36,6 +36,7 @@ from emulator.services.fc.codec import (
     page_size,
     qualifier_of,
     query,
+    ref_of,
     truth,
     whole_number,
 )
@@ -144,7 +145,7 @@ def put_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     kind = _kind(call)
     config = _READ[kind](json_body(call))
     change = fc.capacity.provision if kind in {Kind.PROVISION, Kind.SCALING} else fc.capacity.limit
-    setting = change(kind, call.tenant, *function_of(call), qualifier_of(call), config, call.now, if_match(call))
+    setting = change(kind, ref_of(call), config, call.now, if_match(call))
     if kind is Kind.PROVISION and setting.place.service:
         # what was asked for, also while a schedule asks for more. Source: fc-java-sdk FunctionComputeClientTest
         return json_answer(render_provision_2(fc, setting) | {"target": default_target(setting)}, setting.etag)
@@ -165,7 +166,7 @@ def get_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     ProvisionConfigNotFound, ScalingConfigNotFound.
     Source: API reference, GetProvisionConfig; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
-    return _shown(fc, fc.capacity.get(_kind(call), call.tenant, *function_of(call), qualifier_of(call)))
+    return _shown(fc, fc.capacity.get(_kind(call), ref_of(call)))
 
 
 @operation(
@@ -182,7 +183,7 @@ def delete_config(fc: FunctionCompute, call: OperationRequest) -> Response:
     Raises: as `get_config`; PreconditionFailed.
     Source: aliyun-fc2 client.py; alibabacloud_fc20230330; that it is removed at once is assumed.
     """
-    fc.capacity.delete(_kind(call), call.tenant, *function_of(call), qualifier_of(call), if_match(call))
+    fc.capacity.delete(_kind(call), ref_of(call), if_match(call))
     return no_content()
 
 
