@@ -1,6 +1,5 @@
 """What is kept of iterations: linear in the items, whatever the input they share."""
 
-import asyncio
 import json
 from itertools import pairwise
 
@@ -90,7 +89,7 @@ async def test_iterations_kept_in_full_by_earlier_programs_go_on_and_are_shown(w
     assert after == before
 
 
-def test_iterations_go_on_after_a_crash(workflow, tmp_path):
+async def test_iterations_go_on_after_a_crash(workflow, tmp_path):
     """Their input is found again in what the foreach was given, from the history alone as well as from a snapshot."""
 
     async def outcome(folder, *, snapshot):
@@ -107,8 +106,8 @@ def test_iterations_go_on_after_a_crash(workflow, tmp_path):
 
     expected = {"xs": list(range(150)), "firsts": [0] * 150}
 
-    assert asyncio.run(outcome(tmp_path / "with", snapshot=True)) == expected
-    assert asyncio.run(outcome(tmp_path / "without", snapshot=False)) == expected
+    assert await outcome(tmp_path / "with", snapshot=True) == expected
+    assert await outcome(tmp_path / "without", snapshot=False) == expected
 
 
 async def test_a_snapshot_follows_when_more_text_has_come_than_the_last_one_had(workflow):
