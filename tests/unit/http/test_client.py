@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 
 import pytest
 
@@ -70,6 +71,20 @@ class Script:
         if b"content-length: " in lower:
             return head + await reader.readexactly(int(lower.split(b"content-length: ")[1].split(b"\r\n")[0]))
         return head
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.002)
+
+
+async def still(value: Callable[[], object]) -> None:
+    """Wait until *value* stays the same while the loop goes round."""
+    before = object()
+    while before != (before := value()):
+        for _ in range(50):
+            await asyncio.sleep(0)
 
 
 @contextlib.asynccontextmanager
@@ -294,7 +309,7 @@ async def test_an_answer_left_unread_holds_its_sender_back():
         a_client() as client,
     ):
         answer = await client.open("GET", server.url, timeout_s=5)
-        await asyncio.sleep(0.1)
+        await until(lambda: not answer._connection._transport.is_reading())
         waiting = answer._connection._unread
         await answer.aclose()
         await client.request("GET", server.url, timeout_s=5)
@@ -343,12 +358,13 @@ async def test_a_long_body_in_pieces_is_sent_at_the_servers_pace():
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     async with a_client() as client:
         call = asyncio.create_task(client.request("POST", url, timeout_s=10, body=body()))
-        await asyncio.sleep(0.1)
+        await until(lambda: produced)
+        await still(lambda: len(produced))
         early = len(produced)
         gate.set()
         answer = await call
     server.close()
-    await asyncio.sleep(0.01)
+    await server.wait_closed()
 
     assert early < 100
     assert int(answer.body) > 20_000_000
@@ -378,10 +394,9 @@ async def test_an_answer_before_the_body_is_sent_ends_the_sending():
         answer = await client.request("POST", url, timeout_s=10, body=endless())
         kept = len(client._pool)
     server.close()
-    await asyncio.sleep(0.01)
+    await asyncio.wait_for(closed.wait(), 5)
 
     assert (answer.status, kept) == (413, 0)
-    assert closed.is_set()
 
 
 @pytest.mark.parametrize(
@@ -406,10 +421,10 @@ async def test_idle_connections_are_bounded_and_closed():
     async with Script([OK] * 3) as server, a_client(idle_per_host=2, idle_s=0.05) as client:
         await asyncio.gather(*(client.request("GET", server.url, timeout_s=5) for _ in range(5)))
         kept = len(client._pool)
-        await asyncio.sleep(0.15)
+        await until(lambda: not len(client._pool))
 
         assert kept == 2
-        assert len(client._pool) == 0
+        assert server.accepted == 5
 
 
 @pytest.mark.parametrize(
