@@ -1,10 +1,10 @@
-"""``flow``: flows, their executions and what happens in them."""
+"""``flow``: flows, their executions and what happens in them; definitions checked without a server."""
 
 import json
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from emulator.cli.client import Client, connect, pause
 from emulator.cli.output import (
@@ -24,6 +24,9 @@ from emulator.cli.output import (
 from emulator.cli.render.tree_view import HEADINGS, Event, Follower, Style, event_line, event_row, render
 from emulator.config import Settings
 from emulator.drawing.execution_tree import Execution
+
+if TYPE_CHECKING:
+    pass
 
 EXPRESS_TIMEOUT_S = 330.0
 """An express execution may take five minutes, and its end is the answer."""

@@ -43,7 +43,7 @@ class Shell(Protocol):
 
 
 StartShell = Callable[[Callable[[int, bytes], None], Callable[[], None]], Shell]
-"""Starts the command, given who gets its output and who is told of its end. Raises: OSError, RuntimeFailure."""
+"""Starts the command; the arguments are called with its output, and at its end. Raises: OSError, RuntimeFailure."""
 
 
 class Instances(Protocol):

@@ -5,8 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from emulator.cli.main import main
-from emulator.cli.parser import build
+from emulator.cli.main import build, main
 from emulator.config import OPTIONS
 
 

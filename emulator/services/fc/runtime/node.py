@@ -126,11 +126,11 @@ def _executable(runtime: str, interpreters: Mapping[str, str]) -> str:
 
     Raises: RuntimeUnavailable.
     """
-    found = interpreters.get(runtime) or shutil.which("node")
-    if found is None:
+    executable = interpreters.get(runtime) or shutil.which("node")
+    if executable is None:
         reason = "there is no node on the PATH; install Node.js, or name an executable under runtimes: in localyun.yaml"
         raise RuntimeUnavailable(runtime, reason)
-    return found
+    return executable
 
 
 def _more(image: FunctionImage) -> Header:
