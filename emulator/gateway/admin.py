@@ -302,6 +302,17 @@ def openapi(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]
     return emulator.openapi()
 
 
+@operation("schema", "GET /schemas/{name}", right=ANYONE_LOCAL)
+def schema(emulator: RunningEmulator, call: OperationRequest) -> Response | None:
+    """A JSON Schema for editors: ``fdl``, ``statemachine``, ``localyun``, ``function`` or ``service``."""
+    del emulator
+    from emulator.schemas import FOLDER  # few ever ask
+
+    name = call.path["name"].removesuffix(".json")
+    file = next((each for each in FOLDER.glob("*.json") if each.stem == name), None)
+    return None if file is None else Response(200, file.read_bytes(), [("Content-Type", "application/schema+json")])
+
+
 @operation("report", "GET /report")
 def report(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The lines of the log since a checkpoint was restored: requests of the services and all that came of them."""
