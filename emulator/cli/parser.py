@@ -488,7 +488,7 @@ def _add_account(commands: "_Commands[ArgumentParser]") -> None:
     add = _command(actions, "add", "server:add_account", "add an account and print its key")
     add.add_argument("account", metavar="ID", nargs="?", default="", help="its id, digits (default: generated)")
     _command(actions, "list", "server:list_accounts", "list the accounts with their keys")
-    remove = _command(actions, "remove", "server:remove_account", "forget an account and its key")
+    remove = _command(actions, "remove", "server:remove_account", "forget an account, its key and what it has made")
     remove.add_argument("account", metavar="ID", help="the account")
 
 
