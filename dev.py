@@ -12,7 +12,9 @@
     python3 dev.py clients                                        install SDKs of other languages for the tests
     python3 dev.py browser                                        install what the tests of the console need
     python3 dev.py pictures                                       take the screenshots of docs/console again
-    python3 dev.py docs [--write]                                 build the documentation as a site; --write its tables
+    python3 dev.py docs [--write]                                 build the documentation; --write its tables
+    python3 dev.py conformance [PATH ...]                         run the tests with official clients, write the matrix
+    python3 dev.py image [--base TAR]                             build and try the image without a container engine
     python3 dev.py release VERSION | --check                      changelog, packages, tried in an empty environment
     python3 dev.py setup                                          only install
 
@@ -70,7 +72,7 @@ def main(arguments: list[str]) -> int:
     tasks = {
         "demo": demo, "test": test, "check": check, "bench": bench, "coverage": coverage, "crash": crash, "fuzz": fuzz,
         "clients": clients, "browser": browser, "pictures": pictures, "house": house, "suites": suites,
-        "docs": docs, "release": release, "setup": setup,
+        "conformance": conformance, "docs": docs, "image": image, "release": release, "setup": setup,
     }  # fmt: skip
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
@@ -202,6 +204,16 @@ def docs(arguments: list[str]) -> int:
         return fail("docs takes --write or nothing")
     code = prepare("dev") or (run("-m", "website.tables") if arguments else 0)
     return code or run("-m", "mkdocs", "build", "--config-file", str(ROOT / "website" / "mkdocs.yml"))
+
+
+def conformance(arguments: list[str]) -> int:
+    """Run the tests that drive official clients and write which operations each has performed."""
+    return prepare("dev") or run("-m", "tests.conformance", *arguments)
+
+
+def image(arguments: list[str]) -> int:
+    """Build the image and pass a tutorial in it, without a container engine."""
+    return prepare("sdk") or run("docker/without_engine.py", *arguments)
 
 
 def release(arguments: list[str]) -> int:

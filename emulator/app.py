@@ -161,7 +161,7 @@ class Emulator:
         keyring.add(services.accounts)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
-        lab = self._lab(services)
+        self._lab = lab = self._make_lab(services)
         console: list[Part] = []
         if self.config.console:
             front = self._console(services, lab)
@@ -210,7 +210,7 @@ class Emulator:
             resumed=self._journal.mark,
         )
 
-    def _lab(self, services: "Composition") -> Lab:
+    def _make_lab(self, services: "Composition") -> Lab:
         """Return what tests need, over all services."""
         return Lab(
             self._database,
@@ -442,12 +442,24 @@ class Emulator:
         return [line for line in self._journal.since_mark() if line.get("service") != "admin"]
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
-        """Forget everything the services know, or what *scope* names; functions of the folder stay."""
+        """Forget everything the services know, or what *scope* names; functions of the folder stay.
+
+        The clock goes back to the machine's with everything.
+        """
+        if not any(scope.values()) and self._clock.is_adjusted:
+            await self._turn_clock_back()
         done = await self.services.reset(scope)
         if not any(scope.values()):
             await self.services.seeds.deploy(self._surroundings())
             self.services.arm_faults()
         return done
+
+    async def _turn_clock_back(self) -> None:
+        async with self._lab.time.held():
+            await self.services.suspend()
+            self._timers.clear()  # they are set anew, by the time it is then
+            self._lab.time.reset()
+            await self.services.resume()
 
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageActivity, SkipConditions
 from emulator.adapters.doubles import Doubles
 from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
-from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
+from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerQueues, TriggerSubscriptions
 from emulator.adapters.objects import CodeObjects, CodeUploads, FlowObjects, ObjectTriggers
 from emulator.adapters.permissions import FlowRights, FunctionRights, RoleRights
 from emulator.adapters.roles import AssumableRoles, RoleKeys
@@ -176,6 +176,7 @@ class Composition:
                 uploads=CodeUploads(self._objects, self._temporary, clock, ids),
                 host_names=names,
                 topics=TriggerSubscriptions(self._messages),
+                queues=TriggerQueues(self._messages),
                 queue_destinations=(results := ResultMessages(self._messages, bench.faults)),
                 topic_destinations=results,
                 interference=bench.faults,
@@ -184,7 +185,7 @@ class Composition:
         )
         self._function_admin = FunctionAdmin(self._functions, clock, ids, self._pool)
         self._flow_http = FlowHttp(
-            PushPolicy(config.allow_push_to), OwnNames(names.emulates, address).find, trusted=authority
+            PushPolicy(config.allow_push_to), OwnNames(names.emulates, address).find, authority, bench.faults
         )
         self._workflow = Workflow(
             database=database,
@@ -197,7 +198,7 @@ class Composition:
             guard=FlowRights(rights) if config.enforce_ram else None,
             interference=bench.faults,
             http=self._flow_http,
-            objects=FlowObjects(self._objects, clock, ids),
+            objects=FlowObjects(self._objects, clock, ids, bench.faults),
         )
 
     async def start(self) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from jinja2 import Environment
 
+from emulator.cli.main import build
 from emulator.cli.output import DOMAIN, FOLDER
-from emulator.cli.parser import build
 from emulator.cli.render.tree_view import OUTCOMES
 from emulator.cli.tutorials import TUTORIALS
 from emulator.console.app import COMING, STATES

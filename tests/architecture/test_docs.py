@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from emulator.cli.parser import build, parse
+from emulator.cli.main import build, parse
 from emulator.config import OPTIONS, RESOURCE_KEYS
 from website import tables
 

@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from emulator.cli.client import Client, connect, pause
+from emulator.cli.commands.definition import read_definition
 from emulator.cli.commands.flow import FINAL_STATES, FOLLOW_INTERVAL_S
-from emulator.cli.commands.flow_check import read_definition
 from emulator.cli.output import (
     CallRefused,
     CommandFailed,

@@ -165,8 +165,8 @@ class FcFront:
         Raises: PathNotSupported.
         """
         if call.found is not None:
-            found: Operation = call.found
-            return found
+            routed: Operation = call.found
+            return routed
         request = call.http
         _, version, rest = (*request.path.split("/", 2), "", "")[:3]
         routes = ROUTES.get(version)

@@ -1,4 +1,4 @@
-"""Queued calls: accepted, run with bounded concurrency, tried again, ended, told to their destinations.
+"""Queued calls: accepted, run with bounded concurrency, tried again, ended, reported to their destinations.
 
 A call is a row from the moment it is accepted. Before an attempt the row says that it runs, and the attempt begins once
 that is committed; what the attempt brought is written in one transaction with the message to the destination. So a

@@ -55,10 +55,10 @@ class Settings:
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, and the kind's own "not found".
         """
         place = self._place(kind, tenant, service, function, qualifier)
-        found = self._store.get(kind, place)
-        if found is None:
+        setting = self._store.get(kind, place)
+        if setting is None:
             raise FcError(_MISSING[kind], resource=resource_of(place))
-        return found
+        return setting
 
     def delete(
         self, kind: Kind, tenant: Tenant, service: str, function: str, qualifier: str | None, if_match: str = ""
@@ -67,9 +67,9 @@ class Settings:
 
         Raises: as `get`; PreconditionFailed.
         """
-        found = self.get(kind, tenant, service, function, qualifier)
-        check_if_match(if_match, found.etag)
-        self._store.delete(found)
+        setting = self.get(kind, tenant, service, function, qualifier)
+        check_if_match(if_match, setting.etag)
+        self._store.delete(setting)
         self._changed()
 
     def page(

@@ -258,8 +258,8 @@ def register_event_source(fc: FunctionCompute, call: OperationRequest) -> Respon
 @operation("ListEventSources", "GET /services/{service}/functions/{function}/event-sources", api=V2021)
 def list_event_sources(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List event sources."""
-    found = fc.attachments.registered(call.tenant, *function_of(call), qualifier_of(call))
-    return json_answer({"eventSources": [_render_source(source) for source in found]})
+    sources = fc.attachments.registered(call.tenant, *function_of(call), qualifier_of(call))
+    return json_answer({"eventSources": [_render_source(source) for source in sources]})
 
 
 @operation("DeregisterEventSource", "DELETE /services/{service}/functions/{function}/event-sources/{source}", api=V2021)

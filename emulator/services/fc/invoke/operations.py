@@ -251,12 +251,12 @@ def command_line(parts: Sequence[str]) -> list[str]:
 def _size(data: bytes) -> tuple[int, int] | None:
     """Return columns and rows, None when the message tells none."""
     try:
-        told = json.loads(data)
+        size = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(told, dict):
+    if not isinstance(size, dict):
         return None
-    width, height = (told.get(name, told.get(name.lower())) for name in ("Width", "Height"))
+    width, height = (size.get(name, size.get(name.lower())) for name in ("Width", "Height"))
     if type(width) is int and type(height) is int and 0 < width < _MOST_CELLS and 0 < height < _MOST_CELLS:
         return width, height
     return None
