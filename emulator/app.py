@@ -235,15 +235,20 @@ class Emulator:
         """Return the front of the pages; what makes them is imported with the first request."""
         sessions = Sessions(self._clock, self._ids, self._server.port)
 
+        def about() -> dict[str, Any]:
+            return self.health() | {"http": self.http_url, "commits": self._database.commits}
+
         def load(bridge: Bridge) -> WsgiApplication:
             from emulator.console.app import make_application  # with Flask, on the first request for a page
 
             return make_application(
-                services.view(lab, lambda: self.health() | {"http": self.http_url}, self._admin.perform, bridge),
+                services.view(lab, about, self._admin.perform, bridge),
                 sessions,
             )
 
-        front = ConsoleFront(self._ids, sessions, load, self._database.watch, services.function_log)
+        front = ConsoleFront(
+            self._ids, sessions, load, self._database.watch, lambda: self._database.commits, services.function_log
+        )
         self._closing.callback(front.close)
         return front
 
