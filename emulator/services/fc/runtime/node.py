@@ -23,6 +23,10 @@ from emulator.services.fc.runtime.spawn import SpawnLauncher
 _MAIN = Path(__file__).parent / "bootstrap" / "node" / "main.js"
 _SHOWN = 2000
 
+_END_ON_ERRORS = frozenset({"nodejs4.4", "nodejs6"})
+"""Runtimes in which an error that a handler throws ends the process. Source: fc-nodejs-sdk test/client.test.js for
+``nodejs6``; the older one is assumed to do the same."""
+
 PLATFORM_MODULES = Path(".localyun", "nodejs", "node_modules")
 """Where the modules are, below the user's home, that the platform brings and users install once."""
 
@@ -138,6 +142,7 @@ def _more(image: FunctionImage) -> Header:
     """Return the fields of the boot frame for Node.js only; without a level of the function's own all is logged."""
     return {
         "generation": image.generation,
+        "ends_on_errors": image.runtime in _END_ON_ERRORS,
         "initializer_timeout": image.initializer_timeout_s,
         "log_level": image.environment.get(LOG_LEVEL, ""),
     }
