@@ -75,11 +75,17 @@ class Signer:
 class Server(Signer):
     """One emulator process on free ports with its own state folder, or *state*; ended with the ``with`` block.
 
-    `start_s` is how long it took from starting the process until *ask* was answered.
+    `start_s` is how long it took from starting the process until *ask* was answered. *program* is the folder of another
+    version of the emulator.
     """
 
     def __init__(
-        self, functions: Path | None = None, *options: str, ask: bytes = HEALTH, state: Path | None = None
+        self,
+        functions: Path | None = None,
+        *options: str,
+        ask: bytes = HEALTH,
+        state: Path | None = None,
+        program: Path | None = None,
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="localyun-bench-")
         self.state = state or Path(self._folder.name) / "state"
@@ -88,9 +94,12 @@ class Server(Signer):
         command += ["--state", str(self.state), "--log-level", "warning", *options]
         if functions is not None:
             command += ["--functions", str(functions)]
+        environment = ordinary_environment()
+        if program is not None:
+            environment["PYTHONPATH"] = str(program)
         began = time.perf_counter()
         self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=ordinary_environment()
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment, cwd=program
         )
         while not self._answers(ask):
             if self.process.poll() is not None or time.perf_counter() - began > 30:
@@ -116,8 +125,12 @@ class Server(Signer):
 
     def cpu_s(self) -> float:
         """Return the processor time the server has used, in seconds."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_s(self.process.pid)
+
+    def cpu_ns(self) -> int:
+        """Return the processor time of the server's threads in nanoseconds; for short spans."""
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        return sum(int((task / "schedstat").read_text(encoding="ascii").split()[0]) for task in tasks)
 
     def threads(self) -> int:
         """Return how many threads the server has."""
@@ -143,8 +156,8 @@ class Connection:
     """A kept-alive connection with as little client as possible: bytes out, status and body in."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=70)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=70)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = b""
 
     def ask(self, request: bytes) -> tuple[int, bytes]:
@@ -154,7 +167,7 @@ class Connection:
 
     def send(self, request: bytes) -> None:
         """Send *request* without waiting."""
-        self._socket.sendall(request)
+        self.socket.sendall(request)
 
     def receive(self) -> tuple[int, bytes]:
         """Return (status, body) of the next answer."""
@@ -174,10 +187,10 @@ class Connection:
 
     def close(self) -> None:
         """Close the connection."""
-        self._socket.close()
+        self.socket.close()
 
     def _more(self) -> None:
-        received = self._socket.recv(262_144)
+        received = self.socket.recv(262_144)
         if not received:
             raise ConnectionError("the server closed the connection")
         self._buffer += received
@@ -210,6 +223,26 @@ def mns_headers(method: str, target: str, body: bytes, key_id: str, secret: str)
 def ordinary_environment() -> dict[str, str]:
     """Return this process's environment without what would keep Python from caching compiled modules."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+def cpu_s(process: int) -> float:
+    """Return the processor time that all threads of a process have used, in seconds (Linux)."""
+    threads = Path(f"/proc/{process}/task").iterdir()
+    return sum(int((each / "schedstat").read_text(encoding="ascii").split()[0]) for each in threads) / 1e9
+
+
+def children_of(process: int) -> list[int]:
+    """Return the children that the threads of a process have (Linux)."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{process}/task").iterdir():
+        found += map(int, (thread / "children").read_text(encoding="ascii").split())
+    return found
+
+
+def private_mb(process: int) -> float:
+    """Return the memory of a process that it shares with no other, in MB (Linux)."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
 
 
 def free_port() -> int:

@@ -23,18 +23,19 @@ from emulator.config import Config
 from emulator.console import front as console_front
 from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
 from emulator.console.sessions import Sessions
+from emulator.gateway import refusals
 from emulator.gateway.admin import OWN, AdminFront, Part
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
-from emulator.gateway.metrics import Traffic, process_figures
 from emulator.gateway.pipeline import Pipeline
 from emulator.gateway.server import LOOPBACK, Server
+from emulator.gateway.traffic import OpenRequests, Traffic
 from emulator.http.certificates import CertificateAuthority, MintingFailed
 from emulator.http.proxy import FORWARDING, SERVED_ONLY, ProxyDesk
 from emulator.kernel.clock import AdjustableClock
 from emulator.kernel.identity import AccountId, Demand, Principal, Region, Tenant
 from emulator.kernel.ids import Ids, RandomIds
-from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, render
+from emulator.kernel.metrics import Family, LoopLag, Sample, gauge, process_figures, render
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
 from emulator.keyfile import InstallationKeys, load_or_create
@@ -96,12 +97,13 @@ class Emulator:
         self._bench = Bench(
             self._clock,
             self._ids,
-            changed=lambda: self._pipeline.notify(),
+            changed=lambda: self._open_requests.notify(),
             timers=lambda: self._timers,
             address=lambda: self.http_url,
             interfere=lambda stage: self._pipeline.interfere(stage),
             sign=lambda text: self.services.sign_push(text),
         )
+        self._open_requests = OpenRequests(self._bench.mocks.resting)
         self._is_loaded = False
 
     # --- life ----------------------------------------------------------------------------------------------------
@@ -159,18 +161,19 @@ class Emulator:
         keyring.add(services.accounts)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
-        lab = self._lab(services)
+        self._lab = lab = self._make_lab(services)
         console: list[Part] = []
         if self.config.console:
             front = self._console(services, lab)
             fronts["console"] = front
             console = [(front, console_front)]
-        shrinker = self._tend_file(database, work, timers)
-        kept = self._checkpoints(lab, services, shrinker, work)
+        self._tend_file(database, work)
+        kept = self._checkpoints(lab, services, work)
         parts = [
             (lab, lab_admin),
             (self._bench, bench_admin),
             (self._effects(), effect_admin),
+            (self._pipeline.refusals, refusals),
             (kept, checkpoint_operations),
         ]
         admin.add([*services.admin(), *parts, *console])
@@ -193,7 +196,7 @@ class Emulator:
             "ALIBABA_CLOUD_ACCESS_KEY_SECRET": self.keys.access_key_secret,
         }
 
-    def _checkpoints(self, lab: Lab, services: "Composition", shrinker: Shrinker, work: Path) -> StateCheckpoints:
+    def _checkpoints(self, lab: Lab, services: "Composition", work: Path) -> StateCheckpoints:
         """Return what keeps the whole state under names."""
         return StateCheckpoints(
             CheckpointStore(work / "checkpoints", work, _SCHEMAS),
@@ -204,17 +207,17 @@ class Emulator:
             services,
             self.tenant,
             memory=self._bench,
-            resumed=[self._journal.mark, *([] if self.config.ephemeral else [shrinker.start])],
+            resumed=self._journal.mark,
         )
 
-    def _lab(self, services: "Composition") -> Lab:
+    def _make_lab(self, services: "Composition") -> Lab:
         """Return what tests need, over all services."""
         return Lab(
             self._database,
             self._clock,
             self._timers,
-            watch=self._pipeline.watch,
-            observed=[self._pipeline, *services.activities()],
+            watch=self._open_requests.watch,
+            observed=[self._open_requests, *services.activities()],
             conditions=services.conditions(),
             moved=lambda: services.clock_moved(self._clock),
         )
@@ -233,9 +236,12 @@ class Emulator:
         def load(bridge: Bridge) -> WsgiApplication:
             from emulator.console.app import make_application  # with Flask, on the first request for a page
 
-            return make_application(services.view(lab, self.status, bridge), sessions)
+            return make_application(
+                services.view(lab, lambda: self.health() | {"http": self.http_url}, self._admin.perform, bridge),
+                sessions,
+            )
 
-        front = ConsoleFront(self._ids, sessions, load, self._database.watch)
+        front = ConsoleFront(self._ids, sessions, load, self._database.watch, services.function_log)
         self._closing.callback(front.close)
         return front
 
@@ -254,16 +260,16 @@ class Emulator:
         migrate(database, _SCHEMAS)
         return database
 
-    def _tend_file(self, database: Database, work: Path, timers: LoopTimers) -> Shrinker:
+    def _tend_file(self, database: Database, work: Path) -> None:
         """Keep the state file and its log small from now on; what is in memory has neither."""
-        shrinker = Shrinker(database, timers, self._clock)
+        if self.config.ephemeral:
+            return
+        checkpoints = Checkpoints(database, work / "state.db")
+        self._closing.callback(checkpoints.close)
+        checkpoints.start()
+        shrinker = Shrinker(database, asyncio.get_running_loop().call_later, self._clock)
         self._closing.callback(shrinker.close)
-        if not self.config.ephemeral:
-            checkpoints = Checkpoints(database, work / "state.db")
-            self._closing.callback(checkpoints.close)
-            checkpoints.start()
-            shrinker.start()
-        return shrinker
+        shrinker.start()
 
     def _make_pipeline(
         self,
@@ -285,7 +291,7 @@ class Emulator:
             account=self.tenant.account,
             region=self.tenant.region,
             traffic=self._traffic,
-            resting=self._bench.mocks.resting,
+            open_requests=self._open_requests,
             authorizer=_LateAuthorizer(self) if self.config.enforce_ram else None,
         )
 
@@ -431,12 +437,24 @@ class Emulator:
         return [line for line in self._journal.since_mark() if line.get("service") != "admin"]
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
-        """Forget everything the services know, or what *scope* names; functions of the folder stay."""
+        """Forget everything the services know, or what *scope* names; functions of the folder stay.
+
+        The clock goes back to the machine's with everything.
+        """
+        if not any(scope.values()) and self._clock.is_adjusted:
+            await self._turn_clock_back()
         done = await self.services.reset(scope)
         if not any(scope.values()):
             await self.services.seeds.deploy(self._surroundings())
             self.services.arm_faults()
         return done
+
+    async def _turn_clock_back(self) -> None:
+        async with self._lab.time.held():
+            await self.services.suspend()
+            self._timers.clear()  # they are set anew, by the time it is then
+            self._lab.time.reset()
+            await self.services.resume()
 
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from http.client import HTTPConnection, HTTPException, HTTPResponse
 from threading import Event
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -19,6 +18,7 @@ from emulator.cli import endpoint
 from emulator.cli.endpoint import Endpoint
 from emulator.cli.output import CallRefused, CommandFailed, NoEmulator, OtherEmulator, WrongUsage, _, complain
 from emulator.config import Config, Settings
+from emulator.http.blocking import BrokenAnswer, Exchange
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.ids import RandomIds
@@ -44,10 +44,10 @@ class Reply:
 
     __slots__ = ("body", "headers", "status")
 
-    def __init__(self, response: HTTPResponse, body: bytes) -> None:
-        self.status = response.status
-        self.headers = {name.lower(): value for name, value in response.getheaders()}
-        self.body = body
+    def __init__(self, exchange: Exchange) -> None:
+        self.status = exchange.status
+        self.headers = exchange.headers
+        self.body = b"".join(exchange.pieces())
 
     def json(self) -> dict[str, Any]:
         """Return the body as a JSON object.
@@ -235,17 +235,13 @@ class Client:
         yield from self._stream("GET", _target(f"/_localyun/{page}", query))
 
     def _stream(self, method: str, target: str, body: bytes = b"") -> Iterator[bytes]:
-        connection = self._connection(None)
         try:
-            response = self._exchange(connection, method, target, self._admin_headers(), body)
-            if response.status != 200:
-                raise self.explained(_refusal(Reply(response, response.read())))
-            while piece := response.read1(65536):
-                yield piece
-        except (OSError, HTTPException) as error:
+            with self._exchange(method, target, self._admin_headers(), body, None) as exchange:
+                if exchange.status != 200:
+                    raise self.explained(_refusal(Reply(exchange)))
+                yield from exchange.pieces()
+        except (OSError, BrokenAnswer) as error:
             raise self._unreachable(error) from error
-        finally:
-            connection.close()
 
     def admin_steps(self, page: str, content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """POST to an admin page that answers with a line of JSON for each thing that happens; without a time limit.
@@ -353,29 +349,23 @@ class Client:
     def _send(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, timeout_s: float | None
     ) -> Reply:
-        connection = self._connection(timeout_s)
         try:
-            response = self._exchange(connection, method, target, headers, body)
-            return Reply(response, response.read())
-        except (OSError, HTTPException) as error:
+            with self._exchange(method, target, headers, body, timeout_s) as exchange:
+                return Reply(exchange)
+        except (OSError, BrokenAnswer) as error:
             raise self._unreachable(error) from error
-        finally:
-            connection.close()
 
-    def _connection(self, timeout_s: float | None) -> HTTPConnection:
+    def _exchange(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes, timeout_s: float | None
+    ) -> Exchange:
         try:
-            return HTTPConnection(self._host, timeout=timeout_s)
-        except HTTPException as error:
+            found = urlsplit(self.endpoint.http)
+            address = found.hostname or "", found.port or 80
+        except ValueError as error:
             text = _("{address} (from {source}) is no address: {error}")
             fields = {"address": self.endpoint.http, "source": _(self.endpoint.source), "error": error}
             raise WrongUsage(text.format(**fields)) from error
-
-    @staticmethod
-    def _exchange(
-        connection: HTTPConnection, method: str, target: str, headers: Mapping[str, str], body: bytes = b""
-    ) -> HTTPResponse:
-        connection.request(method, target, body=body or None, headers=dict(headers))
-        return connection.getresponse()
+        return Exchange(address, method, target, headers, body, timeout_s=timeout_s)
 
     def _unreachable(self, error: Exception) -> NoEmulator:
         fields = {"address": self.endpoint.http, "source": _(self.endpoint.source)}

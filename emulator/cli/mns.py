@@ -5,7 +5,9 @@ Bodies of messages come from the command line or standard input; some SDKs put B
 
 import base64
 import binascii
+import re
 import sys
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -14,12 +16,16 @@ from emulator.cli.client import Client, Reply
 from emulator.cli.output import CallRefused, Fields, WrongUsage, _
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
+from emulator.wire.attributes import Attribute, Resource
 from emulator.wire.xml import Element, MalformedXml, escape, parse, render
 
 NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
 VERSION = "2015-06-06"
 
-_SHOWN = {each.name: each.kind for table in (QUEUE, TOPIC, SUBSCRIPTION) for each in table.attributes}
+RESOURCES: dict[str, Resource[Any]] = {each.name: each for each in (QUEUE, TOPIC, SUBSCRIPTION)}
+"""The attribute tables of the service."""
+
+_SHOWN = {each.name: each.kind for table in RESOURCES.values() for each in table.attributes}
 _NUMBERS = frozenset(
     {
         *(name for name, kind in _SHOWN.items() if kind is int),
@@ -79,6 +85,17 @@ class Mns:
             marker = root.text_of("NextMarker") or ""
             if not marker:
                 return
+
+
+def option_of(attribute: Attribute) -> str:
+    """Return the name of the option that sets *attribute*: ``delay_seconds`` for ``DelaySeconds``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", attribute.name_in("option")).lower()
+
+
+def chosen(resource: Resource[Any], arguments: Namespace) -> Fields:
+    """Return the attributes of *resource* that were given as options, by the API's names."""
+    values = {each.name: getattr(arguments, option_of(each), None) for each in resource.of_form("xml")}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def path_of(*parts: str) -> str:

@@ -7,15 +7,12 @@ services and the server's log stay English.
 """
 
 import gettext
-import json
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
-
-from emulator.drawing.text_width import cells
 
 DONE = 0
 FAILED = 1
@@ -57,7 +54,7 @@ class CallRefused(CommandFailed):
 
 
 DOMAIN = "localyun"
-FOLDER = Path(__file__).parent / "locale"
+FOLDER = os.path.join(os.path.dirname(__file__), "locale")  # noqa: PTH118, PTH120 - pathlib is a tenth of --help
 
 _PROBE = "中"
 
@@ -137,16 +134,24 @@ def progress(text: str) -> None:
 
 def say_json(value: object) -> None:
     """Print *value* as indented JSON."""
-    say(json.dumps(value, indent=2, ensure_ascii=False))
+    say(_json(value, indent=2))
 
 
 def say_json_line(value: object) -> None:
     """Print *value* as one line of JSON."""
-    say(json.dumps(value, ensure_ascii=False))
+    say(_json(value))
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    import json  # help needs none
+
+    return json.dumps(value, indent=indent, ensure_ascii=False)
 
 
 def say_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows in columns under headings; the last column is as wide as it needs."""
+    from emulator.drawing.text_width import cells  # only tables are measured
+
     titles = [_(each) if each else "" for each in headings]
     texts = [[("" if cell is None else str(cell)) for cell in row] for row in rows]
     widths = [max(cells(row[column]) for row in [titles, *texts]) for column in range(len(headings))]
@@ -156,6 +161,8 @@ def say_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None
 
 def say_pairs(pairs: Mapping[str, Any]) -> None:
     """Print one name and value per line, values in a column."""
+    from emulator.drawing.text_width import cells  # as above
+
     width = max((cells(name) for name in pairs), default=0)
     for name, value in pairs.items():
         say(f"{name.ljust(width)}  {value}".rstrip())
@@ -214,7 +221,7 @@ def readable(name: str, value: object) -> object:
     if isinstance(value, int) and name in _IN_SECONDS | _IN_MILLISECONDS:
         return _date(value * (1000 if name in _IN_SECONDS else 1)) if value else "-"
     if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False)
+        return _json(value)
     if isinstance(value, list):
         return ", ".join(f"{item['Name']}={item['Value']}" for item in value)
     return value

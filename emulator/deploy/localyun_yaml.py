@@ -18,8 +18,7 @@ from emulator.services.mns.limits import RELAXED
 from emulator.services.mns.management.codec import PARAMETERS
 from emulator.services.mns.queues.model import QUEUE, Change, check_queue_name, check_ranges, check_settings
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topics.endpoints import queue_endpoint, read_endpoint
-from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, SubscriptionSettings
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, SubscriptionSettings, queue_endpoint, read_endpoint
 from emulator.wire.attributes import ABSENT, Attribute, Resource, read_value
 from emulator.wire.pop_errors import InvalidParameter
 

@@ -28,7 +28,6 @@ from emulator.oss.service import LazyStorage
 from emulator.services.ram import codec, limits
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, Role
 from emulator.services.ram.policies import existing_policy
-from emulator.services.ram.roles import check_trust
 from emulator.services.ram.service import AccessManagement
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.model import FlowSettings
@@ -151,7 +150,7 @@ class Seeds:
             created_at=before.created_at if before else now,
             updated_at=before.updated_at if before else now,
         )
-        check_trust(role.trust, "AssumeRolePolicyDocument")
+        codec.check_trust(role.trust, "AssumeRolePolicyDocument")
         if role != before:
             access.store.put_role(account, replace(role, updated_at=now))
         holder = Holder(account=account, kind=HolderKind.ROLE, name=name)

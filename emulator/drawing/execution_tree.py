@@ -24,6 +24,31 @@ FAILED_ATTEMPT = frozenset({"TaskFailed", "TaskSubmitFailed", "TaskTimedOut"})
 _FINAL = frozenset({"ExecutionSucceeded", "ExecutionFailed", "ExecutionStopped", "ExecutionTimedOut"})
 
 
+class Detail:
+    """The detail of an event: a JSON object, decoded when a member is asked for that its text has.
+
+    Inputs and outputs are most of a history, and few of them are looked at.
+    """
+
+    __slots__ = ("_content", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._content: Mapping[str, Any] | None = None
+
+    def get(self, name: str) -> Any:
+        """Return the value of a member, None when there is none."""
+        if f'"{name}"' not in self._text:
+            return None
+        if self._content is None:
+            try:
+                content = json.loads(self._text)
+            except ValueError:
+                content = {}
+            self._content = content if isinstance(content, dict) else {}
+        return self._content.get(name)
+
+
 @dataclass(slots=True, kw_only=True)
 class Attempt:
     """One call of a task; ``error`` and ``cause`` are set when it ``failed``."""
@@ -41,24 +66,56 @@ class Attempt:
 class Visit:
     """One entry of a step. ``input``, ``output`` and ``reply`` are JSON values, None when not recorded.
 
-    ``waits_for`` is ``10 s`` or a time, for a wait; ``resource`` the ARN of a task; ``goto`` the target of a jump.
+    ``number`` is the id of the event that entered it, ``goto`` the target of a jump. ``entry``, ``start``, ``exit`` and
+    ``answer`` are the details that values are read from when asked for, ``task`` the ARN that the scheduled task names.
     """
 
     step: str
+    number: int = 0
     entered: Millis
     part: "Part"
     ended: Millis | None = None
     outcome: Outcome = "running"
-    input: Any = None
-    output: Any = None
-    reply: Any = None
+    entry: "Detail"
+    start: "Detail | None" = None
+    exit: "Detail | None" = None
+    answer: "Detail | None" = None
     error: str = ""
     cause: str = ""
     goto: str = ""
-    waits_for: str = ""
-    resource: str = ""
+    task: str = ""
     attempts: list[Attempt] = field(default_factory=list)
     parts: list["Part"] = field(default_factory=list)
+
+    @property
+    def input(self) -> Any:
+        """What the step was given."""
+        return self.entry.get("input")
+
+    @property
+    def output(self) -> Any:
+        """What the step has left behind."""
+        return None if self.exit is None else self.exit.get("output")
+
+    @property
+    def reply(self) -> Any:
+        """What the call of a task has answered."""
+        return None if self.answer is None else self.answer.get("output")
+
+    @property
+    def waits_for(self) -> str:
+        """``10 s`` or a time, for a wait; empty for other steps."""
+        if self.start is None:
+            return ""
+        seconds = self.start.get("duration")
+        if seconds is None:
+            seconds = self.start.get("seconds")
+        return str(self.start.get("timestamp") or "") if seconds is None else f"{seconds} s"
+
+    @property
+    def resource(self) -> str:
+        """The ARN of what a task calls, empty for other steps."""
+        return str(self.entry.get("resourceArn") or self.entry.get("action") or self.task)
 
     @property
     def depth(self) -> int:
@@ -122,17 +179,21 @@ class Execution:
 
         An event of a kind that is not known belongs to its step and changes nothing.
         """
-        kind, at = str(event["Type"]), parse_iso(event["Time"])
-        detail = _detail(event)
+        number, cause = event["EventId"], event.get("ScheduleEventId") or 0
+        name, kind = str(event.get("StepName") or ""), str(event["Type"])
+        return self.record(number, cause, name, kind, parse_iso(event["Time"]), event.get("EventDetail") or "")
+
+    def record(self, number: int, cause: int, name: str, kind: str, at: Millis, text: str) -> Visit | None:
+        """Take the next event, as `add` does, as the values it has; *cause* is the id of the event that caused it."""
+        detail = Detail(text)
         if kind.startswith("Execution"):
             self._execution_event(kind, at, detail)
-            self._strands[event["EventId"]] = self._root
+            self._strands[number] = self._root
             return None
-        caused_by = self._strands.get(event.get("ScheduleEventId") or 0, self._root)
-        name = str(event.get("StepName") or "")
+        caused_by = self._strands.get(cause, self._root)
         if kind == "StepEntered":
-            self._strands[event["EventId"]] = caused_by
-            return _enter(caused_by, name, at, detail)
+            self._strands[number] = caused_by
+            return _enter(caused_by, name, number, at, detail)
         strand = _strand_at(caused_by, name)
         visit = _innermost(strand, name)
         if visit is None:
@@ -144,10 +205,10 @@ class Execution:
             strand = caused_by
         else:
             _step_event(strand, visit, kind, at, detail)
-        self._strands[event["EventId"]] = strand
+        self._strands[number] = strand
         return visit
 
-    def _execution_event(self, kind: str, at: Millis, detail: Mapping[str, Any]) -> None:
+    def _execution_event(self, kind: str, at: Millis, detail: Detail) -> None:
         if kind == "ExecutionStarted":
             self.part.entered = at
             self.input = detail.get("input")
@@ -159,7 +220,7 @@ class Execution:
             _abandon(self.part, at)
 
     @staticmethod
-    def _open_part(strand: _Strand, visit: Visit, kind: str, at: Millis, detail: Mapping[str, Any]) -> _Strand:
+    def _open_part(strand: _Strand, visit: Visit, kind: str, at: Millis, detail: Detail) -> _Strand:
         opened: PartKind = "branch" if kind == "BranchEntered" else "iteration"
         part = Part(kind=opened, index=int(detail.get("index") or 0), entered=at, owner=visit)
         visit.parts.append(part)
@@ -182,14 +243,6 @@ def duration(millis: int) -> str:
     return f"{days}d{hours:02d}h"
 
 
-def _detail(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    try:
-        content = json.loads(event.get("EventDetail") or "{}")
-    except ValueError:
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
 def _innermost(strand: _Strand, name: str) -> Visit | None:
     return strand.open[-1] if strand.open and strand.open[-1].step == name else None
 
@@ -204,7 +257,7 @@ def _strand_at(strand: _Strand, name: str) -> _Strand:
     return strand
 
 
-def _enter(strand: _Strand, name: str, at: Millis, detail: Mapping[str, Any]) -> Visit:
+def _enter(strand: _Strand, name: str, number: int, at: Millis, detail: Detail) -> Visit:
     part = strand.part
     if strand.open:
         # The step that is open can only be a choice: branches and iterations have strands of their own.
@@ -212,24 +265,18 @@ def _enter(strand: _Strand, name: str, at: Millis, detail: Mapping[str, Any]) ->
         if not choice.parts:
             choice.parts.append(Part(kind="option", entered=at, owner=choice))
         part = choice.parts[-1]
-    resource = str(detail.get("resourceArn") or detail.get("action") or "")
-    visit = Visit(step=name, entered=at, part=part, input=detail.get("input"), resource=resource)
+    visit = Visit(step=name, number=number, entered=at, part=part, entry=detail)
     part.visits.append(visit)
     strand.open.append(visit)
     return visit
 
 
-def _step_event(strand: _Strand, visit: Visit, kind: str, at: Millis, detail: Mapping[str, Any]) -> None:
+def _step_event(strand: _Strand, visit: Visit, kind: str, at: Millis, detail: Detail) -> None:
     match kind:
         case "StepStarted":
-            if "duration" in detail:
-                visit.waits_for = f"{detail['duration']} s"
-            elif "seconds" in detail:
-                visit.waits_for = f"{detail['seconds']} s"
-            elif "timestamp" in detail:
-                visit.waits_for = str(detail["timestamp"])
+            visit.start = detail
         case "StepSucceeded":
-            visit.output = detail.get("output")
+            visit.exit = detail
         case "StepFailed":
             visit.outcome = "failed"
             visit.error, visit.cause = str(detail.get("error") or ""), str(detail.get("cause") or "")
@@ -240,9 +287,9 @@ def _step_event(strand: _Strand, visit: Visit, kind: str, at: Millis, detail: Ma
             _task_event(visit, kind, at, detail)
 
 
-def _task_event(visit: Visit, kind: str, at: Millis, detail: Mapping[str, Any]) -> None:
+def _task_event(visit: Visit, kind: str, at: Millis, detail: Detail) -> None:
     if kind == "TaskScheduled":
-        visit.resource = visit.resource or str(detail.get("resourceArn") or "")
+        visit.task = str(detail.get("resourceArn") or "")
         visit.attempts.append(Attempt(started=at, pattern=str(detail.get("pattern") or detail.get("taskMode") or "")))
         return
     if not visit.attempts:
@@ -252,17 +299,18 @@ def _task_event(visit: Visit, kind: str, at: Millis, detail: Mapping[str, Any]) 
         attempt.submitted = True
     elif kind == "TaskSucceeded":
         attempt.ended = at
-        visit.reply = detail.get("output")
+        visit.answer = detail
     elif kind in FAILED_ATTEMPT:
         attempt.ended = at
         attempt.failed = True
         attempt.error, attempt.cause = str(detail.get("error") or ""), str(detail.get("cause") or "")
 
 
-def _exit(visit: Visit, at: Millis, detail: Mapping[str, Any]) -> None:
+def _exit(visit: Visit, at: Millis, detail: Detail) -> None:
     visit.ended = at
     visit.goto = str(detail.get("goto") or "")
-    visit.output = detail.get("output", visit.output)
+    if visit.exit is None or detail.get("output") is not None:
+        visit.exit = detail
     if visit.outcome == "running":
         caught = bool(detail.get("error")) or bool(visit.attempts and visit.attempts[-1].failed)
         visit.outcome = "caught" if caught else "succeeded"

@@ -7,7 +7,7 @@ is for; the others have it.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Container, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -15,14 +15,14 @@ from emulator.auth.authenticator import Authenticator, scheme_of
 from emulator.auth.permissions.conditions import Facts, facts_of
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopback
-from emulator.gateway.metrics import Traffic
+from emulator.gateway.refusals import Refusals
 from emulator.gateway.router import HEALTH, UNKNOWN_RPC, choose
+from emulator.gateway.traffic import OpenRequests, Traffic
 from emulator.http.message import FORM_BYTES, FORM_PAIRS, Request, Respond, Response
-from emulator.kernel.clock import Clock, Millis
+from emulator.kernel.clock import Clock
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import AccountId, Demand, Principal, Region
 from emulator.kernel.ids import Ids
-from emulator.kernel.observing import Busy, Upcoming, Waiting
 from emulator.kernel.tracing import begin
 from emulator.storage.database import CommitFailed, Database
 from emulator.wire.multipart import MalformedForm, form_of, is_form
@@ -40,9 +40,6 @@ SMALL_BODY = 16 * 1024
 
 LARGE_BODY = 256 * 1024
 """A larger body is digested and decoded in a thread; smaller ones take a few milliseconds."""
-
-_OWN_FRONTS = frozenset({"admin", "console", "deployments"})
-"""Fronts whose calls are no work of the emulator's: they wait for it to be quiet themselves."""
 
 _CANCELLED = Response(499)
 """What the log and the metrics say of a request whose client went away; nobody receives it. nginx uses the number."""
@@ -120,7 +117,7 @@ def limit_body(front: Front, call: OperationRequest) -> None:
 
 
 def authenticate(
-    authenticator: Authenticator, own_account: AccountId, clock: Clock, *, head_only: bool = False
+    authenticator: Authenticator, own_account: AccountId, clock: Clock, refusals: Refusals, *, head_only: bool = False
 ) -> Stage:
     """Make the stage that finds out who calls; unsigned requests pass only where the front allows it.
 
@@ -146,6 +143,7 @@ def authenticate(
                 head_only=head_only,
             )
         except AuthFailure as failure:
+            refusals.add(call, failure)
             raise front.auth_error(failure, call) from failure
 
     return stage
@@ -205,12 +203,10 @@ class Pipeline:
         region: Region,
         authorizer: Authorizer | None = None,
         traffic: Traffic | None = None,
-        resting: Callable[[], Container[str]] = frozenset,
+        open_requests: OpenRequests | None = None,
     ) -> None:
-        self._resting = resting
-        self._watchers: list[Callable[[], None]] = []
-        self._in_work: dict[OperationRequest, Front | None] = {}
         self._traffic = traffic or Traffic()
+        self._open = open_requests or OpenRequests()
         self._database = database
         self._clock = clock
         self._ids = ids
@@ -219,12 +215,13 @@ class Pipeline:
         self._fronts = fronts
         self._choose = choose_front(fronts, policy, region)
         self._authenticator = authenticator
-        self._authenticate_head = authenticate(authenticator, account, clock, head_only=True)
+        self.refusals = Refusals(authenticator)
+        self._authenticate_head = authenticate(authenticator, account, clock, self.refusals, head_only=True)
         self._stages: tuple[Stage, ...] = (
             # before these: foreign Host names and web pages are refused, and the front is chosen
             name_request,  # from here on every answer carries a request id
             limit_body,  # before anything is computed over the body
-            authenticate(authenticator, account, clock),  # who calls, in whose account
+            authenticate(authenticator, account, clock, self.refusals),  # who calls, in whose account
             *([authorize(authorizer)] if authorizer is not None else []),  # with --enforce-ram: may they
             # here stands what `interfere` is given
             dispatch,  # the operation itself
@@ -337,16 +334,14 @@ class Pipeline:
         self, front: Front | None, call: OperationRequest, started: float, respond: Respond
     ) -> None:
         """Serve a call with a large body, which a thread makes ready; *front* is given when the head has named it."""
-        self._in_work[call] = front
+        self._open.begin(call, front)
         try:
             await asyncio.to_thread(self._prepare, front, call)
         except Exception as error:
             self._finish(front, call, started, self._failed(error, front, call), respond)
             return
         finally:
-            del self._in_work[call]
-            for notify in self._watchers:
-                notify()
+            self._open.end(call)
         later = self._serve(front, call, started, respond)
         if later is not None:
             await later
@@ -374,7 +369,7 @@ class Pipeline:
         self, answer: Awaitable[Response], front: Front | None, call: OperationRequest, started: float, respond: Respond
     ) -> None:
         """Give the answer once it is there, or an error."""
-        self._in_work[call] = front
+        self._open.begin(call, front)
         try:
             response = await answer
         except asyncio.CancelledError:
@@ -383,47 +378,8 @@ class Pipeline:
         except Exception as error:
             response = self._failed(error, front, call)
         finally:
-            del self._in_work[call]
-            for notify in self._watchers:
-                notify()
+            self._open.end(call)
         self._finish(front, call, started, response, respond)
-
-    # --- kernel.observing.Observed -------------------------------------------------------------------------------
-
-    def busy(self, now: Millis) -> Iterator[Busy]:
-        """Yield the requests in work; parked long polls and calls of the emulator's own API are not among them."""
-        del now
-        resting = self._resting()
-        for call, front in self._in_work.items():
-            if call.request_id in resting:
-                continue  # its function is a mock that takes its time by the emulator's clock
-            if not call.parked and front is not None and front.name not in _OWN_FRONTS:
-                resource = f"{front.name} {call.operation}"
-                yield Busy(kind="request", resource=resource, since=call.now, detail=f"request {call.request_id}")
-
-    def notify(self) -> None:
-        """Tell those who watch that something has ended, or has begun to wait."""
-        for notify in self._watchers:
-            notify()
-
-    def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
-        """Call *notify* whenever a request has been answered, until the function that is returned is called."""
-        self._watchers.append(notify)
-
-        def stop() -> None:
-            if notify in self._watchers:
-                self._watchers.remove(notify)
-
-        return stop
-
-    def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
-        """Requests come when clients send them."""
-        del now, limit
-        yield from ()
-
-    def waiting(self) -> Iterator[Waiting]:
-        """Requests wait for nothing that the services do not name."""
-        yield from ()
 
     def _open_to_web(self, call: OperationRequest) -> bool:
         """Whether a web page may send this request; before the services are loaded that is left open.

@@ -1,4 +1,7 @@
-"""From an answer to the socket: status line, framing, Date, pieces. The framing is decided here and nowhere else."""
+"""From an answer to the socket: one request's transaction, status line, framing, Date, pieces.
+
+The framing is decided here and nowhere else.
+"""
 
 import asyncio
 import logging
@@ -8,10 +11,12 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from emulator.http.connections import Connections
 from emulator.http.message import Response
+
+_log = logging.getLogger(__name__)
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
@@ -52,12 +57,76 @@ _STATUS_LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}"
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Sending(Protocol):
-    """What framing an answer depends on of its request."""
+class Answering(Protocol):
+    """What a transaction asks of its connection."""
 
-    method: str
-    http_1_0: bool
-    keep_alive: bool
+    def answer(self, transaction: "Transaction", response: Response) -> None:
+        """Send *response*, which ends *transaction*."""
+        ...
+
+    def fail(self, transaction: "Transaction") -> None:
+        """Answer *transaction* after a failure of the application itself, and close."""
+        ...
+
+    def drop(self, response: Response) -> None:
+        """Let go of an answer that will not be sent."""
+        ...
+
+
+class Transaction:
+    """One request and its answer; `respond` is what the application is given."""
+
+    __slots__ = ("_call", "_connection", "abandoned", "answered", "http_1_0", "keep_alive", "method", "unread")
+
+    def __init__(
+        self,
+        connection: Answering,
+        *,
+        method: str = "",
+        http_1_0: bool = False,
+        keep_alive: bool = False,
+        unread: bool = False,
+    ) -> None:
+        self._connection = connection
+        self._call: asyncio.Future[Any] | None = None
+        self.method = method
+        self.http_1_0 = http_1_0
+        self.keep_alive = keep_alive
+        self.unread = unread
+        self.answered = False
+        self.abandoned = False
+
+    def respond(self, response: Response) -> None:
+        """Send *response*. After the client has gone it is dropped; a second answer is a bug, logged and dropped."""
+        if self.abandoned:
+            self._connection.drop(response)
+        elif self.answered:
+            _log.error("a %s request was answered twice, with status %d", self.method, response.status, stack_info=True)
+            self._connection.drop(response)
+        else:
+            self.answered = True
+            self._connection.answer(self, response)
+
+    def attend(self, call: asyncio.Future[Any]) -> None:
+        """Watch the work behind the answer, so that neither side waits for the other in vain."""
+        if self.abandoned:
+            call.cancel()
+        elif not self.answered:
+            self._call = call
+            call.add_done_callback(self._ended)
+
+    def abandon(self) -> None:
+        """Call the work off: the client has gone."""
+        self.abandoned = True
+        if self._call is not None and not self._call.done():
+            self._call.cancel()
+
+    def _ended(self, call: asyncio.Future[Any]) -> None:
+        error = None if call.cancelled() else call.exception()
+        if self.abandoned or self.answered or (error is None and not call.cancelled()):
+            return
+        _log.error("a %s request ended without an answer", self.method, exc_info=error)
+        self._connection.fail(self)
 
 
 class Framing:
@@ -78,7 +147,7 @@ class Framing:
         self.close = close
 
 
-def frame(response: Response, transaction: Sending, date_line: Callable[[], str]) -> Framing:
+def frame(response: Response, transaction: Transaction, date_line: Callable[[], str]) -> Framing:
     """Decide how *response* is framed and render its head; *date_line* returns the present ``Date`` field.
 
     Raises: Unsendable.
@@ -180,9 +249,6 @@ async def pour(
         write(b"0\r\n\r\n")
 
 
-_log = logging.getLogger(__name__)
-
-
 class Sender:
     """Writes answers to *transport* and calls *sent* after each, telling whether the connection has to close now."""
 
@@ -197,7 +263,7 @@ class Sender:
         self._unsent = 0
         self.writable = True
 
-    def send(self, transaction: Sending, response: Response) -> None:
+    def send(self, transaction: Transaction, response: Response) -> None:
         """Send *response*: an ordinary one in one write, one in pieces or a long one by a task."""
         framing, response = self._frame(transaction, response)
         body = response.body
@@ -245,7 +311,7 @@ class Sender:
         if self._stream is not None:
             self._stream.cancel()
 
-    def _frame(self, transaction: Sending, response: Response) -> tuple[Framing, Response]:
+    def _frame(self, transaction: Transaction, response: Response) -> tuple[Framing, Response]:
         """Frame *response*, or a 500 in its place when it cannot go on the wire."""
         date_line = self._connections.date_line
         try:

@@ -4,12 +4,14 @@ A request keeps what arrived on the wire (target undecoded, headers in order), b
 it. Bytes above ASCII survive: texts are decoded as UTF-8 with ``surrogateescape`` and encode back to the same bytes.
 """
 
-import asyncio
 import re
 from binascii import a2b_qp
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    import asyncio
 
 Pairs = list[tuple[str, str]]
 

@@ -8,9 +8,9 @@ that comes in pieces has a task, which waits while the client does not read.
 import asyncio
 import logging
 from enum import IntEnum
-from typing import Any, Final, cast
+from typing import Final, cast
 
-from emulator.http.answer import CONTINUE, Sender
+from emulator.http.answer import CONTINUE, Sender, Transaction
 from emulator.http.connections import NEVER, Connections
 from emulator.http.message import HangUp, Response
 from emulator.http.reader import BodyTooLarge, Incoming, Malformed, RequestReader
@@ -32,62 +32,6 @@ class Phase(IntEnum):
     LINGERING = 4
     CLOSING = 5
     LOST = 6
-
-
-class Transaction:
-    """One request and its answer; `respond` is what the application is given."""
-
-    __slots__ = ("_call", "_connection", "abandoned", "answered", "http_1_0", "keep_alive", "method", "unread")
-
-    def __init__(
-        self,
-        connection: "HttpProtocol",
-        *,
-        method: str = "",
-        http_1_0: bool = False,
-        keep_alive: bool = False,
-        unread: bool = False,
-    ) -> None:
-        self._connection = connection
-        self._call: asyncio.Future[Any] | None = None
-        self.method = method
-        self.http_1_0 = http_1_0
-        self.keep_alive = keep_alive
-        self.unread = unread
-        self.answered = False
-        self.abandoned = False
-
-    def respond(self, response: Response) -> None:
-        """Send *response*. After the client has gone it is dropped; a second answer is a bug, logged and dropped."""
-        if self.abandoned:
-            self._connection.drop(response)
-        elif self.answered:
-            _log.error("a %s request was answered twice, with status %d", self.method, response.status, stack_info=True)
-            self._connection.drop(response)
-        else:
-            self.answered = True
-            self._connection.answer(self, response)
-
-    def attend(self, call: asyncio.Future[Any]) -> None:
-        """Watch the work behind the answer, so that neither side waits for the other in vain."""
-        if self.abandoned:
-            call.cancel()
-        elif not self.answered:
-            self._call = call
-            call.add_done_callback(self._ended)
-
-    def abandon(self) -> None:
-        """Call the work off: the client has gone."""
-        self.abandoned = True
-        if self._call is not None and not self._call.done():
-            self._call.cancel()
-
-    def _ended(self, call: asyncio.Future[Any]) -> None:
-        error = None if call.cancelled() else call.exception()
-        if self.abandoned or self.answered or (error is None and not call.cancelled()):
-            return
-        _log.error("a %s request ended without an answer", self.method, exc_info=error)
-        self._connection.fail(self)
 
 
 class HttpProtocol(asyncio.Protocol):
@@ -301,11 +245,14 @@ class HttpProtocol(asyncio.Protocol):
             self._resume()
 
     def _advance(self) -> None:
-        """Serve the requests that have arrived, one after the other, as long as each is answered at once."""
+        """Serve the requests that have arrived, one after the other, as long as each is answered at once.
+
+        The caller has asked `_may_advance`.
+        """
         self._advancing = True
         try:
             for _ in range(_SHARE):
-                if not self._may_advance() or not self._step():
+                if not self._step() or not self._may_advance():
                     return
             self._schedule()
         except Malformed as error:

@@ -25,6 +25,16 @@ LEAP_MS = 60_000
 """Smaller steps ahead are not worth a word: whatever has become due by them is late by less."""
 
 
+def look_again_at(oldest: Millis | None, kept_ms: int, now: Millis, every_ms: int) -> Millis:
+    """Return when to look for rows to remove again: in as many times *every_ms* as none can be there before.
+
+    Rows are removed *kept_ms* after their end; *oldest* is the earliest end there is. None of those to come can go
+    before one that ends now, so looks in between would find nothing, and a clock moved by years need not stop for them.
+    """
+    span_ms = kept_ms if oldest is None else max(0, min(oldest, now) + kept_ms - now)
+    return Millis(now + max(1, -(-span_ms // every_ms)) * every_ms)
+
+
 class Timers:
     """The heap of pending timers. Subclasses decide when `run_due` is called."""
 

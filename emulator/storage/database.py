@@ -5,12 +5,13 @@ socket that was ready has been served. Answers and effects that depend on it wai
 means committed.
 
 Each service keeps ``schema/0001_initial.sql``, ``0002_....sql`` and so on; the table ``schema_versions`` records how
-far each has come. Files are never edited once released; a change is a new number.
+far each has come. Files are never edited once released; a change is a new number, and a number is given once.
 """
 
 import asyncio
 import logging
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -390,13 +391,18 @@ class Schema:
     folder: Path
 
     def steps(self) -> list[tuple[int, str]]:
-        """Return (number, SQL) in order."""
-        files = sorted(self.folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
-        return [(int(file.name[:4]), file.read_text(encoding="utf-8")) for file in files]
+        """Return (number, SQL) in order.
+
+        Raises: ValueError for a number that is given twice: a state could stop between the two and miss the second.
+        """
+        files = {int(file.name[:4]): file for file in sorted(self.folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))}
+        if len(files) < len(list(self.folder.glob("*.sql"))):
+            raise ValueError(f"{self.folder} has a number twice, or a file without one")
+        return [(number, file.read_text(encoding="utf-8")) for number, file in files.items()]
 
 
 def migrate(database: Database, schemas: list[Schema]) -> None:
-    """Apply what is missing, one transaction per step.
+    """Apply what is missing, one transaction per step; a column that is there already is not added again.
 
     Raises: StateTooNew when the file knows a step or a service schema that this program does not.
     """
@@ -416,9 +422,22 @@ def migrate(database: Database, schemas: list[Schema]) -> None:
     for service, number, sql in plan:
         with database.unit():
             for statement in _statements(sql):
-                database.write(statement)
+                if not _adds_what_is_there(database, statement):
+                    database.write(statement)
             database.write("INSERT OR REPLACE INTO schema_versions VALUES (?, ?)", (service, number))
     database.commit()
+
+
+_ADD_COLUMN = re.compile(r"(?:\s|--.*\n)*ALTER TABLE (\w+) ADD COLUMN (\w+)")
+
+
+def _adds_what_is_there(database: Database, statement: str) -> bool:
+    """Whether a statement adds a column that the table has; SQLite knows no ``IF NOT EXISTS`` for columns."""
+    addition = _ADD_COLUMN.match(statement)
+    if addition is None:
+        return False
+    table, column = addition.groups()
+    return database.read("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column)).fetchone() is not None
 
 
 def _statements(sql: str) -> list[str]:

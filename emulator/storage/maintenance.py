@@ -18,11 +18,10 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
-from emulator.kernel.clock import SECOND, Clock, Millis
+from emulator.kernel.clock import Clock
 from emulator.kernel.metrics import Family, counter, gauge
-from emulator.kernel.timers import Timers
 from emulator.storage.database import Database, FileSizes
 
 _log = logging.getLogger(__name__)
@@ -111,8 +110,8 @@ class Checkpoints:
                 _log.debug("the write-ahead log has %d pages, of which %d are copied", log_pages, copied)
 
 
-LOOK_MS = 10 * SECOND
-STEP_MS = 25
+LOOK_S = 10.0
+STEP_PAUSE_S = 0.025
 STEP_S = 0.0015
 """What one step may take of the loop."""
 
@@ -122,28 +121,40 @@ FEWEST_PAGES = 1024
 REWRITTEN_BYTES = 128 * 1024 * 1024
 """A file with more content than this is not written anew: it would hold up the start for more than a second or so."""
 
-_TIMER = ("storage", "shrink")
+
+class Cancellable(Protocol):
+    """A call to come, `asyncio.TimerHandle` for one."""
+
+    def cancel(self) -> None:
+        """Do not make it."""
+        ...
+
+
+Later = Callable[[float, Callable[[], None]], Cancellable]
+"""Makes a call after so many seconds of real time: the size of a file is the machine's matter, whatever time it is in
+the emulator."""
 
 
 class Shrinker:
     """Gives free pages back while the emulator runs."""
 
-    def __init__(self, database: Database, timers: Timers, clock: Clock, look_ms: int = LOOK_MS) -> None:
+    def __init__(self, database: Database, later: Later, clock: Clock) -> None:
         self._database = database
-        self._timers = timers
+        self._later = later
         self._clock = clock
-        self._look_ms = look_ms
+        self._next: Cancellable | None = None
         self._step = 16
         self._seen_commits = -1
 
     def start(self) -> None:
         """Start maintaining the file."""
         if self._database.gives_pages_back:
-            self._after(self._look_ms, self._look)
+            self._next = self._later(LOOK_S, self._look)
 
     def close(self) -> None:
         """Leave the file as it is."""
-        self._timers.cancel(_TIMER)
+        if self._next is not None:
+            self._next.cancel()
 
     def _look(self) -> None:
         commits = self._database.commits
@@ -153,7 +164,7 @@ class Shrinker:
             if sizes.free_pages >= FEWEST_PAGES and sizes.free_pages * 4 >= sizes.pages:
                 self._give_back()
                 return
-        self._after(self._look_ms, self._look)
+        self._next = self._later(LOOK_S, self._look)
 
     def _give_back(self) -> None:
         """Cut off a few pages, as many as fit into a step, until little is free."""
@@ -162,17 +173,14 @@ class Shrinker:
             self._database.give_back(self._step)
         except sqlite3.Error as error:
             _log.warning("the state file does not shrink: %s", error)
-            self._after(self._look_ms, self._look)
+            self._next = self._later(LOOK_S, self._look)
             return
         spent_s = self._clock.monotonic() - began
         self._step = max(4, self._step // 2) if spent_s > STEP_S else min(256, self._step + 4)
         if _is_spacious(self._database.sizes()):
-            self._after(STEP_MS, self._give_back)
+            self._next = self._later(STEP_PAUSE_S, self._give_back)
         else:
-            self._after(self._look_ms, self._look)
-
-    def _after(self, span_ms: int, then: Callable[[], None]) -> None:
-        self._timers.call_at(Millis(self._clock.now() + span_ms), _TIMER, then)
+            self._next = self._later(LOOK_S, self._look)
 
 
 def _is_spacious(sizes: FileSizes) -> bool:

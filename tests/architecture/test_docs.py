@@ -1,12 +1,20 @@
 """The pages agree with the program."""
 
+import ast
+import json
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
-from emulator.cli.parser import build
+from emulator.cli.main import build, parse
 from emulator.config import OPTIONS, RESOURCE_KEYS
+from website import tables
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "sample-apps").rglob("*.md")])
@@ -99,60 +107,128 @@ def test_links_between_pages_lead_somewhere(path):
         assert (path.parent / target).exists(), target
 
 
-def table_rows(section):
-    """Return the cells of each table row that starts with an operation, below a heading of docs/fidelity.md."""
-    text = page("fidelity.md").split(f"## {section}\n")[1].split("\n## ")[0]
+@pytest.mark.parametrize("path", tables.PAGES, ids=lambda path: path.name)
+def test_generated_tables_are_what_the_program_declares(path):
+    """Operations and limits stand in the pages as the program has them; `dev.py docs --write` writes them."""
+    text = path.read_text(encoding="utf-8")
+
+    assert text == tables.rewritten(text)
+
+
+def test_every_service_has_a_table():
+    """No table that can be generated is missing from the pages."""
+    found = {
+        name for path in tables.PAGES for name in re.findall(r"<!-- ([\w: ]+) -->", path.read_text()) if name != "end"
+    }
+
+    assert found == set(tables.TABLES)
+
+
+def test_every_admin_path_is_documented(emulator):
+    """Each path of the admin API is on a page."""
+    document = json.loads(emulator.get("/_localyun/openapi.json")[2])
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
+
+    assert {path for path in document["paths"] if f" {path}`" not in pages} == set()
+
+
+def test_every_fixture_and_every_name_of_the_kit_is_documented():
+    """docs/testing.md names what a test can use."""
+    from emulator.testing import Localyun, plugin
+
+    fixtures = {name for name, value in vars(plugin).items() if type(value).__name__ == "FixtureFunctionDefinition"}
+    names = {name for name in vars(Localyun) if not name.startswith("_")}
+    text = page("testing.md")
+
+    assert {"localyun", "localyun_baseline"} <= fixtures
+    assert {name for name in fixtures | names if not re.search(rf"\b{name}\b", text) and name[0] != "_"} == set()
+
+
+def blocks(language):
+    """Return page and text of each fenced block of a language."""
     return [
-        [cell.strip(" `") for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:3] == "| `"
+        pytest.param(text, id=f"{path.relative_to(ROOT)}-{number}")
+        for path in PAGES
+        for number, text in enumerate(re.findall(rf"```{language}\n(.*?)```", path.read_text("utf-8"), re.DOTALL))
     ]
 
 
-def test_fidelity_lists_every_operation_of_function_compute():
-    """Served and refused operations of each API version are those of the routing tables."""
-    from emulator.services.fc.front import ROUTES
+@pytest.mark.parametrize("text", blocks("python"))
+def test_python_snippets_compile(text):
+    """What is to be copied is a program; those of whole programs are run by the tests of their pages."""
+    compile(text, "snippet", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
-    routed = {(operation.name, version, "served") for version, routes in ROUTES.items() for operation in routes}
 
-    listed = {
-        (operation, version, status)
-        for operation, versions, status, _ in table_rows("Function Compute")
-        for version in versions.split(", ")
+@pytest.mark.parametrize("text", blocks("ya?ml"))
+def test_yaml_snippets_parse(text):
+    """Each is a document."""
+    assert yaml.safe_load(text) is not None
+
+
+@pytest.mark.parametrize("text", blocks("json"))
+def test_json_snippets_parse(text):
+    """Each is a document."""
+    assert json.loads(text) is not None
+
+
+def typed_commands():
+    """Yield page and words of each call of localyun in an indented block or a shell block."""
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8")
+        shell = "\n".join(re.findall(r"```(?:sh|bash|console)\n(.*?)```", text, re.DOTALL))
+        for line in [
+            *re.findall(r"^ {4,}(.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE),
+            *shell.splitlines(),
+        ]:
+            for found in re.findall(r"(?:^|&& |\$\(|\| )localyun ([a-z](?:'[^']*'|[^|&;#)>])*)", line):
+                yield pytest.param(found, id=f"{path.name}: {found.strip()[:60]}")
+
+
+@pytest.mark.parametrize("line", list(typed_commands()))
+def test_commands_on_pages_exist(line):
+    """The parser takes each call of localyun that a page shows, with its options."""
+    words = shlex.split(line.replace("[", "").replace("]", "").replace("...", "x"))
+
+    assert parse(words).run
+
+
+def messages():
+    """Yield what is quoted as a message on the page about trouble, where it is the emulator's own."""
+    for row in re.findall(r"^\| (.*?) \|", page("troubleshooting.md"), re.MULTILINE):
+        yield from re.findall(r"`([^`]{12,})`", row)
+
+
+FOREIGN = {"Connection refused", "certificate verify failed", "unable to get local issuer certificate",
+           "Name or service not known", "getaddrinfo ENOTFOUND"}  # fmt: skip
+"""Messages of clients and systems."""
+
+
+def test_messages_of_troubleshooting_are_in_the_program():
+    """Whoever searches the page for what they see finds it."""
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "emulator").rglob("*.py"))
+    source = re.sub(r'"\s*\n\s*f?"', "", source)
+    source = re.sub(r"\{[^{}]*\}", "", source)
+
+    missing = {text for text in messages() if text.replace("no node;", "no ;") not in source}
+    assert missing == FOREIGN
+
+
+def test_site_builds_without_a_warning(tmp_path):
+    """Every link leads somewhere and every page has its place; nothing is loaded from elsewhere."""
+    pytest.importorskip("material")
+
+    config = ROOT / "website" / "mkdocs.yml"
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--config-file", config, "--site-dir", tmp_path],
+        capture_output=True, text=True, check=False, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    foreign = {
+        address
+        for path in tmp_path.rglob("*.html")
+        for address in re.findall(
+            r"<(?:script|link|img)[^>]*(?:src|href)=[\"']?(https?:[^\"' >]+)", path.read_text("utf-8")
+        )
     }
-
-    assert listed == routed
-
-
-@pytest.mark.parametrize("section", ["Serverless Workflow", "Security Token Service"])
-def test_fidelity_lists_every_operation_of_an_rpc_service(section):
-    """What is listed as served exists, and everything that exists is listed."""
-    from emulator.kernel.ids import CountingIds
-    from emulator.services.sts.front import StsFront
-    from emulator.services.workflow.front import WorkflowFront
-
-    front = {"Serverless Workflow": WorkflowFront, "Security Token Service": StsFront}[section]
-    existing = {operation.name for operation in front(None, CountingIds()).operations}
-    rows = table_rows(section)
-
-    assert {operation for operation, status, _ in rows if status == "served"} <= existing
-    assert existing <= {operation for operation, _, _ in rows}
-    assert {status for _, status, _ in rows} <= {"served", "refused"}
-
-
-def test_fidelity_lists_every_operation_of_resource_access_management():
-    """What is listed as served is what exists."""
-    from emulator.kernel.ids import CountingIds
-    from emulator.services.ram.front import RamFront
-
-    existing = {operation.name for operation in RamFront(None, CountingIds()).operations}
-
-    assert {operation for operation, _, _ in table_rows("Resource Access Management")} == existing
-
-
-def test_fidelity_lists_every_operation_of_the_message_service():
-    """What is listed as served is what is routed."""
-    from emulator.services.mns.front import ROUTES
-
-    tables = {operation.name for operation in ROUTES}
-    listed = {operation for operation, status, _ in table_rows("Message Service") if status == "served"}
-
-    assert listed == tables
+    assert foreign == set()

@@ -19,7 +19,7 @@ from emulator.services.fc.invoke.http_envelope import read_result
 from emulator.services.mns import codec as wire
 from emulator.services.mns.queues import codec as message_wire
 from emulator.services.mns.topics import codec as topic_wire
-from emulator.services.mns.topics.endpoints import read_endpoint
+from emulator.services.mns.topics.model import read_endpoint
 from emulator.services.workflow.expression.conditions import Condition
 from emulator.services.workflow.expression.mappings import parse_source
 from emulator.services.workflow.languages.fdl.reader import parse_flow

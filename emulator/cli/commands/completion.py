@@ -9,9 +9,9 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Callable, Iterable, Sequence
 
 from emulator.cli.client import Client, connect
+from emulator.cli.main import build
 from emulator.cli.mns import Mns
 from emulator.cli.output import DONE, CommandFailed, say
-from emulator.cli.parser import build
 from emulator.cli.tutorials import TUTORIALS
 from emulator.config import Settings
 

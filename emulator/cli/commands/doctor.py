@@ -1,4 +1,4 @@
-"""``doctor`` and ``support``: what is wrong on this machine, and an archive for somebody who helps."""
+"""``doctor`` and ``support``: what is wrong on this machine, and an archive for a helper."""
 
 import os
 from argparse import Namespace
@@ -7,9 +7,9 @@ from typing import Any
 
 from emulator.cli import endpoint
 from emulator.cli.client import Client, connect
-from emulator.cli.commands.info import shown_settings
-from emulator.cli.diagnosis import bundle, machine, network, programs, secrets
-from emulator.cli.diagnosis.model import Finding
+from emulator.cli.commands.server import shown_settings
+from emulator.cli.diagnosis import bundle, machine, network
+from emulator.cli.diagnosis.machine import Finding
 from emulator.cli.output import DONE, FAILED, CommandFailed, _, note, say, say_json, say_table, wants_json
 from emulator.config import DEFAULT_REGION, Config, Settings
 from emulator.kernel.clock import SystemClock
@@ -49,7 +49,7 @@ def support(arguments: Namespace, settings: Settings) -> int:
         "status": client.admin("GET", "status") if client else None,
     }
     try:
-        names = bundle.write(target, config, secrets.collect(config), documents)
+        names = bundle.write(target, config, bundle.collect(config), documents)
     except OSError as error:
         raise CommandFailed(_("{path} cannot be written: {problem}", path=target, problem=error)) from error
     if wants_json(arguments):
@@ -75,8 +75,8 @@ def _examine(settings: Settings) -> list[Finding]:
         *network.proxies(os.environ, client.proxy("forwarding") if client else None),
         *machine.clocks(config.state, now, client.admin("GET", "clock") if client else None),
         *machine.state_folder(config),
-        *programs.tool_chains(config),
-        *programs.sdks(Path.cwd()),
+        *machine.tool_chains(config),
+        *machine.sdks(Path.cwd()),
     ]
 
 

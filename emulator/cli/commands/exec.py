@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 from emulator.cli import background
 from emulator.cli.background import handling
 from emulator.cli.client import Client, connect, until
-from emulator.cli.commands.info import variables
-from emulator.cli.commands.server import end
+from emulator.cli.commands.server import end, variables
 from emulator.cli.output import CommandFailed, NoEmulator, WrongUsage, _, complain
 from emulator.config import Settings
 from emulator.redirect import hook_environment, node_hook

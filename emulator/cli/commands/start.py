@@ -16,7 +16,7 @@ from emulator import keyfile
 from emulator.app import Emulator
 from emulator.cli import endpoint
 from emulator.cli.background import lines, os_reason, state_unusable
-from emulator.cli.main import collection_put_off, keep_for_good
+from emulator.cli.main import collection_put_off
 from emulator.cli.output import _, complain, say, say_json_line, wants_json
 from emulator.cli.server_log import ServerLog, stream_for
 from emulator.config import Config, Settings
@@ -80,7 +80,6 @@ async def _serve(config: Config, *, as_json: bool) -> None:
             loop.add_signal_handler(number, emulator.stopped.set)
     with collection_put_off():
         await emulator.start()
-        keep_for_good()
     try:
         # In a thread, because it waits for the disk: calls that have waited for the services come first.
         await asyncio.to_thread(_announce, config, emulator.keys, emulator.status(), as_json)

@@ -11,7 +11,7 @@ from threading import Thread
 from urllib.parse import urlsplit
 
 from emulator.cli import endpoint
-from emulator.cli.diagnosis.model import Finding, Findings, ok, remark, wrong
+from emulator.cli.diagnosis.machine import Finding, Findings, ok, remark, wrong
 from emulator.cli.endpoint import Endpoint, Running
 from emulator.cli.output import _
 from emulator.config import AUTO_PORT, Config

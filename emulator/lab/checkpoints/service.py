@@ -8,7 +8,7 @@ that make function instances stay.
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -59,7 +59,7 @@ class Memory(Protocol):
 
 
 class Checkpoints:
-    """The checkpoints of one emulator. *resumed* are called last in a restore: what else has to set its timers anew."""
+    """The checkpoints of one emulator. *resumed* is called last in a restore."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Checkpoints:
         world: World,
         tenant: Tenant,
         memory: Memory,
-        resumed: Iterable[Callable[[], None]] = (),
+        resumed: Callable[[], None],
     ) -> None:
         self._store = store
         self._database = database
@@ -82,7 +82,7 @@ class Checkpoints:
         self._tenant = tenant
         self._memory = memory
         self._in_memory: dict[str, object] = {}
-        self._resumed = list(resumed)
+        self._resumed = resumed
         self._lock = asyncio.Lock()
 
     async def save(self, name: str) -> About:
@@ -94,8 +94,7 @@ class Checkpoints:
         async with self._lock:
             draft = await asyncio.to_thread(self._store.draft)
             try:
-                about = await self._save(draft, name)
-                in_memory = self._memory.kept()
+                about, in_memory = await self._save(draft, name)
                 await asyncio.to_thread(self._store.accept, draft, name)
                 self._in_memory[name] = in_memory
             except BaseException:
@@ -103,8 +102,11 @@ class Checkpoints:
                 raise
         return about
 
-    async def _save(self, draft: Path, name: str) -> About:
-        """Write a draft. A file that is removed meanwhile belongs to a later state: that one is taken then."""
+    async def _save(self, draft: Path, name: str) -> tuple[About, object]:
+        """Write a draft; return also what is in memory at that moment.
+
+        A file that is removed meanwhile belongs to a later state: that one is taken then.
+        """
         for attempt in range(_ATTEMPTS):
             about = About(
                 name=name,
@@ -117,6 +119,7 @@ class Checkpoints:
                 schema={},
             )
             write_tables = self._copy()
+            in_memory = self._memory.kept()
             files = self._world.files()
             try:
                 about = await asyncio.to_thread(self._write, draft, about, write_tables, files)
@@ -124,7 +127,7 @@ class Checkpoints:
                 if attempt == _ATTEMPTS - 1:
                     raise
             else:
-                return about
+                return about, in_memory
         raise AssertionError  # the loop returns or raises
 
     def _write(
@@ -162,8 +165,7 @@ class Checkpoints:
         """
         check_name(name)
         async with self._lock, self._time.held():
-            about = await asyncio.to_thread(self._store.about, name)
-            tables = await asyncio.to_thread(self._open, name)
+            about, tables = await asyncio.to_thread(self._open, name)
             try:
                 await self._world.suspend()
                 before = set(self._world.files())
@@ -174,17 +176,17 @@ class Checkpoints:
                 self._time.take_up()
                 await self._world.resume()
                 self._memory.put_back(self._in_memory.get(name))
-                for resumed in self._resumed:
-                    resumed()
+                self._resumed()
             gone = before.difference(self._world.files())
             if gone:
                 await asyncio.to_thread(self._store.release, gone)
         return about
 
-    def _open(self, name: str) -> sqlite3.Connection:
+    def _open(self, name: str) -> tuple[About, sqlite3.Connection]:
+        about = self._store.about(name)
         try:
             self._store.put_back(name)
-            return self._store.tables(name)
+            return about, self._store.tables(about)
         except sqlite3.Error as error:
             raise LabError("InvalidCheckpoint", reason=f"its tables cannot be read ({error})") from error
 

@@ -8,6 +8,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
+from functools import cached_property
 from pathlib import Path
 
 from emulator.lab.checkpoints.model import About, read_about
@@ -34,6 +35,11 @@ class CheckpointStore:
         self._folder = folder
         self._work = work
         self._schemas = schemas
+
+    @cached_property
+    def _newest(self) -> dict[str, int]:
+        """The tables of this program, as a checkpoint names them."""
+        return {schema.service: (schema.steps() or [(0, "")])[-1][0] for schema in self._schemas}
 
     def draft(self) -> Path:
         """Return an empty folder to write a checkpoint in; `discard` or `accept` it."""
@@ -165,15 +171,13 @@ class CheckpointStore:
         for name in files:
             (self._work / name).unlink(missing_ok=True)
 
-    def tables(self, name: str) -> sqlite3.Connection:
+    def tables(self, about: About) -> sqlite3.Connection:
         """Open the tables of a checkpoint, brought to this program's schema; close them after use.
 
-        Raises: LabError (NotFound, InvalidCheckpoint); sqlite3.Error.
+        Raises: LabError (InvalidCheckpoint); sqlite3.Error.
         """
-        about = self.about(name)
-        path = self._folder / name / _TABLES
-        newest = {schema.service: (schema.steps() or [(0, "")])[-1][0] for schema in self._schemas}
-        if about.schema == newest:
+        path = self._folder / about.name / _TABLES
+        if about.schema == self._newest:
             return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         draft = self.draft()
         try:

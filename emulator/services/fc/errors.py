@@ -10,6 +10,7 @@ Source: the service's error-code pages and live samples; statuses and codes mark
 from typing import Any
 
 from emulator.kernel.errors import AuthFailure, ErrorRow, Reason, ServiceError
+from emulator.kernel.interfering import Dialect
 
 ERRORS: dict[str, ErrorRow] = {
     # A value is missing, malformed or out of range; the message says which and what is allowed
@@ -238,3 +239,7 @@ def auth_error(failure: AuthFailure, *, date_given: bool, now: str, authorizatio
 def _at_fault(failure: AuthFailure, authorization: str) -> str:
     unreadable = failure.reason in {Reason.MISSING_AUTHORIZATION, Reason.MALFORMED_AUTHORIZATION}
     return authorization if unreadable else failure.detail
+
+
+DIALECT = Dialect(FcError, "ResourceThrottled")
+"""The table's words for what each service says to callers that are too quick."""

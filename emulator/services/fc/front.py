@@ -12,13 +12,13 @@ from emulator.services.fc import limits, rights
 from emulator.services.fc.asynchronous import operations as asynchronous
 from emulator.services.fc.capacity import operations as capacity
 from emulator.services.fc.catalog import operations as catalog
-from emulator.services.fc.catalog import resource_operations, tag_operations, version_operations
-from emulator.services.fc.codec import EVERY_API, V2016, V2023, api_of, encode, json_body
+from emulator.services.fc.catalog import resource_operations as resources
+from emulator.services.fc.codec import EVERY_API, V2016, V2023, api_of, encode, json_body, qualifier_of
 from emulator.services.fc.dialects import unavailable
-from emulator.services.fc.errors import EntityTooLarge, FcError, auth_error
+from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, auth_error
 from emulator.services.fc.invoke import operations as invoke
 from emulator.services.fc.invoke.http_routing import HttpTarget
-from emulator.services.fc.naming import DIALECT, invocation_of, subject
+from emulator.services.fc.model import invocation_of
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.fc.triggers import operations as triggers
 from emulator.wire.dates import http_date
@@ -26,8 +26,7 @@ from emulator.wire.operation import Operation, Routes, operations_of
 from emulator.wire.request import Answer, OperationRequest
 
 _MODULES = (
-    catalog, version_operations, tag_operations, resource_operations, invoke, asynchronous, triggers, capacity,
-    unavailable,
+    catalog, resources, invoke, asynchronous, triggers, capacity, unavailable,
 )  # fmt: skip
 ROUTES = {api: Routes(operations_of(*_MODULES, api=api)) for api in EVERY_API}
 """The operations of each version of the API."""
@@ -113,7 +112,12 @@ class FcFront:
             return invocation_of(trigger.service, trigger.function, trigger.qualifier, "trigger")
         operation = self._route(call)
         call.operation = operation.name
-        return subject(operation.name, call)
+        path = call.path
+        service, _, of_service = path.get("service", "").partition(".")
+        if function := path.get("function", ""):
+            qualifier = of_service or qualifier_of(call)
+            return invocation_of(service, function, qualifier, "client", operation=operation.name)
+        return Subject("fc", operation.name, tuple(path.values()), ("client",))
 
     def open_to_web(self, call: OperationRequest) -> bool:
         """Whether web pages of any origin may send the request; what CORS answers say is up to the function."""
@@ -161,8 +165,8 @@ class FcFront:
         Raises: PathNotSupported.
         """
         if call.found is not None:
-            found: Operation = call.found
-            return found
+            routed: Operation = call.found
+            return routed
         request = call.http
         _, version, rest = (*request.path.split("/", 2), "", "")[:3]
         routes = ROUTES.get(version)

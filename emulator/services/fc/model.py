@@ -15,6 +15,8 @@ from typing import Any, Literal, NamedTuple
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
+from emulator.kernel.interfering import Origin, Subject
+from emulator.services.fc.errors import FcError
 
 LATEST = "LATEST"
 Struct = Mapping[str, Any]
@@ -330,3 +332,23 @@ def _resource(arn: str, service: str) -> str:
 
 def _named(qualifier: str) -> str | None:
     return qualifier if qualifier and qualifier != LATEST else None
+
+
+def check_if_match(if_match: str, etag: str) -> None:
+    """Let a change go on only when *if_match* is empty, ``*`` or the resource's current *etag*.
+
+    Raises: PreconditionFailed.
+    """
+    wanted = if_match.strip().strip('"')
+    if wanted and wanted not in {"*", etag}:
+        raise FcError("PreconditionFailed")
+
+
+def invocation_of(
+    service: str, function: str, qualifier: str | None, *origins: Origin, operation: str = "InvokeFunction"
+) -> Subject:
+    """Return a call of a function, or another *operation* on it, under the names that faults and mocks may use."""
+    own = display_name(service, function)
+    path = f"services/{service}/functions/{function}" if service else f"functions/{function}"
+    qualified = (f"{own}.{qualifier}",) if qualifier and qualifier != LATEST else ()
+    return Subject("fc", operation, (own, *qualified, path, *((function,) if service else ())), origins)

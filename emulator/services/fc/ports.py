@@ -42,6 +42,10 @@ class Shell(Protocol):
         ...
 
 
+StartShell = Callable[[Callable[[int, bytes], None], Callable[[], None]], Shell]
+"""Starts the command; the arguments are called with its output, and at its end. Raises: OSError, RuntimeFailure."""
+
+
 class Instances(Protocol):
     """Runs calls in instances; `emulator.services.fc.runtime.pool.InstancePool` in a running emulator."""
 

@@ -22,25 +22,21 @@ from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.capacity.provisioning import InstanceList, Provisioner
 from emulator.services.fc.capacity.settings import Settings
 from emulator.services.fc.capacity.store import CapacityStore
-from emulator.services.fc.catalog.attachments import Attachments
+from emulator.services.fc.catalog.attachments import Attachments, Tagging
 from emulator.services.fc.catalog.effects import Dependents, Effects
 from emulator.services.fc.catalog.folder import FolderReader, Snapshot
-from emulator.services.fc.catalog.functions import Functions
+from emulator.services.fc.catalog.functions import Functions, Services
 from emulator.services.fc.catalog.layers import Layers, LayerStore
 from emulator.services.fc.catalog.loading import Loader, Watcher
-from emulator.services.fc.catalog.publishing import Publishing
 from emulator.services.fc.catalog.resolving import Resolver
-from emulator.services.fc.catalog.services import Services, Tagging
 from emulator.services.fc.catalog.store import SCHEMA, CatalogStore
-from emulator.services.fc.code.packages import Packages
-from emulator.services.fc.code.store import CodeStore
-from emulator.services.fc.errors import function_not_found
+from emulator.services.fc.catalog.versions import Publishing
+from emulator.services.fc.code.store import CodeStore, Packages
+from emulator.services.fc.errors import DIALECT, function_not_found
 from emulator.services.fc.invoke.invoking import FunctionCall, FunctionKeys, Invoked, Invoker
 from emulator.services.fc.invoke.logbook import LogBook
-from emulator.services.fc.invoke.terminal import Start
-from emulator.services.fc.model import Function, family
-from emulator.services.fc.naming import DIALECT, invocation_of
-from emulator.services.fc.ports import Instances, Ports
+from emulator.services.fc.model import Function, family, invocation_of
+from emulator.services.fc.ports import Instances, Ports, StartShell
 from emulator.services.fc.rights import RoleChecks
 from emulator.services.fc.runtime.model import HttpCall, ShellCommand
 from emulator.services.fc.triggers.sources import EventSources
@@ -308,7 +304,7 @@ class FunctionCompute:
         async with self._interference.around(call.subject, DIALECT):
             return await self.invoker.invoke(tenant, call)
 
-    def shell(self, instance_id: str, order: ShellCommand) -> Start:
+    def shell(self, instance_id: str, order: ShellCommand) -> StartShell:
         """Return what starts a command beside an instance."""
         return partial(self.instances.shell, instance_id, order)
 

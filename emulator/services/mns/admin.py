@@ -7,14 +7,20 @@ from typing import Any, Final
 from emulator.http.message import Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.metrics import Family, Sample, gauge, labelled
+from emulator.services.mns.errors import MnsError
 from emulator.services.mns.queues.live_queues import LiveQueue
+from emulator.services.mns.queues.model import Message, restored
+from emulator.services.mns.queues.visibility import hidden_key, is_held, source_of, state, write_handle
 from emulator.services.mns.service import CERTIFICATE_PAGE, MessageService
-from emulator.services.mns.topics.model import DeliveryReport, OutboxEntry
+from emulator.services.mns.topics.model import DeliveryReport, OutboxEntry, Push
 from emulator.wire.operation import ANYONE, Parameter, operation
 from emulator.wire.request import OperationRequest
 
 MOST_QUEUES: Final = 200
 """Queues shown one by one, those with the most messages; a test run that makes thousands must not swamp the reader."""
+
+MOST_MOVED: Final = 1_000
+"""So many messages are moved by one call."""
 
 _LIMIT = Parameter("limit", int, "The most rows to return.", default=100)
 
@@ -32,6 +38,63 @@ async def purge_queue(service: MessageService, call: OperationRequest) -> dict[s
     return {"queue": queue, "deleted": await service.purge(call.tenant, queue)}
 
 
+@operation("messages", "GET /messages", Parameter("queue", about="The queue's name."), _LIMIT)
+def messages(service: MessageService, call: OperationRequest) -> dict[str, Any]:
+    """The first visible and the next hidden messages of a queue; changes nothing.
+
+    Raises: QueueNotExist.
+    """
+    live = service.find(call.tenant, call.arguments["queue"])
+    found = service.messages.listed(live, call.arguments["limit"])
+    return {"messages": [message_object(each, call.now) for each in found]}
+
+
+@operation(
+    "move-messages",
+    "POST /move-messages",
+    Parameter("queue", about="The queue's name."),
+    Parameter("to", about="The name of the other queue; empty: where each dead letter comes from.", default=""),
+    Parameter("message", about="Only the message with this id, visible or hidden.", default=""),
+)
+def move_messages(service: MessageService, call: OperationRequest) -> dict[str, Any]:
+    """Send the visible messages of a queue to another, up to a thousand; answers how many.
+
+    Messages keep body, priority, group and properties of their own. Without ``to`` those that are no dead letters stay.
+
+    Raises: QueueNotExist; MessageNotExist when there is none with that id.
+    """
+    name, target, wanted = (call.arguments[each] for each in ("queue", "to", "message"))
+    live = service.find(call.tenant, name)
+    found = service.messages.listed(live, MOST_MOVED)
+    if wanted:
+        chosen = [each for each in found if each.message_id == wanted]
+        if not chosen:
+            raise MnsError("MessageNotExist")
+    else:
+        chosen = [each for each in found if state(each, call.now) == "active"]
+    places = [(each, target or source_of(each)) for each in chosen]
+    for each, place in places:
+        if place:
+            service.messages.move(live, each, service.find(call.tenant, place))
+    return {"moved": sum(1 for _, place in places if place)}
+
+
+@operation(
+    "redeliver",
+    "POST /redeliver",
+    Parameter("topic", about="The topic's name."),
+    Parameter("subscription", about="The subscription's name."),
+    Parameter("message", about="The message's id."),
+)
+def redeliver(service: MessageService, call: OperationRequest) -> dict[str, Any] | None:
+    """Deliver a message now: one that waits for its next attempt, or once more one whose delivery has ended.
+
+    Raises: TopicNotExist, SubscriptionNotExist.
+    """
+    topic, subscription, message = (call.arguments[name] for name in ("topic", "subscription", "message"))
+    return {"message": message} if service.redeliver(call.tenant, topic, subscription, message) else None
+
+
 @operation(
     "deliveries",
     "GET /deliveries",
@@ -40,7 +103,7 @@ async def purge_queue(service: MessageService, call: OperationRequest) -> dict[s
     _LIMIT,
 )
 def deliveries(service: MessageService, call: OperationRequest) -> dict[str, Any]:
-    """The deliveries of a subscription, pending ones first.
+    """The deliveries of a subscription, pending ones first, with their latest attempts.
 
     Raises: TopicNotExist, SubscriptionNotExist.
     """
@@ -69,8 +132,8 @@ async def signing_certificate(service: MessageService, call: OperationRequest) -
 def delivery_object(report: DeliveryReport) -> dict[str, Any]:
     """Return a delivery; ``NextTime`` is there while it is pending, ``EndTime`` afterwards. Times are milliseconds.
 
-    ``State`` is ``pending``, ``delivered``, ``dropped`` or ``dead-lettered``. ``Request`` and ``Answer`` hold the
-    headers of the last push over HTTP since the start of the emulator.
+    ``State`` is ``pending``, ``delivered``, ``dropped`` or ``dead-lettered``. ``Request`` and ``Answer`` are those of
+    the last push over HTTP since the start of the emulator, ``Tries`` the latest attempts since then with theirs.
     """
     content: dict[str, Any] = {
         "MessageId": report.message_id,
@@ -82,14 +145,57 @@ def delivery_object(report: DeliveryReport) -> dict[str, Any]:
         "MessageBody": report.body,
         "MessageTag": report.tag or "",
     }
-    if report.push is not None:
-        content["Request"] = {"Headers": dict(report.push.headers)}
-        if report.push.status is not None:
-            content["Answer"] = {"Status": report.push.status, "Headers": dict(report.push.answer_headers)}
+    content["Tries"] = [
+        {"Number": each.number, "Time": each.at, "Delivered": each.delivered, "Result": each.detail}
+        | _pushed(each.push)
+        for each in report.tries
+    ]
+    content |= _pushed(report.tries[-1].push if report.tries else None)
     if report.next_at is not None:
         content["NextTime"] = report.next_at
     if report.ended_at is not None:
         content["EndTime"] = report.ended_at
+    return content
+
+
+def _pushed(push: Push | None) -> dict[str, Any]:
+    """Return request and answer of a push, nothing when there was none."""
+    if push is None:
+        return {}
+    content: dict[str, Any] = {
+        "Request": {"Url": push.url, "Target": push.target, "Headers": dict(push.headers), "Body": push.body}
+    }
+    if push.status is not None:
+        content["Answer"] = {"Status": push.status, "Headers": dict(push.answer_headers), "Body": push.answer_body}
+    return content
+
+
+def message_object(message: Message, now: Millis) -> dict[str, Any]:
+    """Return a message; times are milliseconds. ``State`` is ``active``, ``inactive`` or ``delayed``.
+
+    ``NextVisibleTime`` is there while it is hidden, ``Held`` says that it waits behind another of its group,
+    ``DeadLetterOf`` is the queue that a dead letter comes from, ``ReceiptHandle`` is good while it is hidden.
+    """
+    content: dict[str, Any] = {
+        "MessageId": message.message_id,
+        "State": state(message, now),
+        "MessageBody": message.body,
+        "Priority": message.priority,
+        "EnqueueTime": message.enqueued_at,
+        "DequeueCount": message.dequeue_count,
+        "Request": message.trace,
+        "DeadLetterOf": source_of(message),
+        "Held": is_held(message.visible_from),
+        "UserProperties": {each.name: each.value for each in restored(message.user_properties)},
+        "SystemProperties": {each.name: each.value for each in restored(message.system_properties)},
+    }
+    if message.group_id is not None:
+        content["MessageGroupId"] = message.group_id
+    if message.visible_from > now:
+        content["NextVisibleTime"] = hidden_key(message.visible_from)
+        content["ReceiptHandle"] = write_handle(
+            message.message_id, message.queue_id, message.seq, message.revision, message.visible_from
+        )
     return content
 
 

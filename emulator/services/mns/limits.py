@@ -96,6 +96,12 @@ PUSHES = 256
 HISTORY = 50
 """Ended deliveries remembered per subscription, for the admin API."""
 
+TRIES = 5
+"""Attempts remembered of a delivery, the latest ones."""
+
+BODY_SHOWN = 4096
+"""Characters of a message's body in a report; bytes of a push's request and answer."""
+
 OUTBOX = 1_000
 """Mails, short messages and mobile notifications kept for the admin API, in one account and region."""
 

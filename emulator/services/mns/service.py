@@ -241,6 +241,16 @@ class MessageService:
         subscription_id = self.subscriptions.get(tenant, topic, subscription).subscription_id
         return self._courier.reports(subscription_id, limit)
 
+    def redeliver(self, tenant: Tenant, topic: str, subscription: str, message_id: str) -> bool:
+        """Deliver a message to a subscriber now, also one that it has got; False when the message is not known.
+
+        Of ended deliveries those that `list_deliveries` shows can be made again, until the emulator stops.
+
+        Raises: TopicNotExist, SubscriptionNotExist.
+        """
+        found = self.subscriptions.get(tenant, topic, subscription)
+        return self._courier.redeliver(found, message_id, self._clock.now())
+
     def outbox(self, tenant: Tenant, limit: int = 100) -> list[OutboxEntry]:
         """Return the mails, short messages and mobile notifications that were not sent, newest first."""
         return self._outbox.entries(tenant, limit)

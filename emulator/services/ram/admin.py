@@ -1,10 +1,103 @@
-"""The admin operations of accounts."""
+"""Accounts beside the installation's own, and the admin operations on them.
+
+Each has the key of the account itself, which may do everything in it. What belongs to whom is in every table; an
+account sees its own and nothing of others, unless a role of the other account trusts it.
+"""
 
 from typing import Any
 
-from emulator.services.ram.accounts import Account, Accounts
+from emulator.auth.signed_request import AccessKey
+from emulator.kernel.clock import Millis
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import AccountId
+from emulator.kernel.ids import Ids
+from emulator.services.ram.errors import RamError
+from emulator.services.ram.model import KEY_PREFIX
+from emulator.storage.database import Database
 from emulator.wire.operation import Parameter, operation
 from emulator.wire.request import OperationRequest
+
+_ID_DIGITS = 20
+"""The longest id that the name of a role can hold."""
+
+MOST_ACCOUNTS = 10_000
+
+
+@frozen
+class Account:
+    """An account and its key."""
+
+    account: AccountId
+    key_id: str
+    secret: str
+
+
+class Accounts:
+    """The accounts of this installation but *own*; an `emulator.auth.signed_request.KeySource`."""
+
+    def __init__(self, database: Database, ids: Ids, own: AccountId) -> None:
+        self._database = database
+        self._ids = ids
+        self._own = own
+        self._keys: dict[str, AccessKey] | None = None
+        database.on_rollback(self._forget)
+
+    def add(self, account: str, now: Millis) -> Account:
+        """Add an account; an empty id is generated. One that is there already is returned as it is.
+
+        Raises: RamError (InvalidAccountId, AccountAlreadyExists, TooManyAccounts).
+        """
+        if account and not (account.isascii() and account.isdigit() and len(account) <= _ID_DIGITS):
+            raise RamError("InvalidAccountId", most=_ID_DIGITS)
+        if account == self._own:
+            raise RamError("AccountAlreadyExists", account=account)
+        known = self._find(account) if account else None
+        if known is not None:
+            return known
+        if len(self.all()) >= MOST_ACCOUNTS:
+            raise RamError("TooManyAccounts", most=MOST_ACCOUNTS)
+        made = Account(
+            account=AccountId(account or f"1{int.from_bytes(self._ids.secret(8), 'big') % 10**15:015d}"),
+            key_id=KEY_PREFIX + self._ids.hex(20).upper(),
+            secret=self._ids.secret(20).hex(),
+        )
+        self._database.write(
+            "INSERT INTO ram_accounts (account, key_id, secret, created_at) VALUES (?, ?, ?, ?)",
+            (made.account, made.key_id, made.secret, now),
+        )
+        self._forget()
+        return made
+
+    def all(self) -> list[Account]:
+        """Return the accounts in the order they were added."""
+        rows = self._database.read("SELECT account, key_id, secret FROM ram_accounts ORDER BY created_at, account")
+        return [Account(account=AccountId(row[0]), key_id=row[1], secret=row[2]) for row in rows]
+
+    def remove(self, account: str) -> bool:
+        """Forget an account and its key; return whether there was one. What it has made stays."""
+        gone = self._database.write("DELETE FROM ram_accounts WHERE account = ?", (account,))
+        self._forget()
+        return gone.rowcount > 0
+
+    def find(self, key_id: str) -> AccessKey | None:
+        """Return the key of that id."""
+        if self._keys is None:
+            self._keys = {
+                each.key_id: AccessKey(
+                    key_id=each.key_id,
+                    secret=each.secret,
+                    account=each.account,
+                    arn=f"acs:ram::{each.account}:root",
+                )
+                for each in self.all()
+            }
+        return self._keys.get(key_id)
+
+    def _find(self, account: str) -> Account | None:
+        return next((each for each in self.all() if each.account == account), None)
+
+    def _forget(self) -> None:
+        self._keys = None
 
 
 @operation("list-accounts", "GET /accounts")

@@ -5,10 +5,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from emulator.auth.permissions.policy import MalformedPolicy, parse_policy, parse_trust_policy
 from emulator.kernel.identity import AccountId, stable_id
 from emulator.kernel.paging import Range, cut
 from emulator.services.ram import limits
 from emulator.services.ram.errors import (
+    RamError,
     beyond_length,
     invalid_chars,
     invalid_format,
@@ -55,6 +57,31 @@ def entity_name(parameters: Parameters, parameter: str) -> str:
     Raises: RamError: Missing*, InvalidParameter.*.InvalidChars, InvalidParameter.*.Length.
     """
     return _checked_name(required(parameters, parameter), parameter, _NAME, limits.NAME_LENGTH)
+
+
+def check_trust(document: str, parameter: str) -> None:
+    """Check the document that says who may assume a role.
+
+    Raises: RamError: InvalidParameter.*.Length, MalformedPolicyDocument.
+    """
+    _check_document(document, parameter, limits.TRUST_LENGTH, parse_trust_policy)
+
+
+def check_policy(document: str, parameter: str) -> None:
+    """Check the document of a permission policy.
+
+    Raises: RamError: InvalidParameter.*.Length, MalformedPolicyDocument.
+    """
+    _check_document(document, parameter, limits.POLICY_LENGTH, parse_policy)
+
+
+def _check_document(document: str, parameter: str, most: int, parse: Callable[[str], object]) -> None:
+    if len(document.encode("utf-8", "surrogateescape")) > most:
+        raise beyond_length(parameter)
+    try:
+        parse(document)
+    except MalformedPolicy as error:
+        raise RamError("MalformedPolicyDocument", reason=str(error)) from error
 
 
 def policy_name(parameters: Parameters) -> str:

@@ -5,6 +5,7 @@ messages"; the texts are the service's. "assumed" marks the rest.
 """
 
 from collections.abc import Mapping
+from typing import Final, TypeVar
 
 from emulator.kernel.errors import ErrorRow
 from emulator.wire.pop_errors import PopError
@@ -43,6 +44,11 @@ ERRORS: Mapping[str, ErrorRow] = {
     "AccountAlreadyExists": ErrorRow(409, "The account {account} is this installation's own."),
     "TooManyAccounts": ErrorRow(409, "There are {most} accounts, as many as can be."),
 }
+
+_COUNTED: Final = {"User": "users", "Group": "groups", "Role": "roles", "Policy": "policy"}
+"""What there can be too many of in an account, as the texts call it."""
+
+Entity = TypeVar("Entity")
 
 
 class RamError(PopError):
@@ -94,6 +100,27 @@ def delete_conflict(owner: str, part: str, text: str) -> RamError:
 def limit_exceeded(suffix: str, kind: str) -> RamError:
     """Return the error for one thing too many."""
     return _coded("LimitExceeded", f"LimitExceeded.{suffix}", kind=kind)
+
+
+def existing(entity: Entity | None, kind: str, name: str) -> Entity:
+    """Return *entity*, what the store has of a *kind* by *name*.
+
+    Raises: RamError: EntityNotExist.*kind* when that is nothing.
+    """
+    if entity is None:
+        raise RamError(f"EntityNotExist.{kind}", name=name)
+    return entity
+
+
+def check_new(entity: object | None, kind: str, name: str, count: int, most: int) -> None:
+    """Refuse to create what there is already, or more than *most* of a *kind* in an account.
+
+    Raises: RamError: EntityAlreadyExists.*kind*, LimitExceeded.*kind*.
+    """
+    if entity is not None:
+        raise RamError(f"EntityAlreadyExists.{kind}", name=name)
+    if count >= most:
+        raise limit_exceeded(kind, _COUNTED[kind])
 
 
 def _coded(row: str, code: str, **fields: str) -> RamError:

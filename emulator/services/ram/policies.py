@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from emulator.auth.permissions.policy import MalformedPolicy, parse_policy
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import AccountId, stable_id
 from emulator.services.ram import codec, limits
 from emulator.services.ram.errors import (
     RamError,
     already_attached,
-    beyond_length,
+    check_new,
     delete_conflict,
+    existing,
     limit_exceeded,
     not_attached,
 )
@@ -25,11 +25,9 @@ from emulator.services.ram.model import (
     PolicyVersion,
     role_arn,
 )
-from emulator.services.ram.roles import existing_role
 from emulator.services.ram.service import AccessManagement
 from emulator.services.ram.store import RamStore
 from emulator.services.ram.system_policies import system_policy, system_policy_names
-from emulator.services.ram.users import existing_group, existing_user
 from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
@@ -56,11 +54,9 @@ def create_policy(access: AccessManagement, call: OperationRequest) -> Reply:
     document = codec.required(call.parameters, "PolicyDocument")
     description = codec.text(call.parameters, "Description", limits.DESCRIPTION_LENGTH)
     tags = codec.tags(call.parameters)
-    check_document(document, "PolicyDocument")
-    if store.policy(account, name) or system_policy(name):
-        raise RamError("EntityAlreadyExists.Policy", name=name)
-    if store.count(account, "policies") >= limits.POLICIES:
-        raise limit_exceeded("Policy", "policy")
+    codec.check_policy(document, "PolicyDocument")
+    count = store.count(account, "policies")
+    check_new(store.policy(account, name) or system_policy(name), "Policy", name, count, limits.POLICIES)
     policy = PolicyInfo(
         type=PolicyType.CUSTOM,
         name=name,
@@ -164,7 +160,7 @@ def create_policy_version(access: AccessManagement, call: OperationRequest) -> R
     codec.policy_name(parameters)
     document = codec.required(parameters, "PolicyDocument")
     as_default = codec.flag(parameters, "SetAsDefault")
-    check_document(document, "PolicyDocument")
+    codec.check_policy(document, "PolicyDocument")
     policy = _custom_policy(store, call)
     versions = store.versions(account, policy.name)
     if len(versions) >= limits.POLICY_VERSIONS:
@@ -318,13 +314,17 @@ def _entity(store: RamStore, account: AccountId, attachment: Attachment) -> dict
     name, since = attachment.holder, {"AttachDate": iso_seconds(attachment.attached_at)}
     match attachment.kind:
         case HolderKind.USER:
-            user = existing_user(store, account, name)
+            user = existing(store.user(account, name), "User", name)
             user_id = stable_id("user", account, name)
             return {"UserName": name, "UserId": user_id, "DisplayName": user.display_name, **since}
         case HolderKind.GROUP:
-            return {"GroupName": name, "Comments": existing_group(store, account, name).comments, **since}
+            return {
+                "GroupName": name,
+                "Comments": existing(store.group(account, name), "Group", name).comments,
+                **since,
+            }
         case HolderKind.ROLE:
-            description = existing_role(store, account, name).description
+            description = existing(store.role(account, name), "Role", name).description
             role_id, arn = stable_id("role", account, name), role_arn(account, name)
             return {"RoleName": name, "RoleId": role_id, "Arn": arn, "Description": description, **since}
 
@@ -347,23 +347,7 @@ def existing_policy(store: RamStore, account: AccountId, kind: PolicyType, name:
 
     Raises: RamError: EntityNotExist.Policy.
     """
-    policy = store.policy(account, name) if kind is PolicyType.CUSTOM else _system(name)
-    if policy is None:
-        raise RamError("EntityNotExist.Policy", name=name)
-    return policy
-
-
-def check_document(document: str, parameter: str) -> None:
-    """Check the document of a permission policy.
-
-    Raises: RamError: InvalidParameter.*.Length, MalformedPolicyDocument.
-    """
-    if len(document.encode("utf-8", "surrogateescape")) > limits.POLICY_LENGTH:
-        raise beyond_length(parameter)
-    try:
-        parse_policy(document)
-    except MalformedPolicy as error:
-        raise RamError("MalformedPolicyDocument", reason=str(error)) from error
+    return existing(store.policy(account, name) if kind is PolicyType.CUSTOM else _system(name), "Policy", name)
 
 
 def _named_policy(store: RamStore, call: OperationRequest) -> PolicyInfo:
@@ -406,11 +390,11 @@ def _existing_holder(store: RamStore, call: OperationRequest) -> Holder:
     name = codec.entity_name(call.parameters, f"{kind}Name")
     match kind:
         case HolderKind.USER:
-            existing_user(store, account, name)
+            existing(store.user(account, name), kind, name)
         case HolderKind.GROUP:
-            existing_group(store, account, name)
+            existing(store.group(account, name), kind, name)
         case HolderKind.ROLE:
-            existing_role(store, account, name)
+            existing(store.role(account, name), kind, name)
     return Holder(account=account, kind=kind, name=name)
 
 

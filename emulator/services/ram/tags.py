@@ -5,10 +5,9 @@ Lists come as JSON (``ResourceNames=["a"]``), as the newer SDKs write them, or n
 
 from emulator.kernel.identity import AccountId
 from emulator.services.ram import codec, limits
-from emulator.services.ram.errors import invalid_value, limit_exceeded, mandatory
+from emulator.services.ram.errors import existing, invalid_value, limit_exceeded, mandatory
 from emulator.services.ram.model import PolicyType
 from emulator.services.ram.policies import existing_policy
-from emulator.services.ram.roles import existing_role
 from emulator.services.ram.service import AccessManagement
 from emulator.services.ram.store import RamStore
 from emulator.wire.operation import operation
@@ -89,7 +88,7 @@ def _named_resources(store: RamStore, call: OperationRequest) -> tuple[AccountId
         raise invalid_value("ResourceType")
     for name in names:
         if kind == "role":
-            existing_role(store, account, name)
+            existing(store.role(account, name), "Role", name)
         else:
             existing_policy(store, account, PolicyType.CUSTOM, name)
     return account, kind, names

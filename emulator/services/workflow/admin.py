@@ -1,9 +1,134 @@
-"""Metrics of the service."""
+"""Administration of flows: debugging, forks, steps that run alone; metrics. The cloud has nothing like it."""
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 from emulator.kernel.metrics import Family, counter, gauge, labelled
 from emulator.services.workflow.service import Workflow
+from emulator.wire.operation import Parameter, operation
+from emulator.wire.request import OperationRequest
+
+_BREAKPOINTS = Parameter(
+    "breakpoints",
+    list,
+    'Where to stop: objects such as {"when": "before", "step": "NAME"}; when is before, after or failure, and without '
+    "step it is every step. Without breakpoints the execution stops before its next step.",
+    default=[],
+)
+_INPUT = Parameter("input", dict, "The input, an object.", default={})
+
+
+@operation(
+    "step",
+    "POST /flows/step",
+    Parameter("definition", about="The text of the flow, in either language."),
+    Parameter("step", about="The name of the step."),
+    _INPUT,
+    Parameter(
+        "mocks",
+        dict,
+        'Answers of tasks by the name of a step or function: {"return": VALUE} or {"error": {"errorType", '
+        '"errorMessage"}}, or a list of them. Other tasks are really called.',
+        default={},
+    ),
+    Parameter("global", dict, "The values of $Global before the step.", default={}),
+)
+async def run_step(service: Workflow, call: OperationRequest) -> dict[str, Any]:
+    """Run one step of a definition alone; answers its status, output, error, next step and events.
+
+    Raises: InvalidArgument.
+    """
+    given = call.arguments
+    return await service.debugging.alone.run(
+        call.tenant, given["definition"], given["step"], given["input"], given["mocks"], given["global"]
+    )
+
+
+@operation(
+    "debug-flow",
+    "POST /flows/{flow}/debug",
+    _INPUT,
+    Parameter("name", about="The name of the execution.", default=""),
+    _BREAKPOINTS,
+)
+def debug_flow(service: Workflow, call: OperationRequest) -> dict[str, Any]:
+    """Start an execution that stops at breakpoints; answers where it stands.
+
+    Raises: FlowNotExists, InvalidArgument, ExecutionAlreadyExists, ResourceThrottled.
+    """
+    given = call.arguments
+    text = json.dumps(given["input"])
+    return service.debugging.debugger.start(
+        call.tenant, call.path["flow"], given["name"] or None, text, given["breakpoints"]
+    )
+
+
+@operation("stops", "GET /flows/{flow}/executions/{execution}/debug")
+def stops(service: Workflow, call: OperationRequest) -> dict[str, Any]:
+    """The breakpoints of an execution, and where it has stopped, with the data there and what can be done.
+
+    Raises: FlowNotExists, ExecutionNotExists.
+    """
+    return service.debugging.debugger.show(call.tenant, call.path["flow"], call.path["execution"])
+
+
+@operation("debug-execution", "POST /flows/{flow}/executions/{execution}/debug", _BREAKPOINTS)
+def debug_execution(service: Workflow, call: OperationRequest) -> dict[str, Any]:
+    """Let an execution that runs stop at breakpoints, in place of those it has.
+
+    Raises: FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, InvalidArgument.
+    """
+    path = call.path
+    return service.debugging.debugger.watch(call.tenant, path["flow"], path["execution"], call.arguments["breakpoints"])
+
+
+@operation(
+    "debug-action",
+    "POST /flows/{flow}/executions/{execution}/debug/{action}",
+    Parameter("strand", int, "The strand of the stop; without it the oldest stop.", default=None, most=2**53),
+    Parameter("data", dict, "What the data there become.", default=None),
+)
+def act(service: Workflow, call: OperationRequest) -> dict[str, Any]:
+    """At a stop: ``next``, ``continue``, ``change``, ``retry`` or ``skip``; or ``detach`` the execution.
+
+    Raises: FlowNotExists, ExecutionNotExists, ExecutionAlreadyCompleted, InvalidArgument.
+    """
+    path, given = call.path, call.arguments
+    return service.debugging.debugger.act(
+        call.tenant, path["flow"], path["execution"], path["action"], given["strand"], given["data"]
+    )
+
+
+@operation(
+    "fork",
+    "POST /flows/{flow}/executions/{execution}/fork",
+    Parameter("before", about="The step before which the fork begins, where it was entered last.", default=""),
+    Parameter("event", int, "In place of before: the id of the first event that is not shared.", default=0, most=10**9),
+    Parameter("input", dict, "The input of that step, in place of its own.", default=None),
+    Parameter("definition", about="What the fork goes on with, in place of the execution's definition.", default=""),
+    Parameter("name", about="The name of the fork.", default=""),
+)
+async def fork(service: Workflow, call: OperationRequest) -> dict[str, Any]:
+    """Start an execution that shares the history of another up to a step; answers its name.
+
+    Raises: FlowNotExists, ExecutionNotExists, InvalidArgument, ExecutionAlreadyExists, ResourceThrottled.
+    """
+    flow, given = call.path["flow"], call.arguments
+    name = await service.debugging.forks.fork(
+        call.tenant,
+        flow,
+        call.path["execution"],
+        before=given["before"],
+        event=given["event"],
+        data=given["input"],
+        definition=given["definition"],
+        name=given["name"],
+    )
+    return {"flow": flow, "execution": name}
+
+
+# --- metrics --------------------------------------------------------------------------------------------------------
 
 
 def metrics(workflow: Workflow) -> Iterator[Family]:

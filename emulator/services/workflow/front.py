@@ -6,11 +6,11 @@ from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Subject
-from emulator.services.workflow import limits, rights
+from emulator.services.workflow import limits
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.executions import operations as executions
 from emulator.services.workflow.flows import operations as flows
-from emulator.services.workflow.naming import DIALECT, subject
+from emulator.services.workflow.naming import DIALECT, demands, subject
 from emulator.services.workflow.schedules import operations as schedules
 from emulator.services.workflow.service import Workflow
 from emulator.wire.operation import Actions, operations_of
@@ -45,7 +45,7 @@ class WorkflowFront(RpcFront):
 
     def rights(self, operation: str, call: OperationRequest) -> Iterable[Demand]:
         """Return the rights that a call of *operation* needs."""
-        return rights.demands(call.tenant, operation, call.parameters)
+        return demands(call.tenant, operation, call.parameters)
 
     def denied(self, demand: Demand, call: OperationRequest) -> ServiceError:
         """Return the error for a caller without the right."""

@@ -104,11 +104,21 @@ class NewExecution:
     qualifier: str = ""
 
 
+class Origin(NamedTuple):
+    """What a fork shares: the events of an execution up to one, *moved_ms* later. ``watch`` is for the fork itself."""
+
+    execution: ExecutionId
+    last_event: int
+    moved_ms: int
+    watch: str | None
+
+
 @frozen(kw_only=False)
 class LiveExecution:
     """What the driver needs to go on with an execution.
 
-    ``is_express`` bounds how long it may go; ``trace`` is the request that started it.
+    ``is_express`` bounds how long it may go; ``trace`` is the request that started it; ``watch`` is set while it is
+    being debugged.
     """
 
     id: ExecutionId
@@ -126,6 +136,7 @@ class LiveExecution:
     is_express: bool = False
     trace: str = ""
     role_arn: str = ""
+    watch: str | None = None
 
 
 @frozen

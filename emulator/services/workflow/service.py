@@ -5,24 +5,23 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.timers import Timers
+from emulator.services.workflow.debugging.parts import Debugging
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.engine.tokens import Mint
 from emulator.services.workflow.executions.effects import Effects
-from emulator.services.workflow.executions.executions import Executions
-from emulator.services.workflow.executions.reports import Reports
+from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports
 from emulator.services.workflow.executions.retention import Retention
 from emulator.services.workflow.executions.store import ExecutionStore
-from emulator.services.workflow.executions.waiters import EndWaiters
 from emulator.services.workflow.flows.flows import Flows, Versions
 from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import FlowRecord
+from emulator.services.workflow.naming import DIALECT, subject
 from emulator.services.workflow.ports import FunctionInvoker, HttpCaller, MessageSender, ObjectReader, TaskGuard
-from emulator.services.workflow.schedules.firing import Firing
 from emulator.services.workflow.schedules.model import DueSchedule, execution_input
-from emulator.services.workflow.schedules.schedules import Schedules
+from emulator.services.workflow.schedules.schedules import Firing, Schedules
 from emulator.services.workflow.schedules.store import ScheduleStore
 from emulator.services.workflow.tenants import SCHEMA, Tenants
 from emulator.storage.database import Database
@@ -40,7 +39,8 @@ class Workflow:
     """Serverless Workflow.
 
     *kept_days* is how long executions are kept after their end, 0 for ever.
-    What operations do are methods of ``flows``, ``versions``, ``executions``, ``schedules`` and ``reports``.
+    What operations do are methods of ``flows``, ``versions``, ``executions``, ``schedules`` and ``reports``; what only
+    the emulator has, of the parts of ``debugging``.
     Call `start` once the schema has been applied and a loop is running, `close` at the end.
     """
 
@@ -64,6 +64,7 @@ class Workflow:
     ) -> None:
         self._database = database
         self._ids = ids
+        self._interference = interference
         tenants = Tenants(database)
         self._flow_store = FlowStore(database, tenants)
         self._store = ExecutionStore(database, tenants)
@@ -75,7 +76,7 @@ class Workflow:
         programs = Programs(self._flow_store.definition)
         self._engine = Driver(
             database=database,
-            store=EngineStore(database, tenants),
+            store=(engine_store := EngineStore(database, tenants)),
             clock=clock,
             timers=timers,
             mint=self._mint,
@@ -89,6 +90,10 @@ class Workflow:
         self.reports = Reports(self._engine, self._mint, self.executions.get)
         self._firing = Firing(database, self._schedule_store, clock, timers, self._run_scheduled)
         self.schedules = Schedules(self._schedule_store, self.flows, self._firing, clock, ids)
+        self.debugging = Debugging(
+            self.executions, self.flows, self._engine, (self._store, engine_store, self._flow_store), programs, clock,
+            ids, self._effects.call_alone,
+        )  # fmt: skip
         self._effects.connect(self._engine, self.executions, self.reports, self._retention)
 
     async def start(self) -> None:
@@ -200,6 +205,8 @@ class Workflow:
         self._retention.sweep()
 
     def _run_scheduled(self, schedule: DueSchedule) -> None:
+        named = {"FlowName": schedule.flow_name, "ScheduleName": schedule.name}
+        self._interference.check(subject("StartExecution", named, "trigger"), DIALECT)
         flow = self.flows.get(schedule.tenant, schedule.flow_name)
         start = self.executions.start_express if flow.settings.is_express else self.executions.start
         start(schedule.tenant, schedule.flow_name, None, execution_input(schedule.payload))

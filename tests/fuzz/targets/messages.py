@@ -10,8 +10,7 @@ from emulator.services.mns.queues import codec as queue_wire
 from emulator.services.mns.queues import visibility as receipts
 from emulator.services.mns.queues.model import AccountAttributes
 from emulator.services.mns.topics import codec as topic_wire
-from emulator.services.mns.topics.endpoints import read_endpoint
-from emulator.services.mns.topics.model import SUBSCRIPTION
+from emulator.services.mns.topics.model import SUBSCRIPTION, read_endpoint
 from emulator.wire.attributes import read_value
 from emulator.wire.xml import Element, MalformedXml, parse, render
 

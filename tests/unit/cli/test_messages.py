@@ -1,6 +1,7 @@
 """Translations: complete, filled in like the originals, compiled, and spoken when the locale asks for them."""
 
 import re
+from pathlib import Path
 from string import Formatter
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from emulator.cli.output import DOMAIN, FOLDER
 from tests.catalogue import compiled, read, texts, untranslated
 
-CATALOGUES = sorted(FOLDER.glob(f"*/LC_MESSAGES/{DOMAIN}.po"))
+CATALOGUES = sorted(Path(FOLDER).glob(f"*/LC_MESSAGES/{DOMAIN}.po"))
 
 
 def fields(text):

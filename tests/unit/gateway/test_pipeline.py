@@ -11,8 +11,8 @@ from emulator.auth.signed_request import AccessKey
 from emulator.gateway.hosts import HostPolicy
 from emulator.gateway.other_products import UnknownVersionFront, unavailable_fronts
 from emulator.gateway.pipeline import Pipeline
+from emulator.http.answer import Transaction
 from emulator.http.message import Headers, Request
-from emulator.http.protocol import Transaction
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.ids import CountingIds
 from emulator.storage.database import Database

@@ -1,6 +1,6 @@
 """Requests counted by service, operation and class of status."""
 
-from emulator.gateway.metrics import MOST_OPERATIONS, OTHER, Traffic
+from emulator.gateway.traffic import MOST_OPERATIONS, OTHER, Traffic
 
 
 def counts(traffic):

@@ -3,9 +3,11 @@
 import asyncio
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from emulator.kernel.clock import Millis, SystemClock, VirtualClock
-from emulator.kernel.timers import LoopTimers, VirtualTimers
+from emulator.kernel.timers import LoopTimers, VirtualTimers, look_again_at
 
 
 @pytest.fixture
@@ -95,3 +97,25 @@ async def test_loop_timers_wake_the_loop():
         return order
 
     assert (await scenario()) == ["past", "soon"]
+
+
+@given(
+    ends=st.lists(st.integers(0, 5_000), max_size=6),
+    kept=st.integers(1, 1_000),
+    every=st.integers(1, 300),
+)
+def test_rows_go_at_the_same_time_however_seldom_they_are_looked_for(ends, kept, every):
+    """Looking only when something can go removes each row at the tick at which looking at every tick would."""
+
+    def removed(next_look):
+        times, now, left = {}, 0, sorted(enumerate(ends), key=lambda row: row[1])
+        while left:
+            for row, end in [each for each in left if each[1] < now - kept]:
+                times[row] = now
+                left.remove((row, end))
+            now = next_look(min((end for _, end in left if end <= now), default=None), now)
+        return times
+
+    seldom = removed(lambda oldest, now: look_again_at(oldest, kept, now, every))
+
+    assert seldom == removed(lambda oldest, now: now + every)

@@ -8,7 +8,7 @@ from emulator.kernel.ids import CountingIds
 from emulator.kernel.timers import VirtualTimers
 from emulator.services.mns.service import SCHEMA, MessageService
 from emulator.storage.database import Database, migrate
-from emulator.storage.maintenance import LOOK_MS, Shrinker
+from emulator.storage.maintenance import LOOK_S, Shrinker
 
 WORLD = Tenant(AccountId("1234567890123456"), Region("cn-hangzhou"))
 
@@ -27,7 +27,9 @@ def test_the_file_shrinks_while_the_emulator_runs_after_messages_have_expired(tm
     timers = VirtualTimers(clock)
     service = MessageService(database, clock, CountingIds(), timers)
     service.start()
-    shrinker = Shrinker(database, timers, clock)
+    shrinker = Shrinker(
+        database, lambda span_s, then: timers.call_at(clock.now() + round(span_s * 1000), "later", then), clock
+    )
     shrinker.start()
     service.queues.create(WORLD, "short", {"retention_s": 60})
     service.queues.create(WORLD, "long", {})
@@ -40,7 +42,7 @@ def test_the_file_shrinks_while_the_emulator_runs_after_messages_have_expired(tm
     for _ in range(200):
         timers.advance(SECOND)
         database.commit()
-    timers.advance(LOOK_MS)
+    timers.advance(LOOK_S * 1000)
     database.commit()
     database.checkpoint()
 

@@ -21,7 +21,7 @@ from emulator.services.ram import front as ram_rights
 from emulator.services.ram.authorizer import Authorizer
 from emulator.services.ram.model import Holder, HolderKind, PolicyType, User
 from emulator.services.ram.service import AccessManagement
-from emulator.services.workflow import rights as fnf_rights
+from emulator.services.workflow import naming as fnf_rights
 from emulator.storage.database import Database, Schema, migrate
 from emulator.wire.request import OperationRequest
 

@@ -52,3 +52,23 @@ def test_triggers_with_inner_semicolons_are_one_statement(tmp_path):
     migrate(database, [schema_in(tmp_path / "s", script)])
 
     assert database.read("SELECT n FROM log").fetchall() == [(7,)]
+
+
+def test_a_column_that_is_there_is_not_added_again(tmp_path):
+    """A state that has a column from elsewhere keeps its values, and the step counts as done."""
+    database = Database(None)
+    migrate(database, [schema_in(tmp_path / "s", "CREATE TABLE a (n, m);\nINSERT INTO a VALUES (1, 2);\n")])
+
+    migrate(database, [schema_in(tmp_path / "s", "-- applied before\n", "-- Why.\nALTER TABLE a ADD COLUMN m;\n")])
+
+    assert database.read("SELECT n, m FROM a").fetchall() == [(1, 2)]
+    assert database.read("SELECT version FROM schema_versions").fetchall() == [(2,)]
+
+
+def test_a_number_is_given_once(tmp_path):
+    """Of two files with one number a state that stops between them would miss the second."""
+    schema = schema_in(tmp_path / "s", "CREATE TABLE a (n);")
+    (tmp_path / "s" / "0001_another.sql").write_text("CREATE TABLE b (n);")
+
+    with pytest.raises(ValueError, match="twice"):
+        schema.steps()

@@ -7,7 +7,7 @@ import pytest
 from emulator.kernel.clock import VirtualClock
 from emulator.kernel.timers import VirtualTimers
 from emulator.storage.database import Database
-from emulator.storage.maintenance import LOOK_MS, STEP_MS, Shrinker, make_shrinkable
+from emulator.storage.maintenance import LOOK_S, STEP_PAUSE_S, Shrinker, make_shrinkable
 
 PAGES = 6000
 
@@ -23,22 +23,28 @@ def timers():
     return VirtualTimers(VirtualClock())
 
 
-def test_the_file_shrinks_after_rows_are_deleted_while_others_are_written(tmp_path, timers):
+@pytest.fixture
+def later(timers):
+    """Calls that are made when the timers are moved."""
+    return lambda span_s, then: timers.call_at(timers._clock.now() + round(span_s * 1000), "later", then)
+
+
+def test_the_file_shrinks_after_rows_are_deleted_while_others_are_written(tmp_path, timers, later):
     """Steps take pages off the end until little is free; what is left stays readable."""
     path = tmp_path / "state.db"
     database = Database(path)
     fill(database)
-    shrinker = Shrinker(database, timers, timers._clock)
+    shrinker = Shrinker(database, later, timers._clock)
     shrinker.start()
     before = database.sizes().pages
     database.write("DELETE FROM t WHERE n % 20 > 0")
     database.commit()
 
-    timers.advance(LOOK_MS)
+    timers.advance(LOOK_S * 1000)
     database.commit()
     for number in range(1000):
         database.write("INSERT INTO t VALUES (?, 'new')", (PAGES + number,))
-        timers.advance(STEP_MS)
+        timers.advance(STEP_PAUSE_S * 1000)
         database.commit()
 
     sizes = database.sizes()
@@ -50,17 +56,17 @@ def test_the_file_shrinks_after_rows_are_deleted_while_others_are_written(tmp_pa
     assert path.stat().st_size < before * sizes.page_bytes / 5
 
 
-def test_a_file_with_little_free_space_keeps_it(tmp_path, timers):
+def test_a_file_with_little_free_space_keeps_it(tmp_path, timers, later):
     """What is free is used again by the next rows."""
     database = Database(tmp_path / "state.db")
     fill(database)
-    shrinker = Shrinker(database, timers, timers._clock)
+    shrinker = Shrinker(database, later, timers._clock)
     shrinker.start()
     database.write("DELETE FROM t WHERE n % 20 = 0")
     database.commit()
     before = database.sizes()
 
-    timers.advance(10 * LOOK_MS)
+    timers.advance(10 * LOOK_S * 1000)
     database.commit()
 
     assert before.free_pages > 0

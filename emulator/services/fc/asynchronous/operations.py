@@ -11,6 +11,8 @@ from typing import Any, Literal
 from emulator.http.message import Response
 from emulator.kernel.clock import Millis
 from emulator.services.fc.asynchronous.model import (
+    CONFIG_2,
+    CONFIG_3,
     FINAL,
     AsyncCall,
     Status,
@@ -18,7 +20,6 @@ from emulator.services.fc.asynchronous.model import (
     TaskEvent,
     TaskQuery,
 )
-from emulator.services.fc.asynchronous.records import CONFIG_2, CONFIG_3
 from emulator.services.fc.attributes import read, write
 from emulator.services.fc.codec import (
     V2023,

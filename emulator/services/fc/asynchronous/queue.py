@@ -1,4 +1,4 @@
-"""Queued calls: accepted, run with bounded concurrency, tried again, ended, told to their destinations.
+"""Queued calls: accepted, run with bounded concurrency, tried again, ended, reported to their destinations.
 
 A call is a row from the moment it is accepted. Before an attempt the row says that it runs, and the attempt begins once
 that is committed; what the attempt brought is written in one transaction with the message to the destination. So a
@@ -16,7 +16,7 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.tasks import TaskGroup
-from emulator.kernel.timers import Timers
+from emulator.kernel.timers import Timers, look_again_at
 from emulator.kernel.tracing import because, begin, trace
 from emulator.services.fc import limits
 from emulator.services.fc.asynchronous.model import (
@@ -25,22 +25,25 @@ from emulator.services.fc.asynchronous.model import (
     AsyncCall,
     AsyncConfig,
     AsyncOutcome,
+    Attempt,
     Lane,
     Order,
     Policy,
     Status,
     destination_of,
+    event_detail,
+    expires_at,
+    judge,
     lane_of,
     policy_of,
+    refused,
 )
 from emulator.services.fc.asynchronous.outcomes import CheckTarget, Completions, Destinations
 from emulator.services.fc.asynchronous.records import check_task_id
-from emulator.services.fc.asynchronous.rules import Attempt, event_detail, expires_at, judge, refused
 from emulator.services.fc.asynchronous.store import AsyncStore
-from emulator.services.fc.errors import EntityTooLarge, FcError, InvalidArgument
+from emulator.services.fc.errors import DIALECT, EntityTooLarge, FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
-from emulator.services.fc.model import FunctionName, Scope, display_name
-from emulator.services.fc.naming import DIALECT, invocation_of
+from emulator.services.fc.model import FunctionName, Scope, display_name, invocation_of
 from emulator.services.fc.ports import DestinationQueue, DestinationTopic
 from emulator.storage.database import CommitFailed, Database
 
@@ -442,4 +445,5 @@ class AsyncQueue:
     def _purge(self) -> None:
         now = self._clock.now()
         self._store.purge(Millis(now - limits.TASK_KEPT_MS), Millis(now - limits.KEYED_CALL_KEPT_MS))
-        self._timers.call_at(Millis(now + HOUR), _PURGE, self._purge)
+        at = look_again_at(self._store.first_end(), limits.KEYED_CALL_KEPT_MS, now, HOUR)
+        self._timers.call_at(at, _PURGE, self._purge)

@@ -19,49 +19,8 @@ from emulator.services.fc.asynchronous.model import (
     lane_of,
 )
 from emulator.services.fc.asynchronous.store import AsyncStore
-from emulator.services.fc.attributes import FLAG, TEXT, Check, Field, Shape, Whole
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import parse_function_arn
-
-_KINDS = ("acs:fc:", "acs:mns:", "acs:eventbridge:", "acs:mq:", "acs:rocketmq:", "acs:alikafka:")
-
-
-def _destination(value: Any, field: str) -> str:
-    """Check the resource name of a destination; one of a service that is not emulated is kept and never reached."""
-    arn: str = TEXT(value, field)
-    if arn and not arn.startswith(_KINDS):
-        raise InvalidArgument(f"{field} '{arn[:200]}' is invalid: it must be the resource name of a destination")
-    if arn.startswith("acs:fc:") and parse_function_arn(arn) is None:
-        raise InvalidArgument(f"{field} '{arn[:200]}' is invalid: it does not name a function")
-    return arn
-
-
-_SIDE = Shape(destination=_destination)
-_DESTINATIONS: Check = Shape(onSuccess=_SIDE, onFailure=_SIDE)
-
-
-CONFIG_2 = (
-    Field("destinationConfig", "destinations", _DESTINATIONS),
-    Field("maxAsyncEventAgeInSeconds", "max_age_s", Whole(limits.ASYNC_AGE_S), unset=None),
-    Field("maxAsyncRetryAttempts", "max_retries", Whole(limits.ASYNC_RETRIES), unset=None),
-    Field("statefulInvocation", "task_mode", FLAG, unset=False),
-)
-"""A configuration of asynchronous calls of a function in a service.
-
-Source: fc-java-sdk FunctionComputeClientTest, whose configuration without an age reads null.
-"""
-
-CONFIG_3 = (
-    Field("destinationConfig", "destinations", _DESTINATIONS),
-    Field("maxAsyncEventAgeInSeconds", "max_age_s", Whole(limits.ASYNC_AGE_S), unset=limits.ASYNC_AGE_S.default),
-    Field("maxAsyncRetryAttempts", "max_retries", Whole(limits.ASYNC_RETRIES), unset=limits.ASYNC_RETRIES.default),
-    Field("asyncTask", "task_mode", FLAG, unset=False),
-)
-"""The same of a function without a service.
-
-Source: the defaults of the API reference; that they are shown is assumed.
-"""
 
 
 class AsyncConfigs:
@@ -101,10 +60,10 @@ class AsyncConfigs:
         Raises: as `put`; AsyncConfigNotExists.
         """
         lane = self._lane(tenant, service, function, qualifier)
-        found = self._store.config(lane)
-        if found is None:
+        stored = self._store.config(lane)
+        if stored is None:
             raise FcError("AsyncConfigNotExists", function=function, qualifier=lane.qualifier)
-        return found
+        return stored
 
     def delete(self, tenant: Tenant, service: str, function: str, qualifier: str | None) -> None:
         """Remove the configuration of exactly this qualifier.

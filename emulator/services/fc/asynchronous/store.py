@@ -197,6 +197,11 @@ class AsyncStore:
         )
         self._database.write(f"DELETE FROM fc_async_calls WHERE {ended}", bounds)  # noqa: S608 - constants
 
+    def first_end(self) -> Millis | None:
+        """Return when the first of the ended calls that are kept ended; None when there are none."""
+        row = self._database.read("SELECT min(ended_at) FROM fc_async_calls WHERE ended_at IS NOT NULL").fetchone()
+        return None if row[0] is None else Millis(row[0])
+
     # --- tasks ---------------------------------------------------------------------------------------------------
 
     def task(self, tenant: Tenant, service: str, function: str, task_id: str) -> AsyncCall | None:

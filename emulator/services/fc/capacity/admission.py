@@ -77,7 +77,7 @@ class Admission:
         request_id: str = "",
         since: Millis = LONG_AGO,
     ) -> Ticket:
-        """Count a call in; its id and beginning are for those who look at what runs.
+        """Count a call in; its id and start are for lists of what runs.
 
         Raises: InvocationDisabled, ResourceExhausted, ResourceThrottled.
         """
@@ -179,18 +179,18 @@ class Admission:
         return rules
 
     def _read(self, place: Place) -> _Rules:
-        found = {}
+        configs = {}
         for setting in self._store.of_function(place.tenant, place.service, place.function):
             if setting.place == place_of(setting.kind, *place):
-                found[setting.kind] = setting.config
-        if not found:
+                configs[setting.kind] = setting.config
+        if not configs:
             return _NO_RULES
-        switch = found.get(Kind.SWITCH, {})
-        on_demand = found.get(Kind.ON_DEMAND, {}).get("maximumInstanceCount")
-        if found.get(Kind.SCALING, {}).get("enableOnDemandScaling") is False:
+        switch = configs.get(Kind.SWITCH, {})
+        on_demand = configs.get(Kind.ON_DEMAND, {}).get("maximumInstanceCount")
+        if configs.get(Kind.SCALING, {}).get("enableOnDemandScaling") is False:
             on_demand = 0
         return _Rules(
             disabled=str(switch.get("reason") or "no reason given") if switch.get("disable") else None,
             on_demand=on_demand,
-            reserved=found.get(Kind.CONCURRENCY, {}).get("reservedConcurrency"),
+            reserved=configs.get(Kind.CONCURRENCY, {}).get("reservedConcurrency"),
         )

@@ -12,10 +12,9 @@ from emulator.services.fc.capacity import model as shapes
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.capacity.model import Kind, Place, Setting, default_target, place_of, resource_of
 from emulator.services.fc.capacity.store import CapacityStore
-from emulator.services.fc.catalog.resolving import Resolver
-from emulator.services.fc.catalog.versions import check_if_match, is_version
+from emulator.services.fc.catalog.resolving import Resolver, is_version
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import Function, Scope
+from emulator.services.fc.model import Function, Scope, check_if_match
 
 _MISSING: Mapping[Kind, str] = {
     Kind.ON_DEMAND: "OnDemandConfigNotFound",
@@ -56,10 +55,10 @@ class Settings:
         Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, and the kind's own "not found".
         """
         place = self._place(kind, tenant, service, function, qualifier)
-        found = self._store.get(kind, place)
-        if found is None:
+        setting = self._store.get(kind, place)
+        if setting is None:
             raise FcError(_MISSING[kind], resource=resource_of(place))
-        return found
+        return setting
 
     def delete(
         self, kind: Kind, tenant: Tenant, service: str, function: str, qualifier: str | None, if_match: str = ""
@@ -68,9 +67,9 @@ class Settings:
 
         Raises: as `get`; PreconditionFailed.
         """
-        found = self.get(kind, tenant, service, function, qualifier)
-        check_if_match(if_match, found.etag)
-        self._store.delete(found)
+        setting = self.get(kind, tenant, service, function, qualifier)
+        check_if_match(if_match, setting.etag)
+        self._store.delete(setting)
         self._changed()
 
     def page(

@@ -34,12 +34,12 @@ from emulator.services.fc.attributes import (
     Field,
     check_alias_name,
     check_name,
+    check_weights,
     is_custom,
     read,
     version_or_latest,
 )
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.catalog.versions import check_weights
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.model import FunctionConfig, ServiceConfig, Struct
 
@@ -382,14 +382,14 @@ class FolderReader:
                 self._warnings.append(f"{place}: the field '{name}' is not known and ignored")
 
     def _version_folders(self, path: str) -> list[tuple[int, str]]:
-        found = []
+        numbered = []
         for entry in folders(str(Path(path, "versions")), self._follows):
             name = entry.name
             if name.isascii() and name.isdigit() and 0 < len(name) <= limits.VERSION_ID_DIGITS and int(name) > 0:
-                found.append((int(name), entry.path))
+                numbered.append((int(name), entry.path))
             else:
                 self._warnings.append(f"{entry.path} is left out: a version is a number from 1 on")
-        return sorted(found)
+        return sorted(numbered)
 
 
 def _config(service: str, default: FunctionConfig, content: Mapping[str, Any]) -> FunctionConfig:
@@ -436,11 +436,11 @@ def _aliases(value: Any, file: str) -> tuple[FileAlias, ...]:
         return ()
     if not isinstance(value, dict):
         raise InvalidArgument("aliases must map names to versions")
-    found = []
+    aliases = []
     weights = "additionalVersionWeight"
     for name, target in value.items():
         target = target if isinstance(target, dict) else {"versionId": target}
-        found.append(
+        aliases.append(
             FileAlias(
                 name=check_alias_name(name, "alias"),
                 version_id=version_or_latest(target.get("versionId"), f"aliases.{name}.versionId"),
@@ -449,4 +449,4 @@ def _aliases(value: Any, file: str) -> tuple[FileAlias, ...]:
                 file=file,
             )
         )
-    return tuple(sorted(found, key=lambda alias: alias.name))
+    return tuple(sorted(aliases, key=lambda alias: alias.name))

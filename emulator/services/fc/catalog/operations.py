@@ -1,21 +1,25 @@
-"""Operations on services and functions: create, get, update, delete, list; where the code can be downloaded.
+"""Operations on services, functions, versions and aliases.
 
-A function is created alike in every version of the API; its fields and its form differ.
+They are alike in every version of the API; fields and forms differ. Versions and aliases are of a service in 2.0 and of
+a function in 3.0.
+
+Source: API reference and models of the three versions.
 """
 
 from typing import Any
 
 from emulator.http.message import Response
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import is_custom, read
+from emulator.services.fc.attributes import Field, is_custom, read
 from emulator.services.fc.catalog import fields
-from emulator.services.fc.catalog.services import check_tags
-from emulator.services.fc.code.packages import code_source
+from emulator.services.fc.catalog.attachments import check_tags
+from emulator.services.fc.code.store import code_source
 from emulator.services.fc.codec import (
     V2016,
     V2021,
     V2023,
     WITH_SERVICES,
+    api_of,
     function_of,
     if_match,
     json_answer,
@@ -23,7 +27,10 @@ from emulator.services.fc.codec import (
     json_list,
     large_body,
     no_content,
+    owner_of,
     page_answer,
+    page_marker,
+    page_size,
     qualifier_of,
     query,
     service_of,
@@ -32,9 +39,9 @@ from emulator.services.fc.codec import (
     valid_text,
     writable_service,
 )
-from emulator.services.fc.dialects import v2016, v2023
+from emulator.services.fc.dialects import codec as forms
 from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.model import Function
+from emulator.services.fc.model import Alias, Function
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
@@ -120,14 +127,14 @@ def create_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     body = json_body(call)
     values = read(fields.SERVICE, body)
     service = fc.catalog.create(call.tenant, body.get("serviceName"), values, call.now)
-    return json_answer(v2016.render_service(service), service.etag)
+    return json_answer(forms.render_service(service), service.etag)
 
 
 @operation("GetService", "GET /services/{service}", api=WITH_SERVICES)
 def get_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Return a service, current or as a version froze it."""
     service = fc.catalog.get(call.tenant, service_of(call), qualifier_of(call))
-    return json_answer(v2016.render_service(service), service.etag)
+    return json_answer(forms.render_service(service), service.etag)
 
 
 @operation("UpdateService", "PUT /services/{service}", api=WITH_SERVICES)
@@ -135,7 +142,7 @@ def update_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     """Change a service; what the body leaves out stays."""
     values = read(fields.SERVICE, json_body(call))
     service = fc.catalog.update(call.tenant, writable_service(call), values, if_match(call), call.now)
-    return json_answer(v2016.render_service(service), service.etag)
+    return json_answer(forms.render_service(service), service.etag)
 
 
 @operation("DeleteService", "DELETE /services/{service}", api=WITH_SERVICES)
@@ -150,7 +157,7 @@ def list_services(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List services; ``tag_x=y`` keeps those with that tag."""
     tags = {key[4:]: valid_text(value) for key, value in call.query.items() if key.startswith("tag_")}
     page = fc.catalog.page(call.tenant, slice_of(call, tags))
-    rows = [v2016.render_service(service) for service in page.items]
+    rows = [forms.render_service(service) for service in page.items]
     return page_answer("services", rows, page.next_marker)
 
 
@@ -205,7 +212,7 @@ def delete_function(fc: FunctionCompute, call: OperationRequest) -> Response:
 def list_functions_of_service(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List the functions of a service, current or as a version froze them."""
     page = fc.functions.page(call.tenant, service_of(call), qualifier_of(call), slice_of(call))
-    rows = [v2016.render_function(function) for function in page.items]
+    rows = [forms.render_function_2(function) for function in page.items]
     return page_answer("functions", rows, page.next_marker)
 
 
@@ -235,13 +242,13 @@ async def get_function_code(fc: FunctionCompute, call: OperationRequest) -> Resp
 
 def _function_answer(fc: FunctionCompute, call: OperationRequest, function: Function) -> Response:
     if function.service:
-        return json_answer(v2016.render_function(function), function.etag)
+        return json_answer(forms.render_function_2(function), function.etag)
     return json_answer(_render_3(fc, call, function))
 
 
 def _render_3(fc: FunctionCompute, call: OperationRequest, function: Function) -> dict[str, Any]:
     tenant = call.tenant
-    return v2023.render_function(
+    return forms.render_function_3(
         tenant,
         function,
         layer_size=lambda arn: fc.layers.size(tenant, arn),
@@ -260,3 +267,103 @@ def _passes(call: OperationRequest, function: Function) -> bool:
         and (group or config.resource_group_id) == config.resource_group_id
         and (not gpu or (config.gpu_config or {}).get("gpuType") == gpu)
     )
+
+
+# --- versions ----------------------------------------------------------------------------------------------------
+
+
+@operation("PublishServiceVersion", "POST /services/{service}/versions", api=WITH_SERVICES)
+@operation("PublishFunctionVersion", "POST /functions/{function}/versions", api=V2023)
+async def publish_version(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Freeze the functions of the service, or the function, as the next version."""
+    description = str(read((fields.DESCRIPTION,), json_body(call)).get("description", ""))
+    version = await fc.publishing.publish(call.tenant, owner_of(call), description, if_match(call), call.now)
+    return json_answer(forms.render_version(version))
+
+
+@operation("ListServiceVersions", "GET /services/{service}/versions", api=WITH_SERVICES)
+@operation("ListFunctionVersions", "GET /functions/{function}/versions", api=V2023)
+def list_versions(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List versions, newest first unless ``direction`` is FORWARD."""
+    direction = (query(call, "direction") or "BACKWARD").upper()
+    if direction not in {"BACKWARD", "FORWARD"}:
+        raise InvalidArgument(f"direction '{direction[:40]}' is invalid: it must be FORWARD or BACKWARD")
+    start = page_marker(call) or query(call, "startKey")
+    if start and not (start.isascii() and start.isdigit() and len(start) < 19):
+        raise InvalidArgument(f"startKey '{start[:40]}' is invalid: it must be a version id")
+    page = fc.publishing.page_versions(
+        call.tenant,
+        owner_of(call),
+        start=int(start) if start else None,
+        newest_first=direction == "BACKWARD",
+        limit=page_size(call),
+    )
+    rows = [forms.render_version(version) for version in page.items]
+    return page_answer("versions", rows, page.next_marker, direction=direction)
+
+
+@operation("DeleteServiceVersion", "DELETE /services/{service}/versions/{version}", api=WITH_SERVICES)
+@operation("DeleteFunctionVersion", "DELETE /functions/{function}/versions/{version}", api=V2023)
+def delete_version(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Delete a version that no alias points to."""
+    fc.publishing.delete_version(call.tenant, owner_of(call), call.path["version"])
+    return no_content()
+
+
+# --- aliases -----------------------------------------------------------------------------------------------------
+
+
+@operation("CreateAlias", "POST /services/{service}/aliases", api=WITH_SERVICES)
+@operation("CreateAlias", "POST /functions/{function}/aliases", api=V2023)
+def create_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Create an alias of a version."""
+    body = json_body(call)
+    values = read(_alias_fields(call), body)
+    alias = fc.publishing.create_alias(call.tenant, owner_of(call), body.get("aliasName"), values, call.now)
+    return json_answer(_render(call, alias), alias.etag)
+
+
+@operation("GetAlias", "GET /services/{service}/aliases/{alias}", api=WITH_SERVICES)
+@operation("GetAlias", "GET /functions/{function}/aliases/{alias}", api=V2023)
+def get_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Return an alias."""
+    alias = fc.publishing.alias(call.tenant, owner_of(call), call.path["alias"])
+    return json_answer(_render(call, alias), alias.etag)
+
+
+@operation("UpdateAlias", "PUT /services/{service}/aliases/{alias}", api=WITH_SERVICES)
+@operation("UpdateAlias", "PUT /functions/{function}/aliases/{alias}", api=V2023)
+def update_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Change an alias; what the body leaves out stays."""
+    values = read(_alias_fields(call), json_body(call))
+    name = call.path["alias"]
+    alias = fc.publishing.update_alias(call.tenant, owner_of(call), name, values, if_match(call), call.now)
+    return json_answer(_render(call, alias), alias.etag)
+
+
+@operation("DeleteAlias", "DELETE /services/{service}/aliases/{alias}", api=WITH_SERVICES)
+@operation("DeleteAlias", "DELETE /functions/{function}/aliases/{alias}", api=V2023)
+def delete_alias(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Delete an alias."""
+    fc.publishing.delete_alias(call.tenant, owner_of(call), call.path["alias"], if_match(call))
+    return no_content()
+
+
+@operation("ListAliases", "GET /services/{service}/aliases", api=WITH_SERVICES)
+@operation("ListAliases", "GET /functions/{function}/aliases", api=V2023)
+def list_aliases(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List aliases by name."""
+    page = fc.publishing.page_aliases(call.tenant, owner_of(call), slice_of(call))
+    rows = [_render(call, alias) for alias in page.items]
+    return page_answer("aliases", rows, page.next_marker)
+
+
+_FIELDS = {V2016: fields.ALIAS, V2021: fields.ALIAS_2021, V2023: fields.ALIAS_2023}
+
+
+def _alias_fields(call: OperationRequest) -> tuple[Field, ...]:
+    return _FIELDS[api_of(call)]
+
+
+def _render(call: OperationRequest, alias: Alias) -> dict[str, Any]:
+    return forms.render_alias(alias, _alias_fields(call))

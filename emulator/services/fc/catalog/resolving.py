@@ -1,21 +1,26 @@
 """From service, function and qualifier to what runs: version, function, image, program.
 
-Images are kept between calls and dropped with any change of the store, so a warm call costs no query.
+A qualifier is a version, ``LATEST`` or an alias, which shares calls out by weight or by their content. Images are kept
+between calls and dropped with any change of the store, so a warm call costs no query.
 """
 
 import json
+import operator
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from zlib import crc32
 
 from emulator.http.message import Request
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.catalog.layers import Layers
 from emulator.services.fc.catalog.store import CatalogStore
-from emulator.services.fc.catalog.versions import is_latest, is_version, pick
 from emulator.services.fc.code.store import CodeStore
+from emulator.services.fc.codec import value_at
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
 from emulator.services.fc.model import (
     LATEST,
+    Alias,
     Function,
     FunctionConfig,
     Scope,
@@ -30,6 +35,81 @@ from emulator.services.fc.model import (
 )
 from emulator.services.fc.runtime.model import Container, FunctionImage, HealthCheck
 
+BY_CONTENT = "Content"
+
+
+_PLACES: Mapping[str, str] = {
+    "header": "header",
+    "cookie": "cookie",
+    "query": "query",
+    "param": "query",
+    "parameter": "query",
+    "body": "form",
+}
+
+
+_OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
+    "=": operator.eq,
+    "!=": operator.ne,
+    "in": lambda have, want: have in want,
+    "percent": lambda have, want: _is_among(have, want),
+    "percentage": lambda have, want: _is_among(have, want),
+}
+"""Texts are compared as texts. Both words for the last are in the documents."""
+
+
+def is_diverted(policy: Mapping[str, Any] | None, request: Request) -> bool:
+    """Whether *policy* sends *request* to the additional version; a policy without rules sends none."""
+    items = (policy or {}).get("policyItems") or []
+    held = (_holds(item, request) for item in items)
+    return bool(items) and (any(held) if (policy or {}).get("condition") == "OR" else all(held))
+
+
+def _holds(item: Mapping[str, str], request: Request) -> bool:
+    place = _PLACES.get(item.get("type", "").lower())
+    compare = _OPERATORS.get(item.get("operator", ""))
+    if place is None or compare is None:
+        return False
+    have = value_at(request, place, item.get("key", ""))
+    return have is not None and compare(have, item.get("value", ""))
+
+
+def _is_among(have: str, percent: str) -> bool:
+    """Whether *have* belongs to the chosen *percent* of all values; a value always does or never."""
+    share = int(percent) if percent.isascii() and percent.isdigit() and len(percent) <= 3 else 0
+    return crc32(have.encode("utf-8", "surrogateescape")) % 100 < share
+
+
+def is_latest(qualifier: str | None) -> bool:
+    """Whether *qualifier* means the changeable head: nothing, or ``LATEST``."""
+    return not qualifier or qualifier == LATEST
+
+
+def is_version(qualifier: str) -> bool:
+    """Whether *qualifier* is a version id; everything else is an alias, which never starts with a digit."""
+    return qualifier.isascii() and qualifier.isdigit()
+
+
+def pick(alias: Alias, draw: float, request: Request | None = None) -> str:
+    """Return the version id one call through *alias* goes to; *draw* is a random number in [0, 1).
+
+    An additional version of weight w gets the calls whose draw is below w, the main version the rest. Where the alias
+    routes by content, the additional version gets the calls whose *request* meets the rules, whatever its weight.
+    """
+    if alias.resolve_policy == BY_CONTENT:
+        diverted = request is not None and is_diverted(alias.route_policy, request)
+        return next(iter(alias.weights), alias.version_id) if diverted else alias.version_id
+    start = 0.0
+    for version_id, weight in sorted(alias.weights.items()):
+        if start <= draw < start + weight:
+            return version_id
+        start += weight
+    return alias.version_id
+
 
 def command_of(config: FunctionConfig) -> tuple[str, ...]:
     """Return the command line of a custom runtime, empty when it is the default one."""
@@ -40,18 +120,18 @@ def command_of(config: FunctionConfig) -> tuple[str, ...]:
 def health_check_of(config: FunctionConfig) -> HealthCheck | None:
     """Return the health check of a custom runtime or container, in whichever place a generation has it."""
     inside = (config.custom_runtime or {}, config.custom_container or {})
-    found = config.health_check or next(
+    check = config.health_check or next(
         (each["healthCheckConfig"] for each in inside if "healthCheckConfig" in each), None
     )
-    if not found or not found.get("httpGetUrl"):
+    if not check or not check.get("httpGetUrl"):
         return None
     return HealthCheck(
-        path=found["httpGetUrl"],
-        initial_delay_s=found.get("initialDelaySeconds", 0),
-        period_s=found.get("periodSeconds", 3),
-        timeout_s=found.get("timeoutSeconds", 1),
-        failure_threshold=found.get("failureThreshold", 3),
-        success_threshold=found.get("successThreshold", 1),
+        path=check["httpGetUrl"],
+        initial_delay_s=check.get("initialDelaySeconds", 0),
+        period_s=check.get("periodSeconds", 3),
+        timeout_s=check.get("timeoutSeconds", 1),
+        failure_threshold=check.get("failureThreshold", 3),
+        success_threshold=check.get("successThreshold", 1),
     )
 
 
@@ -60,19 +140,19 @@ def container_of(config: FunctionConfig) -> Container | None:
 
     Its ``command`` and ``args`` of 2.0, texts that hold JSON arrays, are what 3.0 calls ``entrypoint`` and ``command``.
     """
-    found = config.custom_container
-    if not found or not found.get("image"):
+    settings = config.custom_container
+    if not settings or not settings.get("image"):
         return None
-    command = found.get("command")
-    if "entrypoint" in found or ("args" not in found and isinstance(command, list)):
-        entrypoint, arguments = _words(found.get("entrypoint")), _words(command)
+    command = settings.get("command")
+    if "entrypoint" in settings or ("args" not in settings and isinstance(command, list)):
+        entrypoint, arguments = _words(settings.get("entrypoint")), _words(command)
     else:
-        entrypoint, arguments = _words(command), _words(found.get("args"))
+        entrypoint, arguments = _words(command), _words(settings.get("args"))
     return Container(
-        image=found["image"],
+        image=settings["image"],
         entrypoint=entrypoint,
         command=arguments,
-        web_server=found.get("webServerMode") is not False,
+        web_server=settings.get("webServerMode") is not False,
     )
 
 
@@ -233,7 +313,7 @@ class Resolver:
         if number:
             version = self.version(tenant, Scope(service=service), number)
             return version.config or ServiceConfig(), version.content
-        found = self._store.service(tenant, service)
-        if found is None:
+        current = self._store.service(tenant, service)
+        if current is None:
             raise FcError("ServiceNotFound", service=service)
-        return found.config, found.etag
+        return current.config, current.etag

@@ -1,4 +1,6 @@
-"""Operations on layers, custom domains, VPC bindings and event sources; the versions of the API differ in a few names.
+"""Operations on layers, custom domains, tags, VPC bindings and event sources.
+
+The versions of the API differ in a few names.
 
 Source: fc-go-sdk layer.go; aliyun-fc2 client.py; alibabacloud_fc_open20210406; alibabacloud_fc20230330; that binding a
 VPC twice is no error is assumed.
@@ -8,12 +10,17 @@ from typing import Any
 
 from emulator.http.message import Response
 from emulator.kernel.identity import Tenant
+from emulator.kernel.paging import cut
+from emulator.services.fc import limits
+from emulator.services.fc.attributes import read
+from emulator.services.fc.catalog import fields
 from emulator.services.fc.catalog.attachments import EventSource
-from emulator.services.fc.catalog.domain_routes import Domain, shown
+from emulator.services.fc.catalog.domains import Domain, shown
 from emulator.services.fc.catalog.layers import LayerVersion, layer_arn
-from emulator.services.fc.code.packages import code_source
+from emulator.services.fc.code.store import code_source
 from emulator.services.fc.codec import (
     EVERY_API,
+    V2016,
     V2021,
     V2023,
     WITH_SERVICES,
@@ -22,17 +29,23 @@ from emulator.services.fc.codec import (
     if_match,
     json_answer,
     json_body,
+    json_list,
     large_body,
+    next_token,
     no_content,
     page_answer,
+    page_marker,
     page_size,
     qualifier_of,
     query,
     slice_of,
+    tag_filter,
+    tag_pairs,
     truth,
     writable_service,
 )
 from emulator.services.fc.errors import InvalidArgument
+from emulator.services.fc.model import function_arn, service_arn
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.dates import iso_seconds
 from emulator.wire.operation import operation
@@ -245,8 +258,8 @@ def register_event_source(fc: FunctionCompute, call: OperationRequest) -> Respon
 @operation("ListEventSources", "GET /services/{service}/functions/{function}/event-sources", api=V2021)
 def list_event_sources(fc: FunctionCompute, call: OperationRequest) -> Response:
     """List event sources."""
-    found = fc.attachments.registered(call.tenant, *function_of(call), qualifier_of(call))
-    return json_answer({"eventSources": [_render_source(source) for source in found]})
+    sources = fc.attachments.registered(call.tenant, *function_of(call), qualifier_of(call))
+    return json_answer({"eventSources": [_render_source(source) for source in sources]})
 
 
 @operation("DeregisterEventSource", "DELETE /services/{service}/functions/{function}/event-sources/{source}", api=V2021)
@@ -254,3 +267,153 @@ def deregister_event_source(fc: FunctionCompute, call: OperationRequest) -> Resp
     """Forget an event source."""
     fc.attachments.deregister(call.tenant, *function_of(call), qualifier_of(call), call.path["source"])
     return no_content()
+
+
+# --- services ----------------------------------------------------------------------------------------------------
+
+
+@operation("TagResource", "POST /tag", api=WITH_SERVICES)
+def tag_resource(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Set tags on a service."""
+    body = json_body(call)
+    tagging = fc.tagging
+    resource = tagging.resource(call.tenant, str(body.get("resourceArn") or ""), "services")
+    tagging.tag(call.tenant, resource, body.get("tags"))
+    return json_answer({"requestId": call.request_id})
+
+
+@operation("UntagResource", "DELETE /tag", api=V2016)
+@operation("UntagResource", "PUT /tag", api=V2021)
+def untag_resource(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Remove tags from a service. The answer has a body although it is a DELETE: the official client parses it."""
+    body = json_body(call)
+    tagging = fc.tagging
+    resource = tagging.resource(call.tenant, str(body.get("resourceArn") or ""), "services")
+    keys = body.get("tagKeys") or []
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise InvalidArgument("tagKeys must be a list of strings")
+    tagging.untag(call.tenant, resource, keys, everything=truth(body.get("all")))
+    return json_answer({"requestId": call.request_id})
+
+
+@operation("GetResourceTags", "GET /tag", api=WITH_SERVICES)
+def get_resource_tags(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Show the tags of a service."""
+    tagging = fc.tagging
+    resource = tagging.resource(call.tenant, query(call, "resourceArn"), "services")
+    return json_answer(
+        {
+            "requestId": call.request_id,
+            "resourceArn": service_arn(call.tenant, resource.partition("/")[2]),
+            "tags": tagging.tags(call.tenant, resource),
+        }
+    )
+
+
+@operation("ListTaggedResources", "GET /tags", api=V2021)
+def list_tagged_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List the services that carry tags."""
+    page = fc.tagging.page(call.tenant, "services", slice_of(call))
+    rows = [
+        {"resourceArn": service_arn(call.tenant, resource.partition("/")[2]), "tags": tags}
+        for resource, tags in page.items
+    ]
+    return page_answer("resources", rows, page.next_marker)
+
+
+# --- functions ---------------------------------------------------------------------------------------------------
+
+
+@operation("TagResources", "POST /tags-v2", api=V2023)
+def tag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Set tags on some functions."""
+    body = json_body(call)
+    named = body.get("ResourceId") or []
+    if not isinstance(named, list):
+        raise InvalidArgument("ResourceId must be a list")
+    resources = _resources(fc, call, str(body.get("ResourceType") or ""), named)
+    tags = tag_pairs(body.get("Tag"), "Tag")
+    for resource in resources:
+        fc.tagging.tag(call.tenant, resource, tags)
+    return json_answer({"RequestId": call.request_id})
+
+
+@operation("UntagResources", "DELETE /tags-v2", api=V2023)
+def untag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Remove tags from some functions."""
+    resources = _resources(fc, call, query(call, "ResourceType"), json_list(query(call, "ResourceId"), "ResourceId"))
+    keys = [str(key) for key in json_list(query(call, "TagKey"), "TagKey")]
+    everything = truth(query(call, "All"))
+    for resource in resources:
+        fc.tagging.untag(call.tenant, resource, keys, everything=everything)
+    return json_answer({"RequestId": call.request_id})
+
+
+@operation("ListTagResources", "GET /tags-v2", api=V2023)
+def list_tag_resources(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """List tags, of the functions named or of all; a wanted tag without a value is wanted with any.
+
+    Pages count tags. Source: the cloud-wide form of this operation; that pages count tags is assumed.
+    """
+    wanted = tag_filter(json_list(query(call, "Tag"), "Tag"), "Tag")
+    kind = query(call, "ResourceType") or "function"
+    _check_kind(kind)
+    limit, start = page_size(call, "Limit"), page_marker(call, "NextToken")
+    tagging = fc.tagging
+    if named := json_list(query(call, "ResourceId"), "ResourceId"):
+        tagged = {resource: tagging.tags(call.tenant, resource) for resource in _resources(fc, call, kind, named)}
+    else:
+        tagged = dict(tagging.every(call.tenant, "functions"))
+    rows = [
+        (resource, key, value)
+        for resource, tags in sorted(tagged.items())
+        if all(key in tags and value in {None, tags[key]} for key, value in wanted.items())
+        for key, value in sorted(tags.items())
+    ]
+    page = cut([row for row in rows if _place_of(row) >= start][: limit + 1], limit, _place_of)
+    shown = [
+        {
+            "ResourceId": function_arn(call.tenant, "", resource.partition("/")[2]),
+            "ResourceType": kind,
+            "TagKey": key,
+            "TagValue": value,
+        }
+        for resource, key, value in page.items
+    ]
+    body = {"RequestId": call.request_id, "NextToken": next_token(page.next_marker), "TagResources": shown}
+    return json_answer(body)
+
+
+def _place_of(row: tuple[str, str, str]) -> str:
+    """Return where a tag stands in the list; the names of functions hold nothing that sorts below a line feed."""
+    return f"{row[0]}\n{row[1]}"
+
+
+def _check_kind(kind: str) -> None:
+    if kind.lower() not in {"function", "functions", "acs:fc:function"}:
+        raise InvalidArgument(f"ResourceType '{kind[:40]}' is invalid: it must be function")
+
+
+def _resources(fc: FunctionCompute, call: OperationRequest, kind: str, named: list[Any]) -> list[str]:
+    _check_kind(kind)
+    if not limits.TAGS_PER_CALL.contains(len(named)):
+        raise InvalidArgument(f"ResourceId must have 1 to {limits.TAGS_PER_CALL.high} items")
+    return [fc.tagging.resource(call.tenant, str(name), "functions") for name in named]
+
+
+@operation("ChangeResourceGroup", "PUT /resource-groups", api=V2023)
+async def change_resource_group(fc: FunctionCompute, call: OperationRequest) -> Response:
+    """Move a function to another resource group."""
+    body = json_body(call)
+    [resource] = _resources(fc, call, str(body.get("ResourceType") or "function"), [body.get("ResourceId")])
+    group = body.get("NewResourceGroupId")
+    values = read(fields.FUNCTION_3, {"resourceGroupId": group})
+    if not group or not values:
+        raise InvalidArgument("NewResourceGroupId is required")
+    name = resource.partition("/")[2]
+    functions = fc.functions
+    before = functions.get(call.tenant, "", name, None).config.resource_group_id
+    await functions.update(call.tenant, "", name, values, None, "", call.now)
+    return json_answer(
+        {"NewResourceGroupId": group, "OldResourceGroupId": before or "", "ResourceId": str(body.get("ResourceId"))}
+    )

@@ -4,14 +4,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.model import Alias, Code, Function, FunctionConfig, Scope, Service, ServiceConfig, Version
 from emulator.storage.database import Database, Schema
-
-C = TypeVar("C", ServiceConfig, FunctionConfig)
 
 _encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
@@ -37,26 +35,8 @@ def config_json(config: ServiceConfig | FunctionConfig) -> str:
     return _encode(values)
 
 
-def parse_config(kind: type[C], text: str) -> C:
-    """Read what `config_json` wrote."""
-    return with_changes(kind, json.loads(text))
-
-
-def with_changes(kind: type[C], values: Mapping[str, Any]) -> C:
-    """Build a configuration from attribute values as JSON has them."""
-    plain: dict[str, Any] = dict(values)
-    if "layers" in plain:
-        plain["layers"] = tuple(plain["layers"])
-    return kind(**plain)
-
-
-def changes_json(changes: Mapping[str, Any]) -> str:
-    """Write some attributes of a configuration."""
-    return _encode(dict(changes))
-
-
-def parse_changes(text: str) -> dict[str, Any]:
-    """Read what `changes_json` wrote."""
+def parse_values(text: str) -> dict[str, Any]:
+    """Read attribute values of a configuration, such as `config_json` writes."""
     return {name: tuple(value) if name == "layers" else value for name, value in json.loads(text).items()}
 
 
@@ -142,7 +122,7 @@ class CatalogStore:
         values = (
             tenant.account, tenant.region, service.name, service.service_id, config_json(service.config),
             service.created_at, service.modified_at, service.revision, service.last_version, service.folder,
-            None if service.base is None else config_json(service.base), changes_json(service.changed),
+            None if service.base is None else config_json(service.base), _encode(dict(service.changed)),
         )  # fmt: skip
         self._write(_PUT_SERVICE, values)
 
@@ -177,7 +157,7 @@ class CatalogStore:
             config_json(function.config), code and code.digest, code and code.folder, code and code.checksum,
             code and code.size, function.created_at, function.modified_at, function.revision, function.last_version,
             function.folder, None if function.base is None else config_json(function.base),
-            changes_json(function.changed), function.problem, json.dumps(function.triggers),
+            _encode(dict(function.changed)), function.problem, json.dumps(function.triggers),
         )  # fmt: skip
         self._write(_PUT_FUNCTION, values)
 
@@ -314,6 +294,15 @@ class CatalogStore:
         rows = self._database.read("SELECT account, region, service, name, version FROM fc_functions")
         return [(Tenant(account, region), service, name, version) for account, region, service, name, version in rows]
 
+    def names(self, tenant: Tenant, containing: str, start: tuple[str, str], limit: int) -> list[tuple[str, str]]:
+        """Return (service, name) of the functions with *containing* in their names, from *start* on, in order."""
+        rows = self._database.read(
+            "SELECT service, name FROM fc_functions WHERE account = ? AND region = ? AND version = 0"
+            " AND (service, name) >= (?, ?) AND instr(lower(service || '/' || name), ?) ORDER BY service, name LIMIT ?",
+            (tenant.account, tenant.region, *start, containing.lower(), limit),
+        )
+        return [(service, name) for service, name in rows]
+
     def counts(self) -> dict[str, int]:
         """Return how many services and functions there are in all tenants."""
         (services,) = self._database.read("SELECT count(*) FROM fc_services").fetchone()
@@ -373,9 +362,9 @@ def _scoped(tenant: Tenant, scope: Scope) -> tuple[str, str, str, str]:
 def _service(row: Any) -> Service:
     (name, service_id, config, created_at, modified_at, revision, last_version, folder, base, changed) = row
     return Service(
-        name=name, service_id=service_id, config=parse_config(ServiceConfig, config), created_at=created_at,
+        name=name, service_id=service_id, config=ServiceConfig(**parse_values(config)), created_at=created_at,
         modified_at=modified_at, revision=revision, last_version=last_version, folder=folder,
-        base=None if base is None else parse_config(ServiceConfig, base), changed=parse_changes(changed),
+        base=None if base is None else ServiceConfig(**parse_values(base)), changed=json.loads(changed),
     )  # fmt: skip
 
 
@@ -387,9 +376,9 @@ def _function(row: Any) -> Function:
     code = None if checksum is None else Code(checksum=checksum, size=size, digest=digest, folder=code_folder)
     return Function(
         service=service, version=version, name=name, function_id=function_id,
-        config=parse_config(FunctionConfig, config), code=code, created_at=created_at, modified_at=modified_at,
+        config=FunctionConfig(**parse_values(config)), code=code, created_at=created_at, modified_at=modified_at,
         revision=revision, last_version=last_version, folder=folder,
-        base=None if base is None else parse_config(FunctionConfig, base), changed=parse_changes(changed),
+        base=None if base is None else FunctionConfig(**parse_values(base)), changed=parse_values(changed),
         problem=problem, triggers=tuple(json.loads(triggers)),
     )  # fmt: skip
 
@@ -398,7 +387,7 @@ def _version(row: Any) -> Version:
     service, function, number, description, config, content, created_at, modified_at, folder = row
     return Version(
         scope=Scope(service, function), number=number, description=description,
-        config=None if config is None else parse_config(ServiceConfig, config), content=content,
+        config=None if config is None else ServiceConfig(**parse_values(config)), content=content,
         created_at=created_at, modified_at=modified_at, folder=folder,
     )  # fmt: skip
 

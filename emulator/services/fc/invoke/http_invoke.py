@@ -8,25 +8,75 @@ Source: Function Compute, HTTP triggers (limits, header fields left out, statuse
 import asyncio
 import json
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import TypeVar
 from urllib.parse import unquote
 
 from emulator.http.answer import Unsendable, field_name, join_head
-from emulator.http.message import Headers, Request, Response
+from emulator.http.message import Headers, Pairs, Request, Response
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Principal
 from emulator.services.fc import limits
 from emulator.services.fc.attributes import is_custom
 from emulator.services.fc.errors import BadResponse, EntityTooLarge, FcError, InvalidArgument
-from emulator.services.fc.invoke import cors
 from emulator.services.fc.invoke.http_envelope import Answered, Asked, read_result, render_event
-from emulator.services.fc.invoke.http_routing import HttpTarget
+from emulator.services.fc.invoke.http_routing import Cors, HttpTarget
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoked, Invoker
 from emulator.services.fc.invoke.tokens import claims_of, hand_over
 from emulator.services.fc.ports import Enqueue
 from emulator.services.fc.runtime.model import HttpAnswer, HttpCall
+
+
+def preflight(cors: Cors, request: Request) -> Pairs | None:
+    """Return the header fields that answer a preflight, None when *request* is none.
+
+    An origin or method that is not allowed gets an answer that allows nothing.
+    """
+    method = request.headers.get("access-control-request-method")
+    if request.method != "OPTIONS" or not method or "origin" not in request.headers:
+        return None
+    fields = allowed_fields(cors, request)
+    methods = _texts(cors, "allowMethods")
+    if not fields or not ("*" in methods or method.upper() in {each.upper() for each in methods}):
+        return []
+    asked = request.headers.get("access-control-request-headers")
+    headers = _texts(cors, "allowHeaders")
+    fields.append(("Access-Control-Allow-Methods", method.upper() if "*" in methods else ", ".join(methods)))
+    if headers:
+        fields.append(("Access-Control-Allow-Headers", (asked or "*") if "*" in headers else ", ".join(headers)))
+    if cors.get("maxAge") is not None:
+        fields.append(("Access-Control-Max-Age", str(cors["maxAge"])))
+    return fields
+
+
+def allowed_fields(cors: Cors, request: Request) -> Pairs:
+    """Return what an answer to the page of *request* carries, nothing when its origin is not allowed."""
+    origin = request.headers.get("origin")
+    origins = _texts(cors, "allowOrigins")
+    if not origin or not any(fnmatchcase(origin, each) for each in origins):
+        return []
+    credentials = bool(cors.get("allowCredentials"))
+    shown = "*" if "*" in origins and not credentials else origin
+    fields = [("Access-Control-Allow-Origin", shown), ("Vary", "Origin")]
+    if credentials:
+        fields.append(("Access-Control-Allow-Credentials", "true"))
+    if exposed := _texts(cors, "exposeHeaders"):
+        fields.append(("Access-Control-Expose-Headers", ", ".join(exposed)))
+    return fields
+
+
+def with_fields(headers: Pairs, own: Pairs) -> Pairs:
+    """Return *headers* of a function's answer with *own* in place of what it says of the same."""
+    names = {name.lower() for name, _ in own if name != "Vary"}
+    return [pair for pair in headers if pair[0].lower() not in names] + own
+
+
+def _texts(cors: Cors, name: str) -> Sequence[str]:
+    value = cors.get(name)
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
 
 T = TypeVar("T")
 
@@ -53,8 +103,8 @@ class HttpInvoker:
         Raises: AccessDenied, InvalidArgument, BadResponse, and what a call raises: `Invoker.check` and `Invoker.run`.
         """
         trigger = target.trigger
-        if target.cors and (told := cors.preflight(target.cors, request)) is not None:
-            return Response(204, b"", told)
+        if target.cors and (fields := preflight(target.cors, request)) is not None:
+            return Response(204, b"", fields)
         check_allowed(request, target, principal)
         generation = "2.0" if trigger.service else "3.0"
         check_size(request, generation)
@@ -87,7 +137,7 @@ class HttpInvoker:
         try:
             response = await self._answer(invoked, request, generation, as_event=as_event)
             if target.cors:
-                response.headers = cors.laid_over(response.headers, cors.allowed(target.cors, request))
+                response.headers = with_fields(response.headers, allowed_fields(target.cors, request))
             return response
         except BadResponse:
             if invoked.result.stream is not None:

@@ -1,26 +1,163 @@
 """Which HTTP trigger a request is for: by its path, by a host name of the trigger's own, or by a custom domain.
 
 Everything that a decision needs is in memory and made anew after a change, so a request costs no query.
+
+A rewrite rule of a domain is a user's regular expression, and one can take years on a text of fifty characters while it
+holds the interpreter. The engine looks at signals now and then, so an alarm ends the search. Alarms exist on POSIX and
+reach the main thread only, which is where a running emulator has its loop; elsewhere a search is not limited.
+
+Source: the custom domain pages of the API reference and of the user guide; precedence of paths and the order of the
+rewrite rules are assumed.
 """
 
+import logging
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from types import FrameType
+from typing import Any, Final
 from urllib.parse import unquote
 
 from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
-from emulator.services.fc.catalog.domain_routes import Domain, place_of
-from emulator.services.fc.catalog.domains import DomainStore
+from emulator.services.fc.catalog.domains import Domain, DomainStore
+from emulator.services.fc.catalog.fields import wildcard
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
-from emulator.services.fc.invoke.cors import Cors
 from emulator.services.fc.invoke.tokens import TokenRules, read_rules
-from emulator.services.fc.model import LATEST
+from emulator.services.fc.model import LATEST, Struct
 from emulator.services.fc.triggers.model import AuthKind, Trigger
 from emulator.services.fc.triggers.store import TriggerStore
+
+LONGEST_SEARCH_S: Final = 0.05
+"""How long one search may hold up other requests, in seconds; an ordinary one takes microseconds."""
+
+
+class SearchTooLong(Exception):
+    """A search was given up."""
+
+
+def search(pattern: re.Pattern[str], text: str, longest_s: float = LONGEST_SEARCH_S) -> re.Match[str] | None:
+    """Return the first match of *pattern* in *text*, or None.
+
+    Raises: SearchTooLong after *longest_s* seconds.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        return pattern.search(text)
+    searching = True
+
+    def give_up(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if searching:  # else the alarm and the end of the search have crossed
+            raise SearchTooLong
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, longest_s)
+        return pattern.search(text)
+    finally:
+        searching = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+_log = logging.getLogger(__name__)
+
+
+_GROUP = r"\$(\d{1,2})"
+
+
+@frozen
+class Place:
+    """Where a request to a custom domain goes; ``target`` is path and query after rewriting, undecoded."""
+
+    service: str
+    function: str
+    qualifier: str
+    target: str
+
+
+def place_of(domain: Domain, method: str, path: str, query: str | None) -> Place | None:
+    """Return where a request goes; None when no route matches. *path* and *query* are as sent."""
+    route = best_route(domain.routes, method, path)
+    if route is None:
+        return None
+    return Place(
+        service=route.get("serviceName") or "",
+        function=route.get("functionName") or "",
+        qualifier=route.get("qualifier") or LATEST,
+        target=rewritten(route.get("rewriteConfig") or {}, path, query),
+    )
+
+
+def best_route(routes: Iterable[Struct], method: str, path: str) -> Struct | None:
+    """Return the route for *path*: an exact one before wildcards, of these the one with the longest prefix."""
+    best: Struct | None = None
+    best_rank = (-1, -1)
+    for route in routes:
+        methods = route.get("methods") or ()
+        if methods and method not in methods:
+            continue
+        pattern = str(route.get("path") or "/*")
+        if pattern == path:
+            rank = (1, len(pattern))
+        elif pattern.endswith("*") and _begins(path, pattern[:-1]):
+            rank = (0, len(pattern))
+        else:
+            continue
+        if rank > best_rank:
+            best, best_rank = route, rank
+    return best
+
+
+def _begins(path: str, prefix: str) -> bool:
+    """Whether *path* is below *prefix*; ``/api/*`` covers ``/api`` too (assumed)."""
+    return path.startswith(prefix) or (prefix.endswith("/") and path == prefix[:-1])
+
+
+def rewritten(config: Struct, path: str, query: str | None) -> str:
+    """Return path and query after the first rule that matches; equal rules come first, then wildcards, then regexes.
+
+    An equal rule compares the path and keeps the query; the others see path and query and replace both. One that takes
+    too long to decide counts as not matching.
+    """
+    whole = path if query is None else f"{path}?{query}"
+    for rule in config.get("equalRules") or ():
+        if rule["match"] == path:
+            return str(rule["replacement"]) + ("" if query is None or "?" in rule["replacement"] else f"?{query}")
+    kinds: tuple[tuple[str, Callable[[str], re.Pattern[str]]], ...] = (
+        ("wildcardRules", wildcard),
+        ("regexRules", re.compile),
+    )
+    for name, compiled in kinds:
+        for rule in config.get(name) or ():
+            try:
+                match = search(compiled(rule["match"]), whole)
+            except SearchTooLong:
+                _log.warning("the rewrite rule %r takes too long and is passed over", rule["match"][:200])
+                continue
+            if match is not None:
+                return _expanded(rule["replacement"], match)
+    return whole
+
+
+def _expanded(replacement: str, match: re.Match[str]) -> str:
+    def group(reference: re.Match[str]) -> str:
+        number = int(reference[1])
+        return (match[number] or "") if number <= (match.re.groups or 0) else ""
+
+    text = re.sub(_GROUP, group, replacement)
+    return text if text.startswith("/") else f"/{text}"
+
 
 PROXIES = ("/2016-08-15/proxy/", "/2021-04-06/proxy/", "/2023-03-30/proxy/")
 TRIGGER_SUFFIXES = (".fcapp.run", ".fc.devsapp.net")
 _LOCAL_SUFFIX = ".localhost"
+
+Cors = Mapping[str, Any]
+"""A ``corsConfig``, of a domain or a trigger."""
 
 
 @frozen
@@ -50,8 +187,8 @@ class HttpTarget:
     def cors(self) -> Cors:
         """What web pages of other origins may do; empty when neither domain nor trigger says."""
         of_domain = self.domain.config.get("corsConfig") if self.domain is not None else None
-        found = of_domain or self.trigger.config.get("corsConfig")
-        return found if isinstance(found, dict) else {}
+        rules = of_domain or self.trigger.config.get("corsConfig")
+        return rules if isinstance(rules, dict) else {}
 
     @property
     def token_rules(self) -> list[TokenRules]:
@@ -96,8 +233,8 @@ class HttpRouting:
         self._refresh()
         if (domain := self._domains.get(host)) is not None:
             return domain.api == "2023-03-30"
-        found = self._by_label(host)
-        return found is not None and not found[1].service
+        labelled = self._by_label(host)
+        return labelled is not None and not labelled[1].service
 
     def find(self, request: Request, host: str, tenant: Tenant) -> HttpTarget:
         """Return the trigger a request is for; *tenant* is the one that its path is looked up in.
@@ -107,8 +244,9 @@ class HttpRouting:
         self._refresh()
         if (domain := self._domains.get(host)) is not None:
             return self._by_domain(domain, request)
-        if (found := self._by_label(host)) is not None and not request.path.startswith(PROXIES):
-            return HttpTarget(tenant=found[0], trigger=found[1], target=request.target, request_uri=request.target)
+        if (labelled := self._by_label(host)) is not None and not request.path.startswith(PROXIES):
+            owner, trigger = labelled
+            return HttpTarget(tenant=owner, trigger=trigger, target=request.target, request_uri=request.target)
         if request.path.startswith(PROXIES):
             return self._by_path(request, tenant)
         raise FcError("TriggerNotFound", f"no http trigger has the address '{host[:200]}'")
@@ -165,9 +303,9 @@ class HttpRouting:
         if now == self._seen:
             return
         self._seen = now
-        found = self._trigger_store.of_kind("http")
+        triggers = self._trigger_store.of_kind("http")
         self._triggers = {
-            (tenant, trigger.service, trigger.function, trigger.qualifier): trigger for tenant, trigger in found
+            (tenant, trigger.service, trigger.function, trigger.qualifier): trigger for tenant, trigger in triggers
         }
-        self._labels = {trigger.label: (tenant, trigger) for tenant, trigger in found}
+        self._labels = {trigger.label: (tenant, trigger) for tenant, trigger in triggers}
         self._domains = {domain.name: domain for domain in self._domain_store.all()}

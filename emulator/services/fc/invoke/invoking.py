@@ -19,8 +19,7 @@ from emulator.services.fc import limits
 from emulator.services.fc.capacity.admission import Admission
 from emulator.services.fc.catalog.resolving import Resolver, Target
 from emulator.services.fc.errors import EntityTooLarge, FcError
-from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, display_name
-from emulator.services.fc.naming import invocation_of
+from emulator.services.fc.model import CUSTOM_CONTAINER, LATEST, display_name, invocation_of
 from emulator.services.fc.ports import Called, CredentialIssuer, Ended, FunctionDoubles, Instances
 from emulator.services.fc.runtime.model import (
     Credentials,

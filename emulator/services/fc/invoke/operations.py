@@ -1,15 +1,22 @@
 """InvokeFunction, the same in every version: the body is the event, everything else is in headers. And InstanceExec.
 
-InstanceExec is a GET that becomes a WebSocket, signed like any other call of 2016-08-15.
+InstanceExec is a GET that becomes a WebSocket, signed like any other call of 2016-08-15: a client's terminal on one
+end, a command beside an instance on the other. The first byte of a message is its channel: 0 what the client types,
+1 and 2 what the command writes, 3 an error of the service, 4 a new size of the terminal, 5 the end.
 
 Source: API reference of InvokeFunction; Funcraft for the exposed headers and content types; aliyun-fc2, fc-go-sdk and
-@alicloud/fc2 for path and parameters of InstanceExec, whose defaults are those of @alicloud/fc2.
+@alicloud/fc2 for path, parameters and channels of InstanceExec, whose defaults are those of @alicloud/fc2; the form of
+a size (``{"Width", "Height"}``) is assumed.
 """
 
+import asyncio
+import json
+import shlex
 from base64 import b64encode
+from collections.abc import Sequence
 
 from emulator.http.message import Response
-from emulator.http.websocket import NoHandshake, accept
+from emulator.http.websocket import NoHandshake, WebSocket, accept
 from emulator.services.fc.asynchronous.model import Order
 from emulator.services.fc.attributes import not_allowed
 from emulator.services.fc.codec import (
@@ -24,9 +31,9 @@ from emulator.services.fc.codec import (
 )
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoked
-from emulator.services.fc.invoke.terminal import Start, Terminal, command_line
 from emulator.services.fc.limits import LOG_TAIL_BYTES
-from emulator.services.fc.runtime.model import ShellCommand
+from emulator.services.fc.ports import Shell, StartShell
+from emulator.services.fc.runtime.model import RuntimeFailure, ShellCommand
 from emulator.services.fc.service import FunctionCompute
 from emulator.wire.operation import operation
 from emulator.wire.request import OperationRequest
@@ -139,7 +146,7 @@ def instance_exec(fc: FunctionCompute, call: OperationRequest) -> Response:
         raise InvalidArgument(str(error)) from error
 
 
-def _start(fc: FunctionCompute, call: OperationRequest, instance: str) -> Start:
+def _start(fc: FunctionCompute, call: OperationRequest, instance: str) -> StartShell:
     """Return what starts the command asked for.
 
     Raises: InvalidArgument.
@@ -163,3 +170,93 @@ def _idle_s(call: OperationRequest) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 6 and 0 < int(text) <= _LONGEST_IDLE_S):
         raise InvalidArgument(f"idleTimeout '{text[:40]}' is invalid: it must be from 1 to {_LONGEST_IDLE_S}")
     return int(text)
+
+
+_ERROR = 3
+_LAST_CHANNEL = 5
+_MOST_CELLS = 1000
+
+
+class Terminal:
+    """One session; the other side of its `WebSocket`. It closes after *idle_s* seconds in which nothing was said."""
+
+    def __init__(self, start: StartShell, idle_s: float) -> None:
+        self._start = start
+        self._idle_s = idle_s
+        self._socket: WebSocket | None = None
+        self._shell: Shell | None = None
+        self._idle: asyncio.TimerHandle | None = None
+
+    def opened(self, socket: WebSocket) -> None:
+        """Start the command."""
+        self._socket = socket
+        self._busy()
+        try:
+            self._shell = self._start(self._output, self._ended)
+        except (OSError, RuntimeFailure) as error:
+            socket.send(bytes([_ERROR]) + str(error).encode("utf-8", "replace"))
+            socket.close()
+
+    def message(self, data: bytes) -> None:
+        """Take what the client sent. One official client puts no channel in front of what is typed."""
+        self._busy()
+        if self._shell is None or not data:
+            return
+        match data[0]:
+            case 0:
+                self._shell.write(data[1:])
+            case 4:
+                size = _size(data[1:])
+                if size is not None:
+                    self._shell.resize(*size)
+            case channel if channel > _LAST_CHANNEL:
+                self._shell.write(data)
+
+    def pace(self, go: bool) -> None:
+        """Let the command wait for a client that does not keep up."""
+        if self._shell is not None:
+            self._shell.pace(go)
+
+    def closed(self) -> None:
+        """End the command: its client has gone."""
+        if self._idle is not None:
+            self._idle.cancel()
+        if self._shell is not None:
+            self._shell.end()
+
+    def _output(self, channel: int, data: bytes) -> None:
+        self._busy()
+        if self._socket is not None:
+            self._socket.send(bytes([channel]) + data)
+
+    def _ended(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+
+    def _busy(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+        if self._socket is not None:
+            self._idle = asyncio.get_running_loop().call_later(self._idle_s, self._socket.close)
+
+
+def command_line(parts: Sequence[str]) -> list[str]:
+    """Return a command in words: one text is split as a shell would, several are taken as they are.
+
+    Raises: ValueError for a text with an open quote.
+    """
+    return shlex.split(parts[0]) if len(parts) == 1 else list(parts)
+
+
+def _size(data: bytes) -> tuple[int, int] | None:
+    """Return columns and rows, None when the message tells none."""
+    try:
+        size = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(size, dict):
+        return None
+    width, height = (size.get(name, size.get(name.lower())) for name in ("Width", "Height"))
+    if type(width) is int and type(height) is int and 0 < width < _MOST_CELLS and 0 < height < _MOST_CELLS:
+        return width, height
+    return None

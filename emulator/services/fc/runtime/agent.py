@@ -75,7 +75,7 @@ class AgentProcess(InstanceProcess):
         self._marks = mark
         self._shift = self._settings.time.shift
         if self._shift is not None:
-            more = {**more, "time": self._shift}
+            more = {**more, "time": self._settings.time.frame()}
         return {
             "do": "boot",
             "name": image.function,
@@ -128,7 +128,7 @@ class AgentProcess(InstanceProcess):
         shift = self._settings.time.shift
         if shift != self._shift:
             self._shift = shift
-            header["time"] = shift or (0, None)
+            header["time"] = self._settings.time.frame()
         if call.fault:
             header["break"] = call.fault
         if call.http is not None:
@@ -353,8 +353,8 @@ def interpreter_environment() -> dict[str, str]:
 
 def debugpy_folder() -> str:
     """Return the folder in which debugpy is installed, empty when it is not."""
-    found = find_spec("debugpy")
-    return str(Path(found.origin).parent.parent) if found is not None and found.origin else ""
+    spec = find_spec("debugpy")
+    return str(Path(spec.origin).parent.parent) if spec is not None and spec.origin else ""
 
 
 def _version_of(runtime: str) -> tuple[int, ...]:

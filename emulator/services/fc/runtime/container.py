@@ -13,9 +13,8 @@ from pathlib import Path
 
 from emulator.http.client import HttpClient
 from emulator.services.fc.runtime.custom import IDLE_S, CustomProcess
-from emulator.services.fc.runtime.launcher import Forker, Program
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, RuntimeUnavailable
-from emulator.services.fc.runtime.process import InstanceProcess, Listener
+from emulator.services.fc.runtime.process import Forker, InstanceProcess, Listener, Program
 from emulator.services.fc.runtime.program import PORT_VARIABLES, free_port, is_served, key_variables
 from emulator.services.fc.runtime.settings import RuntimeSettings, function_environment
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from emulator.http.client import ClientResponse, HttpClient, StreamedResponse
 from emulator.http.client_connection import AnswerTooLarge, ClientError, ConnectFailed
 from emulator.services.fc.runtime import logs
-from emulator.services.fc.runtime.launcher import Forker
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
@@ -25,7 +24,7 @@ from emulator.services.fc.runtime.model import (
     PortBusy,
     StreamedBody,
 )
-from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.process import Answer, CallKind, Exit, Forker, InstanceProcess, Listener, Pending
 from emulator.services.fc.runtime.program import (
     PORT_VARIABLES,
     ProgramProcess,

@@ -1,84 +1,111 @@
-"""The seam between the pool and a family of runtimes: a `Launcher` starts processes, a `Forker` programs.
+"""Which launcher starts the processes of a runtime, and the folder that each instance writes to."""
 
-The Python family has two launchers, one that forks (``zygote.py``) and one that starts by exec (``spawn.py``). A family
-whose code is driven in another way, by HTTP on a port for instance, brings a launcher and a process of its own;
-instances and pool stay as they are.
+import errno
+import logging
+import os
+from dataclasses import replace
 
-Programs are what instances are made of, apart from the Python agent. Where the zygote forks, a fresh fork becomes the
-program: it has a session of its own, its log pipe and its limits by then, and the zygote watches and reaps it like any
-instance. Elsewhere the loop starts the program by exec.
-"""
+from emulator.kernel.ids import Ids
+from emulator.services.fc.runtime import container
+from emulator.services.fc.runtime.container import ContainerLauncher
+from emulator.services.fc.runtime.custom import CustomLauncher
+from emulator.services.fc.runtime.forking import ZygoteLauncher
+from emulator.services.fc.runtime.instance import Instance
+from emulator.services.fc.runtime.model import Credentials, InstanceStartFailed, RuntimeUnavailable
+from emulator.services.fc.runtime.node import NodeLauncher
+from emulator.services.fc.runtime.polling_agents import polls
+from emulator.services.fc.runtime.process import Launcher
+from emulator.services.fc.runtime.runtime_api import PollingLauncher
+from emulator.services.fc.runtime.scratch import Scratch
+from emulator.services.fc.runtime.settings import RuntimeSettings
+from emulator.services.fc.runtime.spawn import ProgramSpawner, SpawnLauncher
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Protocol
+_log = logging.getLogger(__name__)
 
-from emulator.kernel.frozen import frozen
-from emulator.services.fc.runtime.model import Credentials, FunctionImage
-from emulator.services.fc.runtime.process import InstanceProcess, Listener, LogSource, ProcessControl
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+
+_PYTHON_BANNER = b"FunctionCompute python3 runtime inited.\n"
+_PYTHON_2_NOTICE = b"WARNING: python2.7 runs on Python 3 here; map it to another interpreter under runtimes:\n"
 
 
-class Launcher(Protocol):
-    """Starts the processes of one family of runtimes."""
+class Launchers:
+    """The launchers of all families of runtimes, and the instances' folders; made on the loop."""
+
+    def __init__(self, settings: RuntimeSettings, ids: Ids) -> None:
+        self._scratch = Scratch()
+        self._scratch.sweep()
+        settings = replace(settings, scratch=self._scratch.folder)
+        forks = settings.start_method == "fork" or (settings.start_method == "auto" and hasattr(os, "fork"))
+        forker = ZygoteLauncher(settings, ids) if forks else None
+        self._spawner = ProgramSpawner()
+        programs = forker or self._spawner
+        self._families: dict[str, Launcher] = {
+            "custom": CustomLauncher(settings, programs),
+            "container": ContainerLauncher(settings, programs),
+            "runtime api": PollingLauncher(settings, ids, programs),
+            "nodejs": NodeLauncher(settings, ids, forker),
+            "python": forker or SpawnLauncher(settings, ids),
+        }
+        self.settings = settings
+        """The settings with the folder that holds those of the instances."""
 
     def warm_up(self) -> None:
-        """Prepare in the background, so that the first launch is quick."""
-        ...
+        """Begin to prepare what makes first calls quick, without waiting for it."""
+        try:
+            for launcher in self._families.values():
+                launcher.warm_up()
+        except OSError:
+            _log.exception("nothing is warm: the interpreter does not start")
 
-    async def launch(
-        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
-    ) -> InstanceProcess:
-        """Start a process for *image*; *credentials* are for families that do not get those of each call.
+    def of(self, runtime: str) -> Launcher:
+        """Return the launcher of a runtime.
 
-        Raises: RuntimeUnavailable; InstanceStartFailed.
+        Raises: RuntimeUnavailable.
         """
-        ...
+        if runtime == "python2.7" or runtime.startswith("python3"):
+            return self._families["python"]
+        if runtime.startswith("nodejs"):
+            return self._families["nodejs"]
+        if runtime == "custom" or runtime.startswith("custom."):
+            return self._families["custom"]
+        if runtime == container.RUNTIME:
+            return self._families["container"]
+        if polls(runtime):
+            return self._families["runtime api"]
+        raise RuntimeUnavailable(runtime, "there is no such runtime")
+
+    def banner(self, runtime: str) -> bytes:
+        """Return what the log of a first call begins with; runtimes other than Python's say nothing of that kind."""
+        if not runtime.startswith("python"):
+            return b""
+        as_python_3 = runtime == "python2.7" and runtime not in self.settings.interpreters
+        return _PYTHON_BANNER + (_PYTHON_2_NOTICE if as_python_3 else b"")
+
+    async def launch(self, launcher: Launcher, instance: Instance, credentials: Credentials | None) -> None:
+        """Start the process of *instance*, which has a folder of its own from now on.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed, also when the system has no descriptor, process or memory left.
+        """
+        image, instance_id = instance.image, instance.instance_id
+        try:
+            self._scratch.create(instance_id)
+            instance.attach(await launcher.launch(image, instance_id, instance, credentials))
+        except BaseException as error:
+            failure = error
+            if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+                failure = InstanceStartFailed(os.strerror(error.errno))
+            if isinstance(failure, InstanceStartFailed):
+                _log.warning("no instance of %s could be started: %s", image.family, failure)
+            instance.fail(failure)
+            raise failure from error
+
+    def forget(self, instance_id: str) -> None:
+        """Remove the folder of an instance that has ended."""
+        self._scratch.remove(instance_id)
 
     async def close(self) -> None:
-        """End every process that was launched and release what `warm_up` prepared."""
-        ...
-
-
-@frozen
-class Program:
-    """A command line, the folder it is run in and all of its environment."""
-
-    command: tuple[str, ...]
-    folder: Path
-    environment: Mapping[str, str]
-
-    def exec_frame(self, *, keep_channel: bool) -> dict[str, Any]:
-        """Return the frame that makes a forked process this program.
-
-        With *keep_channel* its last argument is the descriptor of the channel; otherwise the channel closes when the
-        program runs.
-        """
-        return {
-            "do": "exec",
-            "command": list(self.command),
-            "folder": str(self.folder),
-            "environment": dict(self.environment),
-            "keep_channel": keep_channel,
-        }
-
-
-class Forker(Protocol):
-    """Forks processes and makes programs of them."""
-
-    async def isolated(self, runtime: str) -> bool:
-        """Whether instances have namespaces, so that ``/tmp`` is their own.
-
-        Raises: RuntimeUnavailable; InstanceStartFailed.
-        """
-        ...
-
-    async def execute(
-        self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
-    ) -> tuple[ProcessControl, LogSource]:
-        """Start *program* as an instance of *image*.
-
-        A program that cannot be executed is reported by a ``fatal`` frame.
-
-        Raises: RuntimeUnavailable; InstanceStartFailed.
-        """
-        ...
+        """End what the launchers have started, and remove the folders."""
+        for launcher in self._families.values():
+            await launcher.close()
+        await self._spawner.close()
+        await self._scratch.close()

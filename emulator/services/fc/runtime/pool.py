@@ -5,9 +5,7 @@ rest is reaped after an idle time. Time spent idle follows the emulator's clock;
 """
 
 import asyncio
-import errno
 import logging
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -18,12 +16,9 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import LoopTimers
-from emulator.services.fc.runtime import container
-from emulator.services.fc.runtime.container import ContainerLauncher
-from emulator.services.fc.runtime.custom import CustomLauncher
 from emulator.services.fc.runtime.debugger import DebugSession
 from emulator.services.fc.runtime.instance import CallNotRead, Instance, OnLog
-from emulator.services.fc.runtime.launcher import Launcher
+from emulator.services.fc.runtime.launcher import Launchers
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
@@ -37,27 +32,16 @@ from emulator.services.fc.runtime.model import (
     RuntimeUnavailable,
     ShellCommand,
 )
-from emulator.services.fc.runtime.node import NodeLauncher
-from emulator.services.fc.runtime.polling_agents import polls
-from emulator.services.fc.runtime.runtime_api import PollingLauncher
-from emulator.services.fc.runtime.scratch import Scratch
 from emulator.services.fc.runtime.settings import RuntimeSettings, shell_environment
-from emulator.services.fc.runtime.spawn import ProgramSpawner, SpawnLauncher
-from emulator.services.fc.runtime.zygote import ZygoteLauncher
 
 if TYPE_CHECKING:
     from emulator.services.fc.runtime.shell import Shell
 
 _log = logging.getLogger(__name__)
 
-_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
-
 _FREEZE_WAIT_S = 0.25
 _REPLACE_AFTER_S = 1.0
 _STOP_LIMIT_S = 3.0
-
-_PYTHON_BANNER = b"FunctionCompute python3 runtime inited.\n"
-_PYTHON_2_NOTICE = b"WARNING: python2.7 runs on Python 3 here; map it to another interpreter under runtimes:\n"
 
 
 @frozen
@@ -91,7 +75,6 @@ class InstancePool:
         self._ids = ids
         self._settings = settings
         self._on_log = on_log
-        self._launchers: dict[str, Launcher] = {}
         self._instances: dict[str, Instance] = {}
         self._ready: dict[str, list[Instance]] = {}
         self._freezing: dict[str, list[asyncio.Event]] = {}
@@ -103,23 +86,10 @@ class InstancePool:
         """Begin to prepare what makes first calls quick, without waiting for it."""
         loop = asyncio.get_running_loop()
         self._tasks = TaskGroup("instances")
-        self._scratch = Scratch()
-        self._scratch.sweep()
-        self._settings = replace(self._settings, scratch=self._scratch.folder)
+        self._launchers = Launchers(self._settings, self._ids)
+        self._settings = self._launchers.settings
         self._timers = LoopTimers(self._clock, loop)
-        forks = self._settings.start_method == "fork" or (self._settings.start_method == "auto" and hasattr(os, "fork"))
-        forker = ZygoteLauncher(self._settings, self._ids) if forks else None
-        self._spawner = ProgramSpawner()
-        self._launchers["custom"] = CustomLauncher(self._settings, forker or self._spawner)
-        self._launchers["container"] = ContainerLauncher(self._settings, forker or self._spawner)
-        self._launchers["runtime api"] = PollingLauncher(self._settings, self._ids, forker or self._spawner)
-        self._launchers["nodejs"] = NodeLauncher(self._settings, self._ids, forker)
-        self._launchers["python"] = forker or SpawnLauncher(self._settings, self._ids)
-        try:
-            for launcher in self._launchers.values():
-                launcher.warm_up()
-        except OSError:
-            _log.exception("nothing is warm: the interpreter does not start")
+        self._launchers.warm_up()
 
     async def close(self) -> None:
         """End all instances; preStop hooks get three seconds."""
@@ -127,10 +97,7 @@ class InstancePool:
         self._timers.close()
         await asyncio.gather(*(instance.stop(limit_s=_STOP_LIMIT_S) for instance in list(self._instances.values())))
         await self._tasks.close()
-        for launcher in self._launchers.values():
-            await launcher.close()
-        await self._spawner.close()
-        await self._scratch.close()
+        await self._launchers.close()
 
     async def invoke(self, image: FunctionImage, invocation: Invocation) -> InvocationResult:
         """Run *image*'s handler in a warm instance, or in a new one when none is idle.
@@ -297,19 +264,6 @@ class InstancePool:
             calls=sum(instance.calls for instance in living),
         )
 
-    def _launcher_for(self, runtime: str) -> Launcher:
-        if runtime == "python2.7" or runtime.startswith("python3"):
-            return self._launchers["python"]
-        if runtime.startswith("nodejs"):
-            return self._launchers["nodejs"]
-        if runtime == "custom" or runtime.startswith("custom."):
-            return self._launchers["custom"]
-        if runtime == container.RUNTIME:
-            return self._launchers["container"]
-        if polls(runtime):
-            return self._launchers["runtime api"]
-        raise RuntimeUnavailable(runtime, "there is no such runtime")
-
     def _log_output(self, image: FunctionImage, request_id: str, data: bytes) -> None:
         """Hand log to its listener, whose failure must not become the function's."""
         try:
@@ -339,10 +293,10 @@ class InstancePool:
 
     async def _start(self, image: FunctionImage, credentials: Credentials | None) -> Instance:
         """Start an instance with one call counted in."""
-        launcher = self._launcher_for(image.runtime)
+        launcher = self._launchers.of(image.runtime)
         self._make_room()
         instance_id = f"c-{self._clock.now() // SECOND:08x}-{self._ids.hex(20)}"
-        banner = self._banner(image.runtime)
+        banner = self._launchers.banner(image.runtime)
         instance = Instance(
             image, instance_id, self._settings, self._log_output, self._on_end, self._tasks.spawn, banner
         )
@@ -351,23 +305,8 @@ class InstancePool:
         self._instances[instance_id] = instance
         if image.instance_concurrency > 1:
             self._ready.setdefault(image.key, []).append(instance)  # calls that come meanwhile share it
-        try:
-            self._scratch.create(instance_id)
-            instance.attach(await launcher.launch(image, instance_id, instance, credentials))
-        except BaseException as error:
-            failure = _start_failure(error)
-            if isinstance(failure, InstanceStartFailed):
-                _log.warning("no instance of %s could be started: %s", image.family, failure)
-            instance.fail(failure)
-            raise failure from error
+        await self._launchers.launch(launcher, instance, credentials)
         return instance
-
-    def _banner(self, runtime: str) -> bytes:
-        """Return what the log of a first call begins with; runtimes other than Python's say nothing of that kind."""
-        if not runtime.startswith("python"):
-            return b""
-        as_python_3 = runtime == "python2.7" and runtime not in self._settings.interpreters
-        return _PYTHON_BANNER + (_PYTHON_2_NOTICE if as_python_3 else b"")
 
     def _make_room(self) -> None:
         """End the instance that has been idle for longest when there are as many as allowed."""
@@ -450,7 +389,7 @@ class InstancePool:
 
     def _on_end(self, instance: Instance) -> None:
         self._instances.pop(instance.instance_id, None)
-        self._scratch.remove(instance.instance_id)
+        self._launchers.forget(instance.instance_id)
         self._wake_port_waiters(instance)
         self._forget_ready(instance)
         provision = self._provisions.get(instance.image.key)
@@ -498,10 +437,3 @@ class InstancePool:
         if waiting:
             self._reaping = True
             self._reap_at(Millis(min(waiting) + idle_ms))
-
-
-def _start_failure(error: BaseException) -> BaseException:
-    """Return the failure when the system has no descriptor, process or memory left to start an instance."""
-    if isinstance(error, OSError) and error.errno in _EXHAUSTED:
-        return InstanceStartFailed(os.strerror(error.errno))
-    return error

@@ -6,12 +6,13 @@ business (``agent.py``, ``custom.py``, ``runtime_api.py``), and how signals reac
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
 
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime.bootstrap.python.frames import BrokenFrame, FrameBuffer, Header, encode
-from emulator.services.fc.runtime.model import HttpAnswer, Invocation, StreamedBody
+from emulator.services.fc.runtime.model import Credentials, FunctionImage, HttpAnswer, Invocation, StreamedBody
 
 CallKind = Literal["invoke", "initialize", "load", "pre_freeze", "pre_stop"]
 """``load`` makes an agent import the handler's code and do nothing else; the first call reports what goes wrong."""
@@ -201,6 +202,10 @@ class InstanceProcess(ABC):
         self._control = control
         self._log = log
 
+    def listen(self, listener: Listener) -> None:
+        """Let *listener* hear from now on what happens."""
+        self._listener = listener
+
     @property
     def namespaces(self) -> int:
         """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
@@ -256,3 +261,94 @@ class InstanceProcess(ABC):
         """Take note that the channel has closed."""
         del error
         self._lost = True
+
+
+class Launcher(Protocol):
+    """Starts the processes of one family of runtimes."""
+
+    def warm_up(self) -> None:
+        """Prepare in the background, so that the first launch is quick."""
+        ...
+
+    async def launch(
+        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
+    ) -> InstanceProcess:
+        """Start a process for *image*; *credentials* are for families that do not get those of each call.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End every process that was launched and release what `warm_up` prepared."""
+        ...
+
+
+@frozen
+class Program:
+    """A command line, the folder it is run in and all of its environment."""
+
+    command: tuple[str, ...]
+    folder: Path
+    environment: Mapping[str, str]
+
+    def exec_frame(self, *, keep_channel: bool) -> dict[str, Any]:
+        """Return the frame that makes a forked process this program.
+
+        With *keep_channel* its last argument is the descriptor of the channel; otherwise the channel closes when the
+        program runs.
+        """
+        return {
+            "do": "exec",
+            "command": list(self.command),
+            "folder": str(self.folder),
+            "environment": dict(self.environment),
+            "keep_channel": keep_channel,
+        }
+
+
+class Prepared(NamedTuple):
+    """A process that runs its program and waits to become an instance: how it is reached, where its output is read."""
+
+    control: ProcessControl
+    log: LogSource
+
+
+class Forker(Protocol):
+    """Forks processes and makes programs of them."""
+
+    async def isolated(self, runtime: str) -> bool:
+        """Whether instances have namespaces, so that ``/tmp`` is their own.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed.
+        """
+        ...
+
+    async def execute(
+        self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
+    ) -> tuple[ProcessControl, LogSource]:
+        """Start *program* as an instance of *image*.
+
+        A program that cannot be executed is reported by a ``fatal`` frame.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed.
+        """
+        ...
+
+
+class Preparer(Forker, Protocol):
+    """A `Forker` that can start a program before it is known which instance it is for, where these have namespaces."""
+
+    async def prepare(self, program: Program, image: FunctionImage, process: InstanceProcess) -> Prepared:
+        """Start *program*, of the runtime of *image*, in namespaces with none of an instance's folders yet.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed.
+        """
+        ...
+
+    async def adopt(self, prepared: Prepared, program: Program, image: FunctionImage, instance_id: str) -> None:
+        """Give a prepared process the folders, limits and name of an instance; *program* is what it would have been.
+
+        Raises: InstanceStartFailed; OSError, a TimeoutError when it takes too long.
+        """
+        ...

@@ -5,7 +5,6 @@ Source: Function Compute, health checks of custom runtimes and containers.
 
 import asyncio
 import os
-import platform
 import re
 import shutil
 import socket
@@ -17,7 +16,6 @@ from typing import Any
 from emulator.kernel.interfering import FunctionFault
 from emulator.services.fc.runtime import logs
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
-from emulator.services.fc.runtime.launcher import Program
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
@@ -26,8 +24,13 @@ from emulator.services.fc.runtime.model import (
     Invocation,
     ProgramMissing,
 )
-from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending
-from emulator.services.fc.runtime.settings import FunctionTime, RuntimeSettings, instance_environment
+from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending, Program
+from emulator.services.fc.runtime.settings import (
+    FunctionTime,
+    RuntimeSettings,
+    faketime_library,
+    instance_environment,
+)
 
 PORT_VARIABLES = ("FC_SERVER_PORT", "FC_CUSTOM_LISTEN_PORT")
 _KEY_VARIABLES = (
@@ -59,38 +62,9 @@ def program_of(
     environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
     environment |= variables
     environment |= key_variables(credentials if image.keys_in_environment else None)
-    environment |= time_variables(settings.time)
+    environment |= settings.time.variables()
     command[0] = _found(command[0], folder, environment["PATH"], image.runtime)
     return Program(command=tuple(command), folder=folder, environment=environment)
-
-
-_FAKETIME = (
-    "/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/lib/faketime/libfaketimeMT.so.1",
-    "/usr/lib64/faketime/libfaketimeMT.so.1",
-    "/usr/local/lib/faketime/libfaketimeMT.so.1",
-)
-
-
-def faketime_library() -> str:
-    """Return the file of libfaketime, empty where it is not installed."""
-    machine = platform.machine()
-    places = (place.format(machine=machine) for place in _FAKETIME)
-    return next((place for place in places if Path(place).is_file()), "")
-
-
-def time_variables(time: FunctionTime) -> dict[str, str]:
-    """Return what lets a program see the time that functions see, from its start on; nothing while that is real.
-
-    Source: libfaketime, "Faking the date and time, system-wide".
-    """
-    library = faketime_library() if time.shift is not None else ""
-    if time.shift is None or not library:
-        return {}
-    offset_ms, standing = time.shift
-    shown = f"{offset_ms / 1000:+.3f}" if standing is None else f"{standing / 1000:.3f}"
-    variables = {"LD_PRELOAD": library, "FAKETIME": shown, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    return variables if standing is None else {**variables, "FAKETIME_FMT": "%s"}
 
 
 def key_variables(credentials: Credentials | None) -> dict[str, str]:
@@ -107,8 +81,8 @@ def _found(name: str, folder: Path, search_path: str, runtime: str) -> str:
     Raises: ProgramMissing.
     """
     in_code = folder / name
-    if os.sep not in name and not in_code.is_file() and (found := shutil.which(name, path=search_path)) is not None:
-        return found
+    if os.sep not in name and not in_code.is_file() and (installed := shutil.which(name, path=search_path)) is not None:
+        return installed
     if not in_code.is_file():
         raise ProgramMissing(runtime, str(in_code))
     return str(in_code)

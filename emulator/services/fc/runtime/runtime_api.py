@@ -20,7 +20,6 @@ from emulator.http.protocol import HttpProtocol
 from emulator.kernel.clock import SystemClock
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.custom import Fields, request_fields
-from emulator.services.fc.runtime.launcher import Forker
 from emulator.services.fc.runtime.model import (
     Credentials,
     FunctionImage,
@@ -30,7 +29,7 @@ from emulator.services.fc.runtime.model import (
     Invocation,
 )
 from emulator.services.fc.runtime.polling_agents import polling_program
-from emulator.services.fc.runtime.process import CallKind, InstanceProcess, Listener, Pending
+from emulator.services.fc.runtime.process import CallKind, Forker, InstanceProcess, Listener, Pending
 from emulator.services.fc.runtime.program import ProgramProcess, program_of
 from emulator.services.fc.runtime.settings import RuntimeSettings
 

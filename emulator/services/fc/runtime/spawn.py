@@ -16,9 +16,8 @@ from typing import Any
 
 from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime.agent import AgentProcess, bootstrap_command, executable_for, interpreter_environment
-from emulator.services.fc.runtime.launcher import Program
 from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.process import InstanceProcess, Listener, LogSource, ProcessControl
+from emulator.services.fc.runtime.process import InstanceProcess, Listener, LogSource, ProcessControl, Program
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)

@@ -1,20 +1,24 @@
-"""Triggers: what calls a function besides InvokeFunction, their configurations, and the names of an HTTP trigger."""
+"""Triggers: what calls a function besides InvokeFunction, their configurations, host names and events.
+
+Source: Function Compute, formats of events for different triggers.
+"""
 
 import json
 import re
 from collections.abc import Mapping
-from hashlib import sha256
+from hashlib import md5, sha256
 from typing import Any, Literal, cast, get_args
 
-from emulator.kernel.clock import Millis
+from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.cron import LENIENT, CronError, parse_schedule
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import ANYTHING, FLAG, TEXT, Check, Items, OneOf, Shape, Text
+from emulator.services.fc.attributes import ANYTHING, FLAG, METHOD, TEXT, Check, Items, OneOf, Ruled, Shape, Text
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.invoke.tokens import read_rules
 from emulator.services.fc.model import LATEST, Struct, etag
+from emulator.wire.dates import iso_seconds
 
 TriggerKind = Literal[
     "http", "timer", "oss", "mns_topic", "log", "tablestore", "cdn_events", "eventbridge", "rds"
@@ -90,7 +94,6 @@ def trigger_path(trigger: Trigger) -> str:
 
 KINDS = frozenset(get_args(TriggerKind))
 
-METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"})
 PASSED_ON = frozenset({"log", "tablestore", "cdn_events", "eventbridge", "rds"})
 """Kinds whose configuration is for another service, and is kept as it comes."""
 
@@ -103,12 +106,12 @@ _TOPIC_ARN = r"acs:mns:[^:]*:[^:]*:/?topics/([A-Za-z0-9_-]+)(?:/messages)?"
 _BUCKET_ARN = r"acs:oss:[^:]*:[^:]*:([a-z0-9][a-z0-9-]*)"
 
 
-def config_of(kind: TriggerKind, given: object) -> Struct:
+def config_of(kind: TriggerKind, value: object) -> Struct:
     """Check a trigger's configuration: an object, or a string that holds one.
 
     Raises: InvalidArgument.
     """
-    config = _opened(given)
+    config = _opened(value)
     known: dict[str, Any] = TRIGGER_CONFIGS[kind](config, "triggerConfig")
     match kind:
         case "http":
@@ -150,14 +153,14 @@ def check_source(kind: TriggerKind, source_arn: str, role: str, *, role_needed: 
 
 def topic_of(source_arn: str) -> str:
     """Return the topic a resource name names, empty when it names none."""
-    found = re.fullmatch(_TOPIC_ARN, source_arn)
-    return found[1] if found else ""
+    match = re.fullmatch(_TOPIC_ARN, source_arn)
+    return match[1] if match else ""
 
 
 def bucket_of(source_arn: str) -> str:
     """Return the bucket a resource name names, empty when it names none."""
-    found = re.fullmatch(_BUCKET_ARN, source_arn)
-    return found[1] if found else ""
+    match = re.fullmatch(_BUCKET_ARN, source_arn)
+    return match[1] if match else ""
 
 
 def rule_arn(tenant: Tenant, service: str, function: str, name: str, config: Struct) -> str:
@@ -172,32 +175,20 @@ def rule_arn(tenant: Tenant, service: str, function: str, name: str, config: Str
     return f"acs:eventbridge:{tenant.region}:{tenant.account}:eventbus/{bus}/rule/{rule}"
 
 
-def _opened(given: object) -> Mapping[str, Any]:
-    if given is None or given == "":
+def _opened(value: object) -> Mapping[str, Any]:
+    if value is None or value == "":
         return {}
-    if isinstance(given, str):
+    if isinstance(value, str):
         try:
-            given = json.loads(given)
+            value = json.loads(value)
         except ValueError:
             raise InvalidArgument("triggerConfig must be a string that holds JSON") from None
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         raise InvalidArgument("triggerConfig must be an object")
-    return given
+    return value
 
 
-def _lower(choices: frozenset[str]) -> Check:
-    def check(value: Any, field: str) -> str:
-        return str(OneOf(choices)(value.lower() if isinstance(value, str) else value, field))
-
-    return check
-
-
-def _method(value: Any, field: str) -> str:
-    return str(OneOf(METHODS)(value.upper() if isinstance(value, str) else value, field))
-
-
-def _schedule(value: Any, field: str) -> str:
-    expression = str(Text(limits.CRON_LENGTH, 1)(value, field))
+def _schedule(expression: str, field: str) -> str:
     try:
         parse_schedule(expression, LENIENT)
     except CronError as error:
@@ -205,8 +196,7 @@ def _schedule(value: Any, field: str) -> str:
     return expression
 
 
-def _payload(value: Any, field: str) -> str:
-    payload = str(TEXT(value, field))
+def _payload(payload: str, field: str) -> str:
     if len(payload.encode("utf-8", "replace")) > limits.ASYNC_PAYLOAD_BYTES:
         raise InvalidArgument(f"{field} must not be larger than {limits.ASYNC_PAYLOAD_BYTES} bytes")
     return payload
@@ -232,20 +222,17 @@ def _timer(known: dict[str, Any]) -> Struct:
     return {"payload": "", "enable": True, **known}
 
 
-def _kept(value: Any, field: str) -> dict[str, Any]:
-    kept: dict[str, Any] = ANYTHING(value, field)
-    return kept
-
-
 TRIGGER_CONFIGS: Mapping[TriggerKind, Check] = {
     "http": Shape(
-        authType=_lower(frozenset({"anonymous", "function", "jwt"})),
-        methods=Items(_method),
+        authType=OneOf(frozenset({"anonymous", "function", "jwt"}), fold=str.lower),
+        methods=Items(METHOD),
         disableURLInternet=FLAG,
         authConfig=ANYTHING,
         corsConfig=ANYTHING,
     ),
-    "timer": Shape(cronExpression=_schedule, enable=FLAG, payload=_payload),
+    "timer": Shape(
+        cronExpression=Ruled(Text(limits.CRON_LENGTH, 1), _schedule), enable=FLAG, payload=Ruled(TEXT, _payload)
+    ),
     "oss": Shape(
         events=Items(_object_event),
         filter=Shape(key=Shape(prefix=TEXT, suffix=TEXT)),
@@ -255,9 +242,134 @@ TRIGGER_CONFIGS: Mapping[TriggerKind, Check] = {
         notifyContentFormat=OneOf(frozenset({"STREAM", "JSON"})),
         notifyStrategy=OneOf(frozenset({"BACKOFF_RETRY", "EXPONENTIAL_DECAY_RETRY"})),
     ),
-    "log": _kept,
-    "tablestore": _kept,
-    "cdn_events": _kept,
-    "eventbridge": _kept,
-    "rds": _kept,
+    "log": ANYTHING,
+    "tablestore": ANYTHING,
+    "cdn_events": ANYTHING,
+    "eventbridge": ANYTHING,
+    "rds": ANYTHING,
 }
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def timer_event(name: str, payload: str, fired_at: Millis) -> bytes:
+    """Return the event of a timer trigger; *fired_at* is the time its schedule named."""
+    return _bytes({"triggerTime": iso_seconds(fired_at), "triggerName": name, "payload": payload})
+
+
+# --- topics ------------------------------------------------------------------------------------------------------
+
+
+@frozen
+class TopicMessage:
+    """A message of a topic on its way to a function. ``attributes`` are texts; ``body`` is as published."""
+
+    topic: str
+    subscription: str
+    message_id: str
+    body: str
+    published_at: Millis
+    tag: str = ""
+    attributes: Mapping[str, str]
+
+
+def topic_event(content_format: str, tenant: Tenant, message: TopicMessage) -> bytes:
+    """Return the event of a topic trigger in the format ``STREAM`` or ``JSON``.
+
+    STREAM is the bare body, or body and attributes together when there are any; in JSON attributes are further keys
+    and the timestamp is a number. Source: that the bare body is no JSON literal, and the tag's key, is assumed.
+    """
+    if content_format != "JSON":
+        if not message.attributes:
+            return message.body.encode("utf-8", "replace")
+        return _bytes({"body": message.body, "attrs": dict(message.attributes)})
+    members: dict[str, Any] = {
+        "TopicOwner": tenant.account,
+        "TopicName": message.topic,
+        "Subscriber": tenant.account,
+        "SubscriptionName": message.subscription,
+        "MessageId": message.message_id,
+        "MessageMD5": md5(message.body.encode("utf-8", "replace"), usedforsecurity=False).hexdigest().upper(),
+        "Message": message.body,
+        "PublishTime": message.published_at,
+    }
+    if message.tag:
+        members["MessageTag"] = message.tag
+    return _bytes(members | {name: text for name, text in message.attributes.items() if name not in members})
+
+
+# --- objects -----------------------------------------------------------------------------------------------------
+
+
+@frozen
+class ObjectChange:
+    """Something that happened to an object. ``event`` is like ``ObjectCreated:PutObject``; ``etag`` without quotes."""
+
+    event: str
+    bucket: str
+    key: str
+    size: int
+    etag: str
+    at: Millis
+    request_id: str
+    source_ip: str = "127.0.0.1"
+    principal: str = ""
+    size_before: int = 0
+    content_type: str = "application/octet-stream"
+    metadata: Mapping[str, str]
+
+
+def fires(config: Struct, change: ObjectChange) -> bool:
+    """Whether an object trigger with *config* fires: one of its events matches, and prefix and suffix do."""
+    key = (config.get("filter") or {}).get("key") or {}
+    return (
+        any(_event_matches(str(pattern), change.event) for pattern in config.get("events", ()))
+        and change.key.startswith(key.get("prefix", ""))
+        and change.key.endswith(key.get("suffix", ""))
+    )
+
+
+def _event_matches(pattern: str, event: str) -> bool:
+    wanted = pattern.removeprefix("oss:")
+    return event == wanted or (wanted.endswith("*") and event.startswith(wanted[:-1]))
+
+
+def object_event(tenant: Tenant, rule_id: str, change: ObjectChange) -> bytes:
+    """Return the event of an object trigger; *rule_id* names the trigger."""
+    return _bytes(
+        {
+            "events": [
+                {
+                    "eventName": change.event,
+                    "eventSource": "acs:oss",
+                    "eventTime": f"{iso_seconds(change.at)[:-1]}.{change.at % SECOND:03d}Z",
+                    "eventVersion": "1.0",
+                    "oss": {
+                        "bucket": {
+                            "arn": f"acs:oss:{tenant.region}:{tenant.account}:{change.bucket}",
+                            "name": change.bucket,
+                            "ownerIdentity": tenant.account,
+                        },
+                        "object": {
+                            "deltaSize": change.size - change.size_before,
+                            "eTag": change.etag,
+                            "key": change.key,
+                            "objectMeta": {"mimeType": change.content_type, "userMeta": dict(change.metadata)},
+                            "size": change.size,
+                        },
+                        "ossSchemaVersion": "1.0",
+                        "ruleId": rule_id,
+                    },
+                    "region": tenant.region,
+                    "requestParameters": {"sourceIPAddress": change.source_ip},
+                    "responseElements": {"requestId": change.request_id},
+                    "userIdentity": {"principalId": change.principal or tenant.account},
+                }
+            ]
+        }
+    )
+
+
+def _bytes(value: Mapping[str, Any]) -> bytes:
+    return _encode(value).encode("utf-8", "replace")

@@ -18,7 +18,7 @@ from emulator.services.fc.codec import (
     slice_of,
     writable_service,
 )
-from emulator.services.fc.dialects import v2016, v2021, v2023
+from emulator.services.fc.dialects.codec import render_trigger
 from emulator.services.fc.service import FunctionCompute
 from emulator.services.fc.triggers.model import Trigger
 from emulator.wire.operation import operation
@@ -74,11 +74,5 @@ def _function(call: OperationRequest) -> tuple[str, str]:
 def _render(fc: FunctionCompute, call: OperationRequest, trigger: Trigger) -> dict[str, Any]:
     is_http = trigger.kind == "http"
     url = fc.sources.url(trigger) if is_http else ""
-    match api_of(call):
-        case "2016-08-15":
-            return v2016.render_trigger(trigger, url)
-        case "2021-04-06":
-            host = fc.sources.host(call.tenant, trigger) if is_http else ""
-            return v2021.render_trigger(call.tenant, trigger, url, host)
-        case _:
-            return v2023.render_trigger(call.tenant, trigger, url)
+    host = fc.sources.host(call.tenant, trigger) if is_http else ""
+    return render_trigger(api_of(call), call.tenant, trigger, url, host)

@@ -6,19 +6,21 @@ A message is deleted in the transaction that queues the call, so it is neither l
 import asyncio
 import base64
 import binascii
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from emulator.kernel.clock import SECOND
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.kernel.tasks import TaskGroup
 from emulator.services.fc.ports import Enqueue, QueuedMessage, QueueMissing, SourceQueues
-from emulator.services.fc.triggers.events import event_matches, message_event, message_events
 from emulator.services.fc.triggers.model import Trigger
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.storage.database import Database
+from emulator.wire.dates import iso_seconds
 
 _log = logging.getLogger(__name__)
 
@@ -27,6 +29,8 @@ _RETRY_S = 1.0
 _MOST = 16
 
 _Key = tuple[Tenant, str, str, str]
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 @frozen
@@ -151,3 +155,61 @@ def _members(value: object) -> Mapping[str, Any]:
 
 def _key(tenant: Tenant, trigger: Trigger) -> _Key:
     return tenant, trigger.service, trigger.function, trigger.name
+
+
+def message_event(tenant: Tenant, bus: str, queue: str, message: QueuedMessage) -> dict[str, Any]:
+    """Return a queue's message as a CloudEvent on the event bus *bus*.
+
+    Source: EventBridge, events of Message Service sources; the request id is assumed to be the message's.
+    """
+    at = f"{iso_seconds(message.sent_at)[:-1]}.{message.sent_at % SECOND:03d}Z"
+    return {
+        "id": message.message_id,
+        "source": bus,
+        "specversion": "1.0",
+        "type": "mns:Queue:SendMessage",
+        "datacontenttype": "application/json; charset=utf-8",
+        "subject": f"acs:mns:{tenant.region}:{tenant.account}:queues/{queue}",
+        "time": at,
+        "aliyunaccountid": tenant.account,
+        "aliyunpublishtime": at,
+        "aliyuneventbusname": bus,
+        "aliyunregionid": tenant.region,
+        "data": {"requestId": message.message_id, "messageId": message.message_id, "messageBody": message.body},
+    }
+
+
+def message_events(events: Sequence[Mapping[str, Any]], *, streaming: bool) -> bytes:
+    """Return what the function gets: with *streaming* a list of events as texts, else the one event.
+
+    Source: EventBridge triggers of Function Compute.
+    """
+    content = [_encode(event) for event in events] if streaming else events[0]
+    return _encode(content).encode("utf-8", "replace")
+
+
+def event_matches(pattern: str, event: Mapping[str, Any]) -> bool:
+    """Whether *event* fits an event pattern: each member is one of the values listed, or begins or ends as one says.
+
+    Source: EventBridge, event patterns; of the operators ``prefix`` and ``suffix`` are known, any other fits nothing.
+    """
+    try:
+        wanted = json.loads(pattern)
+    except ValueError:
+        return False
+    return _fits(wanted, event)
+
+
+def _fits(wanted: Any, found: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        return isinstance(found, Mapping) and all(_fits(each, found.get(name)) for name, each in wanted.items())
+    return isinstance(wanted, list) and any(_is(each, found) for each in wanted)
+
+
+def _is(choice: Any, found: Any) -> bool:
+    if not isinstance(choice, Mapping):
+        return bool(choice == found)
+    text = found if isinstance(found, str) else ""
+    return ("prefix" in choice and text.startswith(str(choice["prefix"]))) or (
+        "suffix" in choice and text.endswith(str(choice["suffix"]))
+    )

@@ -18,8 +18,7 @@ from emulator.kernel.timers import Timers
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.model import function_arn
 from emulator.services.fc.ports import Enqueue, HostNames, TopicMissing, TopicSubscriptions
-from emulator.services.fc.triggers.events import timer_event
-from emulator.services.fc.triggers.model import Trigger, topic_of
+from emulator.services.fc.triggers.model import Trigger, timer_event, topic_of
 from emulator.services.fc.triggers.store import TriggerStore
 
 _log = logging.getLogger(__name__)

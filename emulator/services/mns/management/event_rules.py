@@ -18,7 +18,7 @@ from emulator.services.mns.management.codec import (
     success,
 )
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topics.endpoints import QueueEndpoint, read_endpoint
+from emulator.services.mns.topics.model import QueueEndpoint, read_endpoint
 from emulator.wire.operation import operation
 from emulator.wire.pop_errors import InvalidParameter, MissingParameter
 from emulator.wire.request import OperationRequest

@@ -33,15 +33,18 @@ from emulator.services.mns.management.codec import (
 )
 from emulator.services.mns.queues.model import QUEUE, Change
 from emulator.services.mns.service import MessageService
-from emulator.services.mns.topics.endpoints import (
+from emulator.services.mns.topics.model import (
+    SUBSCRIPTION,
+    TOPIC,
     FunctionEndpoint,
     HttpEndpoint,
     OutboxEndpoint,
     QueueEndpoint,
+    Subscription,
+    SubscriptionSettings,
     queue_endpoint,
     read_endpoint,
 )
-from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC, Subscription, SubscriptionSettings
 from emulator.wire.operation import operation
 from emulator.wire.pop_errors import InvalidParameter
 from emulator.wire.request import OperationRequest

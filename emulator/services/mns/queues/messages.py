@@ -25,6 +25,7 @@ from emulator.services.mns.queues.model import (
     check_draft,
     check_range,
     known_system_properties,
+    restored,
     stored,
 )
 from emulator.services.mns.queues.ready_index import DeadLetters, ReadyIndex
@@ -150,6 +151,14 @@ class Messages:
             raise MessageNotExist
         return found
 
+    def listed(self, live: LiveQueue, limit: int) -> list[Message]:
+        """Return up to *limit* visible messages as they would be received, then as many hidden ones as they are due."""
+        now = self._clock.now()
+        priorities = live.tally.priorities()
+        visible = [each for priority in priorities for each in self._visible(live, priority, limit, now)]
+        hidden = [each for item in priorities for each in self._store.hidden(live.queue.queue_id, item, now, limit)]
+        return visible[:limit] + sorted(hidden, key=lambda each: (each.visible_from, each.seq))[:limit]
+
     def claim(self, queue_id: QueueId, count: int, now: Millis) -> list[Message]:
         """Hand out up to *count* visible messages of a queue, none when it is gone; for parked receivers."""
         live = self._registry.find_by_id(queue_id)
@@ -211,6 +220,22 @@ class Messages:
         if dying:
             self._dead_letters.expect(queue.queue_id, until)
         return received
+
+    def move(self, live: LiveQueue, message: Message, target: LiveQueue) -> MessageReceipt:
+        """Send a message that is in *live*, in whatever state, to another queue, and delete it here.
+
+        Raises: as `send`; then the message stays.
+        """
+        draft = Draft(
+            body=message.body,
+            priority=message.priority,
+            group_id=message.group_id,
+            user_properties=restored(message.user_properties),
+        )
+        receipt = self.send(target, draft)
+        gone = Trace._make(getattr(message, name) for name in Trace._fields)
+        self._ready.remove(live, gone, self._clock.now())
+        return receipt
 
     # --- by receipt handle -----------------------------------------------------------------------------------------
 

@@ -120,8 +120,10 @@ class Retention:
         return gone
 
     def _replan_all(self) -> None:
-        for queue in self._store.all_queues():
-            self.replan(queue)
+        self._bounds.clear()
+        self._heap.clear()
+        for queue_id, retention_s, oldest in self._store.oldest_of_all():
+            self.expect(queue_id, oldest + retention_s * SECOND)
 
     def _fire(self) -> None:
         self._armed = None
@@ -242,9 +244,8 @@ class DeadLetters:
 
     def start(self) -> None:
         """Plan the moves that the tables know of."""
-        for queue in self._store.all_queues():
-            if queue.settings.dead_letter is not None:
-                self.replan(queue.queue_id)
+        for queue_id in self._store.with_dead_letters():
+            self.replan(queue_id)
 
     def close(self) -> None:
         """Plan no more moves."""

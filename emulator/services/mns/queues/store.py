@@ -209,6 +209,14 @@ class QueueStore:
         rows = self._database.read(_FIRST_VISIBLE, (queue_id, priority, sent_after, now, sent_after, limit))
         return [Message._make(row) for row in rows]
 
+    def hidden(self, queue_id: QueueId, priority: int, now: Millis, limit: int) -> list[Message]:
+        """Return the messages of a priority that are hidden at *now*, those first that become visible first."""
+        rows = self._database.read(
+            f"{_MESSAGE} WHERE queue = ? AND priority = ? AND visible_from > ? ORDER BY visible_from, seq LIMIT ?",
+            (queue_id, priority, now, limit),
+        )
+        return [Message._make(row) for row in rows]
+
     def next_visible_from(self, queue_id: QueueId, priority: int, now: Millis) -> int | None:
         """Return the first time after *now* at which a message of that priority becomes visible."""
         row = self._database.read(_NEXT_VISIBLE, (queue_id, priority, now)).fetchone()
@@ -244,6 +252,20 @@ class QueueStore:
         """Return the time the queue's oldest message was sent."""
         row = self._database.read("SELECT min(enqueued_at) FROM mns_messages WHERE queue = ?", (queue_id,)).fetchone()
         return None if row[0] is None else Millis(row[0])
+
+    def oldest_of_all(self) -> list[tuple[QueueId, int, Millis]]:
+        """Return every queue with messages: its retention in seconds, and when its oldest message was sent."""
+        rows = self._database.read(
+            "SELECT id, retention_s, (SELECT min(enqueued_at) FROM mns_messages WHERE queue = mns_queues.id) AS oldest"
+            " FROM mns_queues WHERE oldest IS NOT NULL"
+        )
+        return [(QueueId(number), retention_s, Millis(oldest)) for number, retention_s, oldest in rows]
+
+    def with_dead_letters(self) -> list[QueueId]:
+        """Return the queues that have a dead-letter queue."""
+        return [
+            QueueId(row[0]) for row in self._database.read("SELECT id FROM mns_queues WHERE dead_letter IS NOT NULL")
+        ]
 
     def first_of_group(self, queue_id: QueueId, group_id: str) -> Message | None:
         """Return the message of the group that was sent first."""

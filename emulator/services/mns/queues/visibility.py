@@ -19,7 +19,15 @@ from typing import NamedTuple
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.services.mns.errors import ReceiptHandleError
-from emulator.services.mns.queues.model import DeadLetterPolicy, Message, MessageState, Property, Queue, QueueSettings
+from emulator.services.mns.queues.model import (
+    DeadLetterPolicy,
+    Message,
+    MessageState,
+    Property,
+    Queue,
+    QueueSettings,
+    restored,
+)
 
 HELD = 1 << 60
 """Added to the due time of a message that waits behind another one of its group."""
@@ -73,6 +81,9 @@ def is_last_receive(policy: DeadLetterPolicy | None, dequeue_count: int) -> bool
     return policy is not None and policy.enabled and dequeue_count >= policy.max_receives
 
 
+_SOURCE_ARN = "DLQSourceArn"
+
+
 def dead_letter_properties(source: Queue, message: Message) -> tuple[Property, ...]:
     """Return the system properties that tell where a dead letter comes from.
 
@@ -81,9 +92,18 @@ def dead_letter_properties(source: Queue, message: Message) -> tuple[Property, .
     arn = f"acs:mns:{source.tenant.region}:{source.tenant.account}:/queues/{source.name}"
     return (
         Property("DLQMessageType", "QUEUE", "STRING"),
-        Property("DLQSourceArn", arn, "STRING"),
+        Property(_SOURCE_ARN, arn, "STRING"),
         Property("DLQOriginMessageId", message.message_id, "STRING"),
     )
+
+
+_SOURCE = re.compile(r"acs:mns:[^:]*:[^:]*:/queues/([^/]+)")
+
+
+def source_of(message: Message) -> str:
+    """Return the queue that a dead letter comes from, empty for any other message."""
+    found = (_SOURCE.fullmatch(each.value) for each in restored(message.system_properties) if each.name == _SOURCE_ARN)
+    return next((match[1] for match in found if match is not None), "")
 
 
 _FORM = re.compile(r"([0-9A-F]{32})-([A-Za-z0-9]+={0,2})", re.ASCII)

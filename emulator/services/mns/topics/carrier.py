@@ -18,14 +18,18 @@ from emulator.services.mns.queues.live_queues import LiveQueue
 from emulator.services.mns.queues.messages import Messages
 from emulator.services.mns.queues.model import Draft, Properties, Property, appended, restored, stored
 from emulator.services.mns.queues.store import NotStored
-from emulator.services.mns.topics.endpoints import (
+from emulator.services.mns.topics.model import (
+    Attributes,
     FunctionEndpoint,
     HttpEndpoint,
     OutboxEndpoint,
+    OutboxEntry,
+    Outcome,
+    Publication,
     QueueEndpoint,
+    Subscription,
     read_endpoint,
 )
-from emulator.services.mns.topics.model import Attributes, OutboxEntry, Outcome, Publication, Subscription
 from emulator.services.mns.topics.push import Pusher, function_event, notification
 from emulator.services.mns.topics.store import TopicStore
 

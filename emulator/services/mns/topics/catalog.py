@@ -16,10 +16,10 @@ from emulator.services.mns.errors import MnsError, QueueNotExist, SubscriptionNo
 from emulator.services.mns.limits import SUBSCRIPTION_NAME_LENGTH, SUBSCRIPTIONS, TAG_LENGTH
 from emulator.services.mns.queues.live_queues import QueueRegistry
 from emulator.services.mns.queues.model import Change, check_range, check_ranges, same_settings
-from emulator.services.mns.topics.endpoints import QueueEndpoint, read_endpoint
 from emulator.services.mns.topics.model import (
     SUBSCRIPTION,
     TOPIC,
+    QueueEndpoint,
     Subscription,
     SubscriptionDeadLetters,
     SubscriptionId,
@@ -28,6 +28,7 @@ from emulator.services.mns.topics.model import (
     TopicId,
     TopicSettings,
     TopicView,
+    read_endpoint,
 )
 from emulator.services.mns.topics.store import TopicStore
 from emulator.storage.database import Database

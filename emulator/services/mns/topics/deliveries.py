@@ -17,10 +17,17 @@ from emulator.kernel.ids import Ids
 from emulator.kernel.tasks import TaskGroup
 from emulator.kernel.timers import Timers
 from emulator.kernel.tracing import because, begin, push_key
-from emulator.services.mns.limits import HISTORY, PURGE_PAUSE_MS, PURGE_ROWS, PUSHES, PUSHES_PER_SUBSCRIPTION
+from emulator.services.mns.limits import (
+    BODY_SHOWN,
+    HISTORY,
+    PURGE_PAUSE_MS,
+    PURGE_ROWS,
+    PUSHES,
+    PUSHES_PER_SUBSCRIPTION,
+    TRIES,
+)
 from emulator.services.mns.topics.carrier import Carrier
 from emulator.services.mns.topics.catalog import TopicRegistry
-from emulator.services.mns.topics.endpoints import kind_of
 from emulator.services.mns.topics.model import (
     Delivery,
     DeliveryId,
@@ -28,10 +35,11 @@ from emulator.services.mns.topics.model import (
     DeliveryState,
     Outcome,
     Publication,
-    Push,
     Subscription,
     SubscriptionId,
     Topic,
+    Try,
+    kind_of,
 )
 from emulator.services.mns.topics.publishing import next_attempt
 from emulator.services.mns.topics.store import TopicStore
@@ -44,10 +52,11 @@ _ATTEMPT_LINE = (
     " %(result)s: %(detail)s"
 )
 
-_BODY_SHOWN = 4096
-"""Characters of a message's body in a report."""
+_TRIED_KEPT = 1000
+"""Pending deliveries whose attempts are remembered."""
 
-_PUSHES_KEPT = 1000
+_PUBLISHED_KEPT = 8 * 1024 * 1024
+"""Bytes of messages that are remembered after their last delivery has ended, to deliver them again by hand."""
 
 _REST_MS = 5 * SECOND
 """A lane pauses this long when the result of an attempt could not be stored, or it would try again at once."""
@@ -88,7 +97,9 @@ class Courier:
         self._lanes: dict[SubscriptionId, _Lane] = {}
         self._starved: dict[SubscriptionId, None] = {}
         self._history: dict[SubscriptionId, deque[DeliveryReport]] = {}
-        self._pushes: dict[DeliveryId, Push] = {}
+        self._tries: dict[DeliveryId, tuple[Try, ...]] = {}
+        self._published: dict[str, Publication] = {}
+        self._published_bytes = 0
         self._under_way = 0
         self._closed = True
         self.attempts: dict[tuple[str, str], int] = {}
@@ -123,7 +134,9 @@ class Courier:
     def forget_all(self) -> None:
         """Drop what is remembered of earlier deliveries."""
         self._history.clear()
-        self._pushes.clear()
+        self._tries.clear()
+        self._published.clear()
+        self._published_bytes = 0
 
     def stop(self) -> None:
         """Start no more attempts."""
@@ -147,7 +160,7 @@ class Courier:
                 continue
             self._note_attempt(subscription, publication, 1, outcome)
             if outcome.delivered:
-                self._remember(subscription, publication, "delivered", 1, outcome.detail, now)
+                self._remember(subscription, publication, "delivered", 1, outcome.detail, now, (_try(1, now, outcome),))
             elif (next_at := self._next(subscription, publication, 1, now)) is not None:
                 rows.append((subscription.subscription_id, 1, next_at, outcome.detail))
         if rows:
@@ -165,13 +178,38 @@ class Courier:
             for task in lane.under_way.values():
                 task.cancel()
 
+    def redeliver(self, subscription: Subscription, message_id: str, now: Millis) -> bool:
+        """Make the next attempt at a delivery now, or deliver a message once more; False when it is not known."""
+        subscription_id = subscription.subscription_id
+        pending = self._store.delivery_of(subscription_id, message_id)
+        if pending is not None:
+            self._store.hasten(pending, now)
+        else:
+            publication = self._published.get(message_id)
+            if publication is None:
+                return False
+            again = self._store.add_publication(subscription.topic_id, publication)
+            self._store.add_deliveries(again, [(subscription_id, 0, now, "")])
+            self._registry.counted(subscription.topic_id, 1)
+        self._database.after_commit(partial(self._committed, [subscription_id]))
+        return True
+
+    def _keep_published(self, publication: Publication) -> None:
+        """Remember a message, and forget the oldest ones that are too much."""
+        if publication.message_id in self._published:
+            return
+        self._published[publication.message_id] = publication
+        self._published_bytes += len(publication.body)
+        while self._published_bytes > _PUBLISHED_KEPT:
+            self._published_bytes -= len(self._published.pop(next(iter(self._published))).body)
+
     def reports(self, subscription_id: SubscriptionId, limit: int) -> list[DeliveryReport]:
         """Return pending deliveries, then ended ones, newest first."""
         ended = list(reversed(self._history.get(subscription_id, ())))
         subscription = self._registry.subscription(subscription_id)
         endpoint = subscription.settings.endpoint if subscription is not None else ""
         pending = [
-            replace(each, body=each.body[:_BODY_SHOWN], endpoint=endpoint, push=self._pushes.get(each.delivery_id))
+            replace(each, body=each.body[:BODY_SHOWN], endpoint=endpoint, tries=self._tries.get(each.delivery_id, ()))
             for each in self._store.pending(subscription_id, limit)
         ]
         return (pending + ended)[:limit]
@@ -285,12 +323,13 @@ class Courier:
         attempts = delivery.attempts + 1
         publication = delivery.publication
         self._note_attempt(subscription, publication, attempts, outcome)
+        tries = (*self._tries.pop(delivery.delivery_id, ()), _try(attempts, now, outcome))[-TRIES:]
         if outcome.delivered:
-            self._end(subscription, delivery, "delivered", outcome.detail, now, outcome.push)
+            self._end(subscription, delivery, "delivered", outcome.detail, now, tries)
             return
         next_at = self._next(subscription, publication, attempts, now)
         if next_at is not None:
-            self._keep_push(delivery.delivery_id, outcome.push)
+            self._keep_tries(delivery.delivery_id, tries)
             self._store.postpone(delivery.delivery_id, attempts, next_at, outcome.detail)
             return
         letter = self._carrier.send_dead_letter(subscription, publication)
@@ -300,7 +339,7 @@ class Courier:
             "message %s for subscription %s of topic %s is %s after %d attempts: %s",
             publication.message_id, subscription.name, subscription.topic_name, state, attempts, detail,
         )  # fmt: skip
-        self._end(subscription, delivery, state, detail, now, outcome.push)
+        self._end(subscription, delivery, state, detail, now, tries)
 
     def _end(
         self,
@@ -309,20 +348,17 @@ class Courier:
         state: DeliveryState,
         detail: str,
         now: Millis,
-        push: Push | None,
+        tries: tuple[Try, ...],
     ) -> None:
-        self._pushes.pop(delivery.delivery_id, None)
         if self._store.settle(delivery.delivery_id, delivery.publication_id):
             self._registry.counted(subscription.topic_id, -1)
-        self._remember(subscription, delivery.publication, state, delivery.attempts + 1, detail, now, push)
+        self._remember(subscription, delivery.publication, state, delivery.attempts + 1, detail, now, tries)
 
-    def _keep_push(self, delivery_id: DeliveryId, push: Push | None) -> None:
-        """Remember the last push of a pending delivery; of very many, the latest ones."""
-        self._pushes.pop(delivery_id, None)
-        if push is not None:
-            self._pushes[delivery_id] = push
-            if len(self._pushes) > _PUSHES_KEPT:
-                del self._pushes[next(iter(self._pushes))]
+    def _keep_tries(self, delivery_id: DeliveryId, tries: tuple[Try, ...]) -> None:
+        """Remember the attempts at a pending delivery; of very many deliveries, of the latest."""
+        self._tries[delivery_id] = tries
+        if len(self._tries) > _TRIED_KEPT:
+            del self._tries[next(iter(self._tries))]
 
     def _next(self, subscription: Subscription, publication: Publication, failures: int, now: Millis) -> Millis | None:
         strategy = subscription.settings.strategy
@@ -351,18 +387,19 @@ class Courier:
         attempts: int,
         detail: str,
         now: Millis,
-        push: Push | None = None,
+        tries: tuple[Try, ...],
     ) -> None:
         self.ended[state] = self.ended.get(state, 0) + 1
+        self._keep_published(publication)
         history = self._history.setdefault(subscription.subscription_id, deque(maxlen=HISTORY))
         history.append(
             DeliveryReport(
                 delivery_id=DeliveryId(0),
                 message_id=publication.message_id,
-                body=publication.body[:_BODY_SHOWN],
+                body=publication.body[:BODY_SHOWN],
                 tag=publication.tag,
                 endpoint=subscription.settings.endpoint,
-                push=push,
+                tries=tries,
                 published_at=publication.published_at,
                 state=state,
                 attempts=attempts,
@@ -370,6 +407,10 @@ class Courier:
                 ended_at=now,
             )
         )
+
+
+def _try(number: int, at: Millis, outcome: Outcome) -> Try:
+    return Try(number=number, at=at, delivered=outcome.delivered, detail=outcome.detail, push=outcome.push)
 
 
 def _timer(subscription_id: SubscriptionId) -> tuple[str, SubscriptionId]:

@@ -1,13 +1,20 @@
 """Topics, subscriptions, their attributes, and deliveries: values, no rules."""
 
+import re
 from dataclasses import field
 from enum import Enum
-from typing import Literal, NewType
+from functools import lru_cache
+from typing import Literal, NewType, assert_never
+from urllib.parse import urlsplit
 
+from emulator.http.answer import Unsendable
+from emulator.http.client_connection import split_url
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.mns import limits
+from emulator.services.mns.errors import MnsError
+from emulator.services.mns.limits import ENDPOINT_LENGTH
 from emulator.services.mns.queues.model import (
     DEAD_LETTER_TARGET,
     ENABLED,
@@ -170,9 +177,17 @@ SUBSCRIPTION = Resource(
         Attribute("Subscriber", only=("xml",), shown=lambda view: view.tenant.account),
         Attribute("SubscriptionName", only=_SHOWN, shown=lambda view: view.name),
         Attribute("Endpoint", "endpoint", fixed=True, source="Subscribe"),
-        Attribute("FilterTag", "filter_tag", names={"rpc": "MessageTag"}, absent="", source="Subscribe"),
-        Attribute("NotifyStrategy", "strategy", NotifyStrategy, source="Subscribe, NotifyStrategy"),
-        Attribute("NotifyContentFormat", "content_format", ContentFormat, fixed=True, source="Subscribe"),
+        Attribute(
+            "FilterTag", "filter_tag", names={"rpc": "MessageTag", "option": "Tag"}, absent="", source="Subscribe"
+        ),
+        Attribute(
+            "NotifyStrategy", "strategy", NotifyStrategy, names={"option": "Strategy"},
+            source="Subscribe, NotifyStrategy",
+        ),
+        Attribute(
+            "NotifyContentFormat", "content_format", ContentFormat, names={"option": "Format"}, fixed=True,
+            source="Subscribe",
+        ),
         Attribute("CreateTime", kind=int, only=_SHOWN, shown=lambda view: view.created_at // 1000),
         Attribute("LastModifyTime", kind=int, only=_SHOWN, shown=lambda view: view.modified_at // 1000),
         Attribute(
@@ -234,21 +249,39 @@ class Delivery:
 
 
 @frozen
+class Push:
+    """One push over HTTP; of bodies the first `limits.BODY_SHOWN` characters.
+
+    ``target`` is the path and query that the signature covers. ``status`` is None without an answer.
+    """
+
+    url: str
+    target: str
+    headers: tuple[tuple[str, str], ...]
+    body: str
+    status: int | None = None
+    answer_headers: tuple[tuple[str, str], ...] = ()
+    answer_body: str = ""
+
+
+@frozen
 class Outcome:
     """What came of one attempt: whether the subscriber has the message, and a line for people."""
 
     delivered: bool
     detail: str
-    push: "Push | None" = None
+    push: Push | None = None
 
 
 @frozen
-class Push:
-    """The last push of a delivery over HTTP. ``status`` is None and ``answer_headers`` empty without an answer."""
+class Try:
+    """One attempt at a delivery that has ended: its number from 1, when, and what came of it."""
 
-    headers: tuple[tuple[str, str], ...]
-    status: int | None = None
-    answer_headers: tuple[tuple[str, str], ...] = ()
+    number: int
+    at: Millis
+    delivered: bool
+    detail: str
+    push: Push | None = None
 
 
 DeliveryState = Literal["pending", "delivered", "dropped", "dead-lettered"]
@@ -258,7 +291,8 @@ DeliveryState = Literal["pending", "delivered", "dropped", "dead-lettered"]
 class DeliveryReport:
     """One delivery as administration shows it. ``next_at`` is set while it is pending, ``ended_at`` afterwards.
 
-    ``endpoint`` is the subscription's. ``push`` is known for attempts since the start. ``delivery_id`` is 0 once ended.
+    ``endpoint`` is the subscription's. ``tries`` are the latest attempts since the start. ``delivery_id`` is 0 once
+    ended.
     """
 
     delivery_id: DeliveryId
@@ -266,7 +300,7 @@ class DeliveryReport:
     body: str
     tag: str | None
     endpoint: str = ""
-    push: Push | None = None
+    tries: tuple[Try, ...] = ()
     published_at: Millis
     state: DeliveryState
     attempts: int
@@ -290,3 +324,107 @@ class OutboxEntry:
     body: str
     details: dict[str, object]
     recorded_at: Millis
+
+
+DEFAULT_PATH = "/notifications"
+
+# SDK helpers cut account and region out of the host they talk to, so a local address gives odd ones; only names count.
+_QUEUE = re.compile(r"acs:mns:[^:/]*:[^/]*:/?queues/([A-Za-z0-9][A-Za-z0-9-]*)", re.ASCII)
+_OUTBOX: tuple[tuple[OutboxKind, re.Pattern[str]], ...] = (
+    ("mail", re.compile(r"mail:directmail:([^\s:@]+@[^\s:@]+)")),
+    ("mail", re.compile(r"smq-ep:dm:[^:]*:(__dynamic|[^\s:@]+@[^\s:@]+)")),
+    ("sms", re.compile(r"sms:(?:directsms|dayu):(anonymous|\+?[0-9]{1,20})", re.ASCII)),
+    ("sms", re.compile(r"smq-ep:dysms:[^:]*:(__dynamic|\+?[0-9]{1,20})", re.ASCII)),
+    ("push", re.compile(r"push:([A-Za-z0-9_-]+)", re.ASCII)),
+    ("event", re.compile(r"acs:eventbridge:[^:/]*:[^:/]*:eventbus/([A-Za-z0-9_.-]+)", re.ASCII)),
+    ("event", re.compile(r"kafka:([^\s]+)")),
+)
+_FUNCTION = re.compile(
+    r"acs:fc:[^:/]*:[^:/]*:(?:services/[A-Za-z0-9_.$-]+/)?functions/[A-Za-z0-9_.$-]+(?:/[A-Za-z0-9_.$-]+)?", re.ASCII
+)
+
+
+@frozen(kw_only=False)
+class HttpEndpoint:
+    """A web address; ``url`` is where the push goes."""
+
+    url: str
+
+
+@frozen(kw_only=False)
+class QueueEndpoint:
+    """A queue of the same account and region."""
+
+    queue: str
+
+
+@frozen(kw_only=False)
+class FunctionEndpoint:
+    """A function, by its resource name."""
+
+    arn: str
+
+
+@frozen(kw_only=False)
+class OutboxEndpoint:
+    """A mail address, telephone number, app or event bus: recorded instead of being sent."""
+
+    kind: OutboxKind
+    address: str
+
+
+Endpoint = HttpEndpoint | QueueEndpoint | FunctionEndpoint | OutboxEndpoint
+
+
+@lru_cache(maxsize=1024)
+def read_endpoint(text: str) -> Endpoint:
+    """Read the endpoint of a subscription.
+
+    A web address without a path gets ``/notifications``. Region and account of a queue are not looked at.
+
+    Raises: EndpointInvalid.
+    """
+    if len(text) > ENDPOINT_LENGTH:
+        raise MnsError("EndpointInvalid")
+    if text[:8].lower().startswith(("http://", "https://")):
+        return HttpEndpoint(_push_url(text))
+    if match := _QUEUE.fullmatch(text):
+        return QueueEndpoint(match[1])
+    for kind, form in _OUTBOX:
+        if match := form.fullmatch(text):
+            return OutboxEndpoint(kind, match[1])
+    if _FUNCTION.fullmatch(text):
+        return FunctionEndpoint(text)
+    raise MnsError("EndpointInvalid")
+
+
+def kind_of(text: str) -> str:
+    """Return the kind of a subscription's endpoint, for metrics: ``http``, ``queue``, ``function`` or ``outbox``."""
+    match read_endpoint(text):
+        case HttpEndpoint():
+            return "http"
+        case QueueEndpoint():
+            return "queue"
+        case FunctionEndpoint():
+            return "function"
+        case OutboxEndpoint():
+            return "outbox"
+        case never:
+            assert_never(never)
+
+
+def queue_endpoint(tenant: Tenant, queue: str) -> str:
+    """Return the endpoint that names a queue."""
+    return f"acs:mns:{tenant.region}:{tenant.account}:queues/{queue}"
+
+
+def _push_url(text: str) -> str:
+    if not text.isprintable() or " " in text:
+        raise MnsError("EndpointInvalid")
+    try:
+        split_url(text)
+        parts = urlsplit(text)
+    except (Unsendable, ValueError):
+        raise MnsError("EndpointInvalid") from None
+    path = parts.path or DEFAULT_PATH
+    return f"{parts.scheme.lower()}://{parts.netloc}{path}" + (f"?{parts.query}" if parts.query else "")

@@ -22,7 +22,7 @@ from emulator.http.client_connection import ClientError, Origin, split_url
 from emulator.kernel.clock import Clock, Millis
 from emulator.kernel.ids import Ids
 from emulator.services.mns.codec import VERSION
-from emulator.services.mns.limits import PUSH_TIMEOUT_S
+from emulator.services.mns.limits import BODY_SHOWN, PUSH_TIMEOUT_S
 from emulator.services.mns.ports import NotificationSigner
 from emulator.services.mns.topics.model import ContentFormat, Outcome, Publication, Push, Subscription
 from emulator.wire.dates import http_date
@@ -284,16 +284,16 @@ class Pusher:
         A status from 200 to 299, with its whole body, within 5 seconds is success.
         """
         headers: list[tuple[str, str]] = []
+        body, target = b"", ""
         try:
             origin, target = split_url(url)
             body = notification(subscription, publication).encode()
             headers = await self._signed(subscription, publication, body, target)
             address = self._home(origin.host)
-            if address is not None:
-                url = f"http://{origin.authority}{target}"
+            called = url if address is None else f"http://{origin.authority}{target}"
             response = await (await self._clients.client(origin, plain=address is not None)).request(
                 "POST",
-                url,
+                called,
                 timeout_s=PUSH_TIMEOUT_S,
                 headers=headers,
                 body=body,
@@ -301,8 +301,17 @@ class Pusher:
                 max_response=_ANSWER_BYTES,
             )
         except (ClientError, Unsendable, SigningFailed) as error:
-            return Outcome(delivered=False, detail=str(error), push=Push(headers=tuple(headers)))
-        push = Push(headers=tuple(headers), status=response.status, answer_headers=tuple(response.headers.pairs))
+            push = Push(url=url, target=target, headers=tuple(headers), body=_shown(body))
+            return Outcome(delivered=False, detail=str(error), push=push)
+        push = Push(
+            url=url,
+            target=target,
+            headers=tuple(headers),
+            body=_shown(body),
+            status=response.status,
+            answer_headers=tuple(response.headers.pairs),
+            answer_body=_shown(response.body),
+        )
         return Outcome(delivered=200 <= response.status <= 299, detail=f"HTTP {response.status}", push=push)
 
     def warm(self) -> None:
@@ -330,6 +339,10 @@ class Pusher:
         )
         headers.append(("Authorization", await self._signer.authorization(string_to_sign(headers, target))))
         return headers
+
+
+def _shown(body: bytes) -> str:
+    return body[:BODY_SHOWN].decode("utf-8", "replace")
 
 
 def _client_context(trusted: Path | None) -> ssl.SSLContext:

@@ -235,6 +235,19 @@ class TopicStore:
             (attempts, due_at, last_result, delivery_id),
         )
 
+    def delivery_of(self, subscription_id: SubscriptionId, message_id: str) -> DeliveryId | None:
+        """Return the pending delivery of a message to a subscription."""
+        row = self._database.read(
+            "SELECT d.id FROM mns_deliveries d JOIN mns_publications p ON p.id = d.publication"
+            " WHERE d.subscription = ? AND p.message_id = ?",
+            (subscription_id, message_id),
+        ).fetchone()
+        return None if row is None else DeliveryId(row[0])
+
+    def hasten(self, delivery_id: DeliveryId, due_at: Millis) -> None:
+        """Let the next attempt at a delivery be due at a time."""
+        self._database.write("UPDATE mns_deliveries SET due_at = ? WHERE id = ?", (due_at, delivery_id))
+
     def settle(self, delivery_id: DeliveryId, publication_id: PublicationId) -> bool:
         """Remove an ended delivery, and its message with the last one; return whether the message went too."""
         self._database.write("DELETE FROM mns_deliveries WHERE id = ?", (delivery_id,))

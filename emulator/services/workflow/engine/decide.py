@@ -27,9 +27,9 @@ from emulator.services.workflow.engine.language import (
     Events,
     Facts,
     Park,
-    Replied,
     Reported,
     Result,
+    StepArrival,
     StopAsked,
     Submitted,
     TimerFired,
@@ -93,9 +93,6 @@ def _without_strand(facts: Facts, state: ExecutionState) -> Events | None:
 
 
 # --- arrivals -------------------------------------------------------------------------------------------------------
-
-
-StepArrival = TimerFired | Submitted | Replied | Reported
 
 
 def react(facts: Facts, state: ExecutionState, arrival: Arrival) -> Events:

@@ -9,9 +9,9 @@ at the earliest wake-up.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.timers import Timers
@@ -25,15 +25,17 @@ from emulator.services.workflow.engine.language import (
     TimerFired,
 )
 from emulator.services.workflow.engine.model import Phase
-from emulator.services.workflow.engine.run import Calls, Run, Slice, load_run
+from emulator.services.workflow.engine.run import Calls, Run, Slice, Turns, give_up, load_run
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.engine.store import EngineStore, Wakeup
 from emulator.services.workflow.engine.tokens import Mint
-from emulator.services.workflow.engine.turns import Turns, give_up
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import ExecutionId, LiveExecution
 from emulator.storage.database import CommitFailed, Database
+
+if TYPE_CHECKING:
+    from emulator.services.workflow.engine.breakpoints import Watch
 
 _log = logging.getLogger(__name__)
 
@@ -159,6 +161,23 @@ class Driver:
             self._kick()
         return recorded
 
+    def intervene(self, execution: ExecutionId, act: Callable[[Run], Events]) -> bool:
+        """Let *act* change what is watched of an execution, and record at once the events that it returns.
+
+        The execution goes on from there in a later tick. Returns False when it has ended.
+
+        Raises: whatever *act* raises, with nothing changed.
+        """
+        run = self._run_now(execution)
+        if run is None:
+            return False
+        part = Slice()
+        self._turns.record(run, act(run), self._clock.now(), part)
+        self._settle(run, parked=False, part=part)
+        self._write(part)
+        self._kick()
+        return True
+
     def callback_done(self, execution: ExecutionId) -> None:
         """Note that the end of an execution need not be reported any more."""
         part = Slice()
@@ -169,6 +188,11 @@ class Driver:
         """Return the present state of an open execution, not to be changed; None when it has ended."""
         run = self._run_now(execution)
         return None if run is None else run.state
+
+    def watched(self, execution: ExecutionId) -> "Watch | None":
+        """Return what is watched of an open execution, not to be changed; None when nothing is, or it has ended."""
+        run = self._run_now(execution)
+        return None if run is None else run.watch
 
     def upcoming(self, now: Millis, limit: int) -> list[tuple[str, str, str, Millis]]:
         """Return the next *limit* timers due after *now*: flow, execution, kind, time."""

@@ -3,7 +3,7 @@
 A language is a package of `languages` that offers ``read(text) -> Program``. It provides:
 
 - *Reading.* The text is parsed and checked as a whole; the first thing that would keep the flow from running as written
-  is refused with a `DefinitionError` that has line, column, the path of the field and a sentence. `languages.document`
+  is refused with a `DefinitionError` that has line, column, the path of the field and a sentence. `wire.yaml`
   and `languages.fields` (YAML and JSON with positions, typed fields) are shared by all languages.
 - *Steps.* Classes derived from `model.Step`, with `model.Task` for those that call services, in `model.StepList`s. They
   answer what the fold and the snapshot ask: where a list goes on, which strands a step opens with which input. Folding
@@ -28,7 +28,7 @@ from typing import Any, Literal, NamedTuple
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
 from emulator.services.workflow.engine.events import Event
-from emulator.services.workflow.engine.model import Definition, Entry, Strand, Task
+from emulator.services.workflow.engine.model import Definition, Entry, Step, Strand, Task
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 
@@ -121,7 +121,10 @@ class DeadlinePassed(NamedTuple):
     cause: str
 
 
-Arrival = TimerFired | Submitted | Replied | Reported | StopAsked | DeadlinePassed
+StepArrival = TimerFired | Submitted | Replied | Reported
+"""What arrives for one entry of a step."""
+
+Arrival = StepArrival | StopAsked | DeadlinePassed
 
 
 class Resumed(NamedTuple):
@@ -170,6 +173,22 @@ class Program(Definition):
         """Return the events that follow when a timer of kind ``wait`` or ``retry`` fires; none when it is out of date.
 
         Raises: TooMuchData.
+        """
+        raise NotImplementedError
+
+    def again(self, facts: "Facts", state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the events that open one more attempt of the task of *entry*, whose last one has failed.
+
+        Raises: TooMuchData; ValueError when the attempt's input cannot be made.
+        """
+        raise NotImplementedError
+
+    def skipped(self, facts: "Facts", strand: Strand, step: Step, number: int, data: Any) -> Event:
+        """Return StepExited, as event *number*, of a step that is not run; *data* is its output, None for nothing.
+
+        The strand's latest event has been recorded: StepEntered, or one of a failed attempt.
+
+        Raises: TooMuchData, ValueError.
         """
         raise NotImplementedError
 

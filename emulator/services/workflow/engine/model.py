@@ -65,6 +65,9 @@ class CatchPolicy:
 class Step:
     """A step of a definition, and what folding a history needs to know of it."""
 
+    can_be_skipped: ClassVar[bool] = True
+    """Whether it is clear where its list goes on when the step is not run."""
+
     name: str
 
     def derived_input(self, scope: "Scope") -> Any:
@@ -210,6 +213,14 @@ def all_steps(steps: StepList) -> Iterator[Step]:
         yield step
         for inner in step.inner_lists():
             yield from all_steps(inner)
+
+
+def all_lists(steps: StepList) -> Iterator[StepList]:
+    """Yield a list of steps and all lists inside."""
+    yield steps
+    for step in steps.steps:
+        for inner in step.inner_lists():
+            yield from all_lists(inner)
 
 
 def waiting_tasks(steps: StepList) -> Iterator[Task]:

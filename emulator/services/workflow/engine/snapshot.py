@@ -80,7 +80,7 @@ def _entry_out(entry: Entry, scope: Scope) -> list[Any]:
         entry.id,
         int(entry.phase),
         entry.at,
-        None if entry.step.derived_input(scope) is not None else entry.input,
+        None if entry.step.derived_input(scope) == entry.input else entry.input,
         entry.local,
         entry.output,
         entry.error,
@@ -133,8 +133,7 @@ def _branch(state: ExecutionState, parent: int, index: int) -> tuple[StepList, A
 
 def _entry_in(step: Step, fields: list[Any], scope: Scope) -> Entry:
     entry_id, phase, at, own, local, output, error, cause, mark, retries, scheduled_at, request, fork = fields
-    derived = step.derived_input(scope)
-    value = own if derived is None else derived
+    value = step.derived_input(scope) if own is None else own
     entry = Entry(step, entry_id, Millis(at), value, canonical(value))
     entry.phase = Phase(phase)
     entry.local = local

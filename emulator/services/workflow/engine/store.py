@@ -61,10 +61,10 @@ class Changes:
 
     In ``wakeups`` and ``calls`` None stands for a row to be removed; ``cleared`` are ended executions whose wake-ups
     and calls go; ``callbacks`` are ended executions whose end is still to be reported to a token, ``reported`` those
-    for which that is done.
+    for which that is done. ``watches`` is what is watched of executions that are being debugged.
     """
 
-    __slots__ = ("callbacks", "calls", "cleared", "endings", "events", "progress", "reported", "wakeups")
+    __slots__ = ("callbacks", "calls", "cleared", "endings", "events", "progress", "reported", "wakeups", "watches")
 
     def __init__(self) -> None:
         self.events: list[EventRow] = []
@@ -75,6 +75,7 @@ class Changes:
         self.cleared: list[ExecutionId] = []
         self.callbacks: list[tuple[ExecutionId, WorldId]] = []
         self.reported: list[ExecutionId] = []
+        self.watches: list[tuple[str | None, ExecutionId]] = []
 
 
 class EngineStore:
@@ -88,7 +89,7 @@ class EngineStore:
         """Return an execution that has not ended."""
         row = self._database.read(
             "SELECT e.id, e.world, f.name, e.name, e.definition, e.input, e.callback_token, e.started_at, e.halted,"
-            " e.last_event, e.snapshot, f.execution_mode = 'Express', e.trace, e.role_arn"
+            " e.last_event, e.snapshot, f.execution_mode = 'Express', e.trace, e.role_arn, e.watch"
             " FROM workflow_executions e JOIN workflow_flows f ON f.id = e.flow"
             " WHERE e.id = ? AND e.stopped_at IS NULL",
             (execution,),
@@ -125,6 +126,8 @@ class EngineStore:
             many("DELETE FROM workflow_calls WHERE execution = ?", ended)
         if changes.callbacks:
             many("INSERT INTO workflow_callbacks (execution, world) VALUES (?, ?)", changes.callbacks)
+        if changes.watches:
+            many("UPDATE workflow_executions SET watch = ? WHERE id = ?", changes.watches)
         if changes.reported:
             many("DELETE FROM workflow_callbacks WHERE execution = ?", [(execution,) for execution in changes.reported])
 

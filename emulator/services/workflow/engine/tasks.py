@@ -64,7 +64,7 @@ class TaskCaller:
         self,
         invoker: FunctionInvoker | None,
         sender: MessageSender | None,
-        flows: FlowStarter,
+        flows: FlowStarter | None,
         http: HttpCaller | None = None,
         objects: ObjectReader | None = None,
     ) -> None:
@@ -207,6 +207,8 @@ class TaskCaller:
         name = child_name(call, parameters, key)
         text = _text(parameters.get("Input", call.input))
         own_name = "ExecutionName" not in parameters
+        if self._flows is None:
+            return Result(error=f"{prefix}.ActionNotSupported", cause="Flows cannot be started here.", refused=True)
         try:
             members = self._flows.start_child(tenant, flow, name, text, callback, own_name=own_name)
         except ServiceError as error:

@@ -1,6 +1,7 @@
 """What the engine reaches beyond its store: calls of tasks, child executions, and what follows from an end."""
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from emulator.kernel.identity import Tenant
@@ -12,11 +13,9 @@ from emulator.services.workflow.engine.run import Run
 from emulator.services.workflow.engine.tasks import TaskCaller, child_of, refused, target_of
 from emulator.services.workflow.errors import ExecutionAlreadyExists, WorkflowError
 from emulator.services.workflow.executions.codec import render_child
-from emulator.services.workflow.executions.executions import Executions
-from emulator.services.workflow.executions.reports import Reports
+from emulator.services.workflow.executions.executions import EndWaiters, Executions, Reports
 from emulator.services.workflow.executions.retention import Retention
 from emulator.services.workflow.executions.store import ExecutionStore
-from emulator.services.workflow.executions.waiters import EndWaiters
 from emulator.services.workflow.model import EndedExecution, ExecutionId, Status
 from emulator.services.workflow.naming import DIALECT, subject
 from emulator.services.workflow.ports import FunctionInvoker, HttpCaller, MessageSender, ObjectReader, TaskGuard
@@ -85,6 +84,12 @@ class Effects:
             },
         )  # fmt: skip
         return result
+
+    async def call_alone(
+        self, tenant: Tenant, call: CallService, key: str, token: str, submitted: Callable[[Result], None]
+    ) -> Result:
+        """Make the call of a step that belongs to no execution, with the rights of the account."""
+        return await self._caller.perform(tenant, call, key, token, submitted)
 
     def _denied(self, run: Run, call: CallService) -> Result | None:
         """Return the result of a call that the role of the flow may not make."""

@@ -1,4 +1,4 @@
-"""Executions: started, shown, listed and stopped.
+"""Executions: started, shown, listed and stopped; long polls for their end; reports of the ends of their tasks.
 
 Express executions are short, run under a name that is made unique, and their starters wait for the end. They run on the
 same engine as all others and are kept like them, so their history can be read, and one that a crash of the emulator
@@ -9,24 +9,28 @@ Source: standard and express, Serverless Workflow guide; StartExecution and Star
 
 import logging
 from collections.abc import Callable
+from itertools import count
 
 from emulator.kernel.clock import SECOND, Clock, Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
+from emulator.kernel.timers import Timers
 from emulator.services.workflow import limits
 from emulator.services.workflow.codec import check_name
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.events import NotAnObject, parse_object
-from emulator.services.workflow.engine.language import StopAsked
+from emulator.services.workflow.engine.language import Reported, Result, StopAsked
+from emulator.services.workflow.engine.model import Phase, Task
+from emulator.services.workflow.engine.tokens import Mint, TaskToken, read_token
 from emulator.services.workflow.errors import (
     ExecutionAlreadyCompleted,
     ExecutionAlreadyExists,
     ExecutionNotExists,
+    TaskAlreadyCompleted,
     WorkflowError,
 )
 from emulator.services.workflow.executions.store import ExecutionStore
-from emulator.services.workflow.executions.waiters import EndWaiters
 from emulator.services.workflow.flows.flows import Flows, Versions
 from emulator.services.workflow.model import (
     ExecutionFilter,
@@ -35,8 +39,53 @@ from emulator.services.workflow.model import (
     FlowRecord,
     HistoryEvent,
     NewExecution,
+    Origin,
     Status,
 )
+
+
+class EndWaiters:
+    """The callbacks to call when executions end."""
+
+    def __init__(self, timers: Timers) -> None:
+        self._timers = timers
+        self._numbers = count(1)
+        self._waiting: dict[ExecutionId, dict[int, Callable[[], None]]] = {}
+
+    def park(self, execution: ExecutionId, until: Millis, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call *wake* once, when *execution* has ended or at *until*; the returned function cancels that."""
+        number = next(self._numbers)
+        self._waiting.setdefault(execution, {})[number] = wake
+
+        def leave() -> None:
+            self._timers.cancel(("workflow", "poll", number))
+            waiting = self._waiting.get(execution)
+            if waiting is not None:
+                waiting.pop(number, None)
+                if not waiting:
+                    del self._waiting[execution]
+
+        def time_over() -> None:
+            leave()
+            wake()
+
+        self._timers.call_at(until, ("workflow", "poll", number), time_over)
+        return leave
+
+    def wake(self, execution: ExecutionId) -> None:
+        """Wake all that wait for *execution*."""
+        for number, wake in self._waiting.pop(execution, {}).items():
+            self._timers.cancel(("workflow", "poll", number))
+            wake()
+
+    def wake_all(self) -> None:
+        """Wake all."""
+        for execution in list(self._waiting):
+            self.wake(execution)
+
+    def __len__(self) -> int:
+        return sum(len(waiting) for waiting in self._waiting.values())
+
 
 _log = logging.getLogger(__name__)
 
@@ -117,8 +166,26 @@ class Executions:
         chosen = self._versions.choose(flow, qualifier)
         return self._add(tenant, chosen, f"{name or self._ids.uuid()}:{self._ids.uuid()}", text, "", qualifier)
 
+    def fork(self, tenant: Tenant, flow: FlowRecord, name: str | None, text: str, origin: Origin) -> ExecutionRecord:
+        """Accept an execution that begins with the events of *origin*; *name* None: a UUID.
+
+        Raises: InvalidArgument, ExecutionAlreadyExists, ResourceThrottled.
+        """
+        if name is not None:
+            check_name("ExecutionName", name)
+            if self._store.get(flow.id, name) is not None:
+                raise ExecutionAlreadyExists(execution=name, flow=flow.name)
+        return self._add(tenant, flow, name or self._ids.uuid(), text, "", "", origin)
+
     def _add(
-        self, tenant: Tenant, flow: FlowRecord, name: str, text: str, callback_token: str, qualifier: str
+        self,
+        tenant: Tenant,
+        flow: FlowRecord,
+        name: str,
+        text: str,
+        callback_token: str,
+        qualifier: str,
+        origin: Origin | None = None,
     ) -> ExecutionRecord:
         """Keep an execution that has been checked and let it begin in a later tick.
 
@@ -130,6 +197,8 @@ class Executions:
             flow=flow, name=name, input=text, callback_token=callback_token, started_at=now, qualifier=qualifier
         )
         execution = self._store.add(tenant, new)
+        if origin is not None:
+            self._store.share(execution, origin)
         self.started += 1
         _log.info("execution %(execution)s of flow %(flow)s starts", {"execution": name, "flow": flow.name})
         self._engine.start(execution)
@@ -185,13 +254,17 @@ class Executions:
         rows = self._store.page(flow.id, criteria, start, limit + 1)
         return cut(rows, limit, lambda record: record.name)
 
-    def history(self, tenant: Tenant, flow_name: str, name: str, limit: int, start: int) -> Page[HistoryEvent]:
+    def history(
+        self, tenant: Tenant, flow_name: str, name: str, limit: int, start: int, *, whole: bool = True
+    ) -> Page[HistoryEvent]:
         """Return events in order, from id *start* on; the marker is the id of the next one.
+
+        Without *whole* the events of iterations leave out what they share: of many iterations that is most of it.
 
         Raises: FlowNotExists, ExecutionNotExists.
         """
         record = self.get(tenant, flow_name, name)
-        rows = self._store.history(record.id, start, limit + 1)
+        rows = self._store.history(record.id, start, limit + 1, whole=whole)
         return cut(rows, limit, lambda event: str(event.id))
 
     def forget(self) -> None:
@@ -224,3 +297,66 @@ def checked_input(text: str) -> str:
     except NotAnObject as error:
         raise WorkflowError("InvalidArgument", reason=f"Input must be a JSON object: {error}") from error
     return text
+
+
+class Reports:
+    """Takes reports. *execution* finds an execution by tenant, flow and name, or raises what is missing."""
+
+    def __init__(self, engine: Driver, mint: Mint, execution: Callable[[Tenant, str, str], ExecutionRecord]) -> None:
+        self._engine = engine
+        self._mint = mint
+        self._execution = execution
+
+    def succeeded(self, tenant: Tenant, token: str, output: str) -> int:
+        """Complete the attempt *token* was made for and return the id of the event.
+
+        Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
+        """
+        try:
+            parse_object(output)
+        except NotAnObject as error:
+            raise WorkflowError("InvalidArgument", reason=f"Output must be a JSON object: {error}") from error
+        return self.accept(tenant, token, Result(output=output))
+
+    def failed(self, tenant: Tenant, token: str, error: str, cause: str) -> int:
+        """Fail the attempt *token* was made for and return the id of the event.
+
+        Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
+        """
+        return self.accept(tenant, token, Result(error=error, cause=cause))
+
+    def accept(self, tenant: Tenant, text: str, result: Result, reported: ExecutionId | None = None) -> int:
+        """Complete the attempt the token *text* was made for and return the id of the event.
+
+        *reported* is an ended execution whose end this is.
+
+        Raises: InvalidArgument, FlowNotExists, ExecutionNotExists, TaskAlreadyCompleted.
+        """
+        token = read_token(text)
+        if token is None:
+            raise WorkflowError("InvalidArgument", reason="TaskToken is not a task token.")
+        record = self._execution(tenant, token.flow, token.execution)
+        if not self._mint.vouches_for(token, tenant, record.started_at):
+            raise WorkflowError("InvalidArgument", reason="TaskToken is not a task token.")
+        name = f"{token.flow}:{token.execution}:{token.entry}"
+        if not record.is_open:
+            raise TaskAlreadyCompleted(task=name)
+        self._check_waiting(record.id, token, name)
+        recorded = self._engine.deliver(record.id, Reported(token.entry, token.attempt, result), reported)
+        if not recorded:
+            raise TaskAlreadyCompleted(task=name)
+        return recorded[-1].id
+
+    def _check_waiting(self, execution: ExecutionId, token: TaskToken, name: str) -> None:
+        state = self._engine.look(execution)
+        live = state.find(token.entry) if state is not None else None
+        if live is None:
+            raise TaskAlreadyCompleted(task=name)
+        entry = live[1]
+        step = entry.step
+        if isinstance(step, Task) and step.pattern == "requestResponse":
+            raise WorkflowError(
+                "InvalidArgument", reason="The task does not wait for a report; its pattern is requestResponse."
+            )
+        if token.attempt != entry.retries or entry.phase not in {Phase.CALLING, Phase.SUBMITTED}:
+            raise TaskAlreadyCompleted(task=name)

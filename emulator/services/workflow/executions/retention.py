@@ -7,7 +7,7 @@ execution has gone.
 import asyncio
 
 from emulator.kernel.clock import DAY, HOUR, SECOND, Clock, Millis
-from emulator.kernel.timers import Timers
+from emulator.kernel.timers import Timers, look_again_at
 from emulator.services.workflow.executions.store import ExecutionStore
 
 FIRST_LOOK_MS = 10 * SECOND
@@ -38,7 +38,7 @@ class Retention:
     def start(self) -> None:
         """Look for old executions, once the start is over."""
         if self._kept_ms:
-            self._look_in(FIRST_LOOK_MS)
+            self._look_at(Millis(self._clock.now() + FIRST_LOOK_MS))
 
     def close(self) -> None:
         """Stop looking."""
@@ -56,9 +56,11 @@ class Retention:
             self.sweep()
 
     def _look(self) -> None:
-        before = Millis(self._clock.now() - self._kept_ms)
-        more = self._store.clear_ended(before, PORTION_ROWS)
-        self._look_in(PAUSE_MS if more else LOOK_MS)
+        now = self._clock.now()
+        if self._store.clear_ended(Millis(now - self._kept_ms), PORTION_ROWS):
+            self._look_at(Millis(now + PAUSE_MS))
+        else:
+            self._look_at(look_again_at(self._store.first_end(), self._kept_ms, now, LOOK_MS))
 
-    def _look_in(self, span_ms: int) -> None:
-        self._timers.call_at(Millis(self._clock.now() + span_ms), _TIMER, self._look)
+    def _look_at(self, time: Millis) -> None:
+        self._timers.call_at(time, _TIMER, self._look)

@@ -7,7 +7,7 @@ from typing import Any
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.kernel.tracing import trace
-from emulator.services.workflow.engine.events import ITERATION_ENTERED, member_texts, whole_iteration
+from emulator.services.workflow.engine.events import ITERATION_ENTERED, STEP_ENTERED, member_texts, whole_iteration
 from emulator.services.workflow.model import (
     EndedExecution,
     ExecutionFilter,
@@ -16,6 +16,7 @@ from emulator.services.workflow.model import (
     FlowId,
     HistoryEvent,
     NewExecution,
+    Origin,
     Status,
 )
 from emulator.services.workflow.tenants import Tenants
@@ -53,6 +54,27 @@ class ExecutionStore:
         assert row is not None
         return ExecutionId(row)
 
+    def share(self, execution: ExecutionId, origin: Origin) -> None:
+        """Let a new execution begin with the events of *origin*."""
+        self._database.write(
+            "UPDATE workflow_executions SET status = 'Running', last_event = ?, watch = ? WHERE id = ?",
+            (origin.last_event, origin.watch, execution),
+        )
+        self._database.write(
+            "INSERT INTO workflow_events (execution, world, at, id, type, strand, cause, step, detail, mark)"
+            " SELECT ?, world, at + ?, id, type, strand, cause, step, detail, mark FROM workflow_events"
+            " WHERE execution = ? AND id <= ? ORDER BY id",
+            (execution, origin.moved_ms, origin.execution, origin.last_event),
+        )
+
+    def entered(self, execution: ExecutionId, step: str) -> int | None:
+        """Return the id of the last event by which *step* was entered; None when it has not been."""
+        row = self._database.read(
+            "SELECT max(id) FROM workflow_events WHERE execution = ? AND type = ? AND step = ?",
+            (execution, STEP_ENTERED, step),
+        ).fetchone()
+        return None if row[0] is None else int(row[0])
+
     def get(self, flow: FlowId, name: str) -> ExecutionRecord | None:
         """Return an execution."""
         row = self._database.read(f"{_EXECUTION} WHERE e.flow = ? AND e.name = ?", (flow, name)).fetchone()
@@ -88,10 +110,10 @@ class ExecutionStore:
         )
         return [_execution(row) for row in rows]
 
-    def history(self, execution: ExecutionId, start: int, limit: int) -> list[HistoryEvent]:
+    def history(self, execution: ExecutionId, start: int, limit: int, *, whole: bool = True) -> list[HistoryEvent]:
         """Return up to *limit* events from id *start* on, as the API shows them.
 
-        What the events of iterations share is kept once, and shown with each.
+        What the events of iterations share is kept once, and shown with each unless *whole* is false.
         """
         rows = self._database.read(
             "SELECT id, cause, step, type, at, detail, mark FROM workflow_events WHERE execution = ? AND id >= ?"
@@ -101,12 +123,12 @@ class ExecutionStore:
         shared: dict[int, dict[str, str]] = {}
         events = []
         for event, cause, step, kind, at, detail, mark in rows.fetchall():
-            whole = detail
-            if mark is not None and kind == ITERATION_ENTERED:
+            shown = detail
+            if whole and mark is not None and kind == ITERATION_ENTERED:
                 if mark not in shared:
                     shared[mark] = self._input_members(execution, mark)
-                whole = whole_iteration(detail, shared[mark])
-            events.append(HistoryEvent(event, cause, step, kind, at, whole))
+                shown = whole_iteration(detail, shared[mark])
+            events.append(HistoryEvent(event, cause, step, kind, at, shown))
         return events
 
     def _input_members(self, execution: ExecutionId, entered: int) -> dict[str, str]:
@@ -199,6 +221,13 @@ class ExecutionStore:
             if rows <= 0:
                 return True
         return False
+
+    def first_end(self) -> Millis | None:
+        """Return when the first of the ended executions ended; None when there are none."""
+        row = self._database.read(
+            "SELECT min(stopped_at) FROM workflow_executions WHERE stopped_at IS NOT NULL"
+        ).fetchone()
+        return None if row[0] is None else Millis(row[0])
 
     def newest_open(self, flow: FlowId) -> str:
         """Return the name of the newest execution of a flow that has not ended; empty when all have."""

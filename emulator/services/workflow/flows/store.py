@@ -98,6 +98,12 @@ class FlowStore:
         row = self._database.read("SELECT text FROM workflow_definitions WHERE id = ?", (definition,)).fetchone()
         return str(row[0])
 
+    def keep_definition(self, flow: FlowRecord, text: str) -> FlowRecord:
+        """Return *flow* with the definition *text*, which is kept for executions and not made the flow's own."""
+        world_id = self._database.read("SELECT world FROM workflow_flows WHERE id = ?", (flow.id,)).fetchone()[0]
+        definition = DefinitionId(self._definition_id(world_id, flow.id, text))
+        return replace(flow, definition=text, definition_id=definition)
+
     def _definition_id(self, world_id: int, flow: int, text: str) -> int:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         row = self._database.read(

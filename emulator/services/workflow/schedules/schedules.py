@@ -1,23 +1,212 @@
-"""Schedules: made, changed, listed and deleted. `firing` runs them.
+"""Schedules: made, changed, listed, deleted and run when they are due.
 
-Source: schedules, Serverless Workflow guide and API reference. That every change counts ``@every`` anew is assumed.
+One timer stands at the earliest run; a schedule is a row and no more.
+
+A run counts as missed when its time passed while the emulator was down, or when the clock was set forward over it:
+it is not made up. When the clock is set back, next runs are counted anew, so that none stays away until the clock has
+caught up.
+
+Source: schedules, Serverless Workflow guide and API reference. That missed runs are not made up, and that every change
+counts ``@every`` anew, is assumed.
 """
 
-from collections.abc import Callable
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
 
-from emulator.kernel.clock import Clock, Millis
-from emulator.kernel.cron import CronError
+from emulator.kernel.clock import MINUTE, SECOND, Clock, Millis
+from emulator.kernel.cron import STRICT, CronError, Every, parse_schedule
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
+from emulator.kernel.tasks import TaskGroup
+from emulator.kernel.timers import Timers
 from emulator.services.workflow.codec import check_name
 from emulator.services.workflow.engine.events import NotAnObject, parse_object
 from emulator.services.workflow.errors import WorkflowError
 from emulator.services.workflow.flows.flows import Flows
 from emulator.services.workflow.model import FlowRecord
-from emulator.services.workflow.schedules.firing import Firing, counts_wall_clock
-from emulator.services.workflow.schedules.model import ScheduleRecord, ScheduleSettings, Turn, execution_input
+from emulator.services.workflow.schedules.model import (
+    DueSchedule,
+    ScheduleId,
+    ScheduleRecord,
+    ScheduleSettings,
+    Turn,
+    execution_input,
+)
 from emulator.services.workflow.schedules.store import ScheduleStore
+from emulator.storage.database import Database
+
+_log = logging.getLogger(__name__)
+
+LATEST_START_MS = 1 * MINUTE
+"""How late a run may start and still be that run: schedules fire once a minute at most. Also how far a clock may be
+corrected backwards without a run being counted anew."""
+
+AT_ONCE = 50
+"""Schedules handled in one tick, a few milliseconds."""
+
+_KEY = ("workflow", "schedules")
+
+
+class Firing:
+    """The runs of all schedules. *run* starts the flow of a schedule and may raise a `WorkflowError`."""
+
+    def __init__(
+        self,
+        database: Database,
+        store: ScheduleStore,
+        clock: Clock,
+        timers: Timers,
+        run: Callable[[DueSchedule], None],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._timers = timers
+        self._run = run
+        self._tasks = TaskGroup("workflow schedules")
+        self._warm = False
+        self._reviewing = False
+        self._closed = False
+        self._armed_for: Millis | None = None
+        self._soon = False
+        database.on_rollback(self._transaction_lost)
+        timers.on_step_back(self._clock_set_back)
+
+    # --- life ----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Take up the schedules of an earlier run; what was missed since is passed over."""
+        if self._store.next_run() is not None:
+            self._review(self._clock.now(), overdue_too=True)
+
+    async def close(self) -> None:
+        """Stop running schedules."""
+        self._closed = True
+        self._timers.cancel(_KEY)
+        await self._tasks.close()
+
+    async def suspend(self) -> None:
+        """Break off a review: the tables are about to be replaced."""
+        self._timers.cancel(_KEY)
+        await self._tasks.close()
+
+    def forget(self) -> None:
+        """Drop what is in memory; the store has been emptied."""
+        self._timers.cancel(_KEY)
+        self._armed_for = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether every schedule waits for its time."""
+        return not self._soon and not len(self._tasks)
+
+    async def warm_up(self) -> None:
+        """Load what counting cron runs needs, beside the loop: it takes 50 ms, once."""
+        if not self._warm:
+            await asyncio.to_thread(parse_schedule("0 0 0 1 1 *").next_after, Millis(0))
+            self._warm = True
+
+    # --- next runs -----------------------------------------------------------------------------------------------
+
+    def first_turn(self, expression: str, now: Millis, *, enabled: bool) -> Turn:
+        """Return when a schedule made, changed or enabled *now* runs first; `arm` follows once it is stored.
+
+        Raises: CronError.
+        """
+        schedule = parse_schedule(expression, STRICT)
+        return Turn(now, now, schedule.next_after(now, since=now) if enabled else None)
+
+    def arm(self, at: Millis | None) -> None:
+        """Look for due schedules at that time, if not before."""
+        if at is None or self._closed or self._reviewing:
+            return  # a review ends with looking for the earliest run
+        if self._armed_for is None or at < self._armed_for:
+            self._armed_for = at
+            self._timers.call_at(at, _KEY, self._wake)
+
+    def _after(self, schedule: DueSchedule, now: Millis) -> tuple[ScheduleId, Turn]:
+        since = min(schedule.since, now)  # later than now: the clock has been set back
+        try:
+            next_at = parse_schedule(schedule.expression, STRICT).next_after(now, since=since)
+        except CronError as error:  # a time zone that this machine does not know any more
+            _log.warning("schedule %s of flow %s will not run: %s", schedule.name, schedule.flow_name, error)
+            next_at = None
+        return schedule.id, Turn(since, now, next_at)
+
+    # --- runs ----------------------------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        self._armed_for = None
+        self._soon = False
+        if self._closed or self._reviewing:
+            return
+        now = self._clock.now()
+        due = self._store.due(now, AT_ONCE)
+        for schedule in due:
+            self._fire(schedule, now)
+        if due:
+            self._store.turn([self._after(schedule, now) for schedule in due])
+        if len(due) == AT_ONCE:
+            self._soon = True
+            asyncio.get_running_loop().call_soon(self._wake)
+        else:
+            self.arm(self._store.next_run())
+
+    def _fire(self, schedule: DueSchedule, now: Millis) -> None:
+        if now - schedule.next_at > LATEST_START_MS:
+            _log.info("schedule %s of flow %s has missed a run", schedule.name, schedule.flow_name)
+            return
+        try:
+            self._run(schedule)
+        except WorkflowError as error:
+            _log.warning("schedule %s of flow %s could not run: %s", schedule.name, schedule.flow_name, error)
+        except Exception:  # one that fails inside must not keep the others from running
+            _log.exception("schedule %s of flow %s could not run", schedule.name, schedule.flow_name)
+
+    # --- counting anew -------------------------------------------------------------------------------------------
+
+    def _clock_set_back(self, before: Millis) -> None:
+        del before
+        if not self._closed and not self._reviewing:
+            self._review(self._clock.now(), overdue_too=False)
+
+    def _review(self, now: Millis, *, overdue_too: bool) -> None:
+        self._reviewing = True
+        self._tasks.spawn(self._reviewed(now, overdue_too=overdue_too), "review")
+
+    async def _reviewed(self, now: Millis, *, overdue_too: bool) -> None:
+        """Count next runs anew, some in each tick: those that are out of reach, and those missed before *now*."""
+        try:
+            if self._store.counts_wall_clock():
+                await self.warm_up()
+            for schedules in self._wrong(now, overdue_too=overdue_too):
+                self._store.turn([self._after(schedule, now) for schedule in schedules])
+                await asyncio.sleep(0)
+        finally:
+            self._reviewing = False
+        self._armed_for = None
+        self.arm(self._store.next_run())
+
+    def _wrong(self, now: Millis, *, overdue_too: bool) -> Iterator[Sequence[DueSchedule]]:
+        while overdue_too and (schedules := self._store.due(now, AT_ONCE)):
+            yield schedules
+        while schedules := self._store.ahead(Millis(now + LATEST_START_MS), AT_ONCE):
+            yield schedules
+
+    def _transaction_lost(self) -> None:
+        """Look again: what the timer was set for, or what the store has, may have changed."""
+        if not self._closed:
+            self._armed_for = Millis(self._clock.now() + SECOND)
+            self._timers.call_at(self._armed_for, _KEY, self._wake)
+
+
+def counts_wall_clock(expression: str) -> bool:
+    """Whether counting the runs of *expression* needs `Firing.warm_up`.
+
+    Raises: CronError.
+    """
+    return not isinstance(parse_schedule(expression, STRICT), Every)
 
 
 class Schedules:
@@ -86,6 +275,12 @@ class Schedules:
         """
         rows = self._store.page(self._flows.get(tenant, flow_name).id, marker, limit + 1)
         return cut(rows, limit, lambda record: record.name)
+
+    def all(self, tenant: Tenant, limit: int, marker: str) -> Page[tuple[str, ScheduleRecord, Millis | None]]:
+        """Return (flow, schedule, next run) of the schedules of all flows; the marker is ``flow/schedule``."""
+        flow, _, name = marker.partition("/")
+        rows = self._store.all(tenant, (flow, name), limit + 1)
+        return cut(rows, limit, lambda each: f"{each[0]}/{each[1].name}")
 
     def _of(self, flow: FlowRecord, name: str) -> ScheduleRecord:
         record = self._store.get(flow.id, name)

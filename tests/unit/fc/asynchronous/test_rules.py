@@ -6,13 +6,18 @@ import pytest
 
 from emulator.kernel.clock import HOUR, Millis
 from emulator.kernel.identity import Tenant
-from emulator.services.fc.asynchronous.model import AsyncCall, AsyncConfig, Policy, Status, lane_of, policy_of
-from emulator.services.fc.asynchronous.rules import (
+from emulator.services.fc.asynchronous.model import (
+    AsyncCall,
+    AsyncConfig,
     Attempt,
+    Policy,
+    Status,
     expires_at,
     function_delay_ms,
     judge,
+    lane_of,
     platform_delay_ms,
+    policy_of,
     refused,
 )
 from emulator.services.fc.errors import FcError, function_not_found

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.kernel.clock import Millis
-from emulator.services.fc.capacity.schedules import compile_action, next_change, target_at
+from emulator.services.fc.capacity.model import compile_action, next_change, target_at
 from emulator.services.fc.errors import InvalidArgument
 
 

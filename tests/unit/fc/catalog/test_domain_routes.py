@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.services.fc.catalog.domain_routes import best_route, rewritten, wildcard
+from emulator.services.fc.catalog.fields import wildcard
+from emulator.services.fc.invoke.http_routing import best_route, rewritten
 
 
 def routes(*paths):

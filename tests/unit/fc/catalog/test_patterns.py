@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from emulator.services.fc.catalog.domain_routes import SearchTooLong, search
+from emulator.services.fc.invoke.http_routing import SearchTooLong, search
 
 needs_alarm = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarms")
 

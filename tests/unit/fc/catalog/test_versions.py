@@ -7,9 +7,10 @@ import pytest
 
 from emulator.http.message import Headers, Request
 from emulator.kernel.clock import Millis
-from emulator.services.fc.catalog.versions import check_if_match, check_weights, is_latest, is_version, pick
+from emulator.services.fc.attributes import check_weights
+from emulator.services.fc.catalog.resolving import is_latest, is_version, pick
 from emulator.services.fc.errors import FcError, InvalidArgument
-from emulator.services.fc.model import Alias, Scope, etag
+from emulator.services.fc.model import Alias, Scope, check_if_match, etag
 
 
 def a_canary(condition: str, *items: tuple[str, str, str, str]) -> Alias:

@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.http.message import Headers, Request
-from emulator.services.fc.invoke.cors import allowed, laid_over, preflight
+from emulator.services.fc.invoke.http_invoke import allowed_fields, preflight, with_fields
 
 PAGE = "https://app.example"
 CORS = {
@@ -66,7 +66,7 @@ def test_the_configuration_replaces_what_the_function_says():
     """Other headers, and its own Vary, stay."""
     said = [("access-control-allow-origin", "*"), ("X-Own", "1"), ("Vary", "Accept")]
 
-    told = laid_over(said, allowed(CORS, request("GET", Origin="https://a.app.example")))
+    told = with_fields(said, allowed_fields(CORS, request("GET", Origin="https://a.app.example")))
 
     assert [value for name, value in told if name.lower() == "access-control-allow-origin"] == ["https://a.app.example"]
     assert ("X-Own", "1") in told

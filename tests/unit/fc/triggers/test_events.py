@@ -7,17 +7,15 @@ import pytest
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
 from emulator.services.fc.ports import QueuedMessage
-from emulator.services.fc.triggers.events import (
+from emulator.services.fc.triggers.model import (
     ObjectChange,
     TopicMessage,
-    event_matches,
     fires,
-    message_event,
-    message_events,
     object_event,
     timer_event,
     topic_event,
 )
+from emulator.services.fc.triggers.queue_triggers import event_matches, message_event, message_events
 
 WORLD = Tenant("123456789012", "cn-hangzhou")
 

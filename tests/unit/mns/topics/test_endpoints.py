@@ -3,7 +3,7 @@
 import pytest
 
 from emulator.services.mns.errors import MnsError
-from emulator.services.mns.topics.endpoints import (
+from emulator.services.mns.topics.model import (
     FunctionEndpoint,
     HttpEndpoint,
     OutboxEndpoint,

@@ -67,6 +67,8 @@ def test_many_go_in_portions_between_which_others_are_served(workflow):
                     left.append(rows(bench, "workflow_executions"))
                     return more
 
+                first_end = store.first_end
+
             retention = Retention(Counting(), bench.timers, bench.clock, 1)
             retention.start()
             await bench.advance(FIRST_LOOK_MS / 1000 + 5)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from emulator.kernel.frozen import frozen
-from emulator.services.workflow.engine import events
+from emulator.services.workflow.engine import events, model
 from emulator.services.workflow.engine.decide import (
     RUNTIME_ERROR,
     SURELY_FITS,
@@ -75,6 +75,14 @@ class FlowProgram(Flow, Program):
         except (EvaluationError, ValueError, RecursionError) as fault:
             return (failed(state, strand, entry, RUNTIME_ERROR, str(fault)),)
         return ()
+
+    def again(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the events that open one more attempt."""
+        return _next_attempt(facts, state, strand, entry)
+
+    def skipped(self, facts: Facts, strand: Strand, step: model.Step, number: int, data: Any) -> Event:
+        """Return StepExited with *data* merged into the local of the scope."""
+        return _exited(facts, number, strand.last, strand, strand.scopes[-1], step.name, data or {}, None)
 
 
 def _end_of_strand(flow: Flow, facts: Facts, state: ExecutionState, strand: Strand, scope: Scope) -> Events:

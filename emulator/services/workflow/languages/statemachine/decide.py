@@ -10,7 +10,7 @@ without OutputConstructor is ``{}``, and that a retried parallel or map starts a
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
@@ -27,14 +27,24 @@ from emulator.services.workflow.engine.decide import (
 )
 from emulator.services.workflow.engine.events import Event, canonical
 from emulator.services.workflow.engine.language import Events, Facts, Park, Program, TimerFired, WakeAt
-from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Strand
+from emulator.services.workflow.engine.model import ROOT, Entry, Phase, Scope, Step, Strand
 from emulator.services.workflow.engine.state import ExecutionState
 from emulator.services.workflow.expression.paths import EvaluationError
 from emulator.services.workflow.languages.statemachine import details
-from emulator.services.workflow.languages.statemachine.constructors import Expression, Template
 from emulator.services.workflow.languages.statemachine.data import Data
+from emulator.services.workflow.languages.statemachine.evaluating import (
+    built,
+    chosen_branch,
+    constructed_input,
+    data_of,
+    elements_of,
+    outcome,
+    said,
+    seconds_of,
+    state_of,
+    timeout_of,
+)
 from emulator.services.workflow.languages.statemachine.nodes import (
-    EXPRESS_WAIT_S,
     MODES,
     Catch,
     ChoiceState,
@@ -50,18 +60,6 @@ from emulator.services.workflow.languages.statemachine.nodes import (
     WaitState,
     as_input,
 )
-
-WAIT_S: Final = 300
-TIMEOUT_S: Final = 604_800
-
-SURELY_FITS: Final = 16 * 1024
-"""So many characters are within the limit whatever they are."""
-
-ITEMS_BYTES: Final = 1024 * 1024
-"""Most data of elements that a map records; assumed."""
-
-VARIABLE_BYTES: Final = 256 * 1024
-"""Longest value of ``$Global``."""
 
 _FAULTS = (EvaluationError, ValueError, RecursionError)
 
@@ -96,6 +94,21 @@ class MachineProgram(Machine, Program):
             return _fault(facts, state, strand, entry, str(fault))
         return ()
 
+    def again(self, facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
+        """Return the events that open one more attempt."""
+        try:
+            return _again(facts, state, strand, entry)
+        except _FAULTS as fault:
+            raise ValueError(str(fault)) from fault
+
+    def skipped(self, facts: Facts, strand: Strand, step: Step, number: int, data: Any) -> Event:
+        """Return StepExited with *data* as output, or with what the state got when that is None."""
+        scope = strand.scopes[-1]
+        output, text = (scope.local, scope.local_text) if data is None else (data, canonical(data))
+        check_size(facts, text)
+        detail, value = details.exited(text, None, None), (output, text, None, None)
+        return Event(number, events.STEP_EXITED, strand.id, strand.last, step.name, detail, None, value)
+
 
 def _end_of_strand(state: ExecutionState, strand: Strand, scope: Scope) -> Events:
     if strand.id == ROOT:
@@ -106,77 +119,6 @@ def _end_of_strand(state: ExecutionState, strand: Strand, scope: Scope) -> Event
     in_branch = owner is not None and isinstance(owner.step, ParallelState)
     kind = events.BRANCH_EXITED if in_branch else events.ITERATION_EXITED
     return (strand_exited(state, strand, kind, scope.local, scope.local_text, "output"),)
-
-
-# --- evaluating -----------------------------------------------------------------------------------------------------
-
-
-def _state_of(entry: Entry) -> State:
-    assert isinstance(entry.step, State)
-    return entry.step
-
-
-def _data(facts: Facts, state: ExecutionState, entry: Entry) -> Data:
-    return Data(facts, state, _state_of(entry), entry.input, entry.id, entry.retries)
-
-
-def _built(facts: Facts, template: Template, data: Data, number: int) -> tuple[Any, str]:
-    """Return what a constructor makes for event *number*, and its text.
-
-    Raises: EvaluationError, ValueError, RecursionError, TooMuchData.
-    """
-    value = template.build(data.evaluation(number))
-    text = canonical(value)
-    if len(text) > SURELY_FITS:
-        check_size(facts, text)
-    return value, text
-
-
-def _input(facts: Facts, state: ExecutionState, entry: Entry, number: int) -> tuple[Any, str]:
-    """Return the constructed input of a state that has been entered."""
-    template = _state_of(entry).input
-    if template is None:
-        return entry.input, entry.input_text
-    return _built(facts, template, _data(facts, state, entry), number)
-
-
-def _raw_output(entry: Entry) -> Any:
-    """Return what a state yields before its OutputConstructor."""
-    match entry.step:
-        case ParallelState():
-            return {f"Branch{index}": result for index, result in enumerate(entry.local or ())}
-        case MapState():
-            return {"Items": entry.local or []}
-        case TaskState():
-            return entry.local
-        case _:
-            return entry.input
-
-
-def _outcome(
-    facts: Facts, state: ExecutionState, entry: Entry, number: int, exit_number: int
-) -> tuple[Any, str, dict[str, Any] | None]:
-    """Return the output of a state with its text, and what it writes to ``$Global``.
-
-    *number* is that of the event that records the output, *exit_number* that of StepExited.
-    """
-    step = _state_of(entry)
-    data = _data(facts, state, entry)
-    raw = data.output = _raw_output(entry)
-    if step.output is not None:
-        output, text = _built(facts, step.output, data, number)
-    elif raw is entry.input:
-        output, text = raw, entry.input_text
-    else:
-        output, text = raw, canonical(raw)
-        check_size(facts, text)
-    if step.variables is None:
-        return output, text, None
-    variables: dict[str, Any] = step.variables.build(data.evaluation(exit_number))
-    for name, value in variables.items():
-        if len(canonical(value).encode()) > VARIABLE_BYTES:
-            raise EvaluationError(f"the value of {name!r} in $Global has more than {VARIABLE_BYTES} bytes")
-    return output, text, variables
 
 
 # --- entering -------------------------------------------------------------------------------------------------------
@@ -201,8 +143,8 @@ def _at_once(facts: Facts, state: ExecutionState, strand: Strand, step: State, e
     """Return all four events of a state that does nothing but construct: the common case, worth a way of its own."""
     entry = Entry(step, entered.id, Millis(0), *entered.value)
     first, sid, name = entered.id + 1, strand.id, step.name
-    entry.input, entry.input_text = _input(facts, state, entry, first)
-    output, text, variables = _outcome(facts, state, entry, first + 1, first + 2)
+    entry.input, entry.input_text = constructed_input(facts, state, entry, first)
+    output, text, variables = outcome(facts, state, entry, first + 1, first + 2)
     given = (entry.input, entry.input_text, None)
     exited = details.exited(text, None, variables)
     return (
@@ -220,18 +162,13 @@ def _after_entered(facts: Facts, state: ExecutionState, strand: Strand, entry: E
     step = entry.step
     if isinstance(step, TaskState) and step.input is None:
         return _scheduled(facts, state, strand, entry, 0)
-    given = _input(facts, state, entry, state.last + 1)
+    given = constructed_input(facts, state, entry, state.last + 1)
     if isinstance(step, FailState):
         data = Data(facts, state, step, given[0], entry.id, 0)
-        code, detail = (_said(each, data, state.last + 1) for each in (step.code, step.detail))
+        code, detail = (said(each, data, state.last + 1) for each in (step.code, step.detail))
         check_size(facts, code, detail)
         return (failed(state, strand, entry, code, detail),)
     return _started(facts, state, strand, entry, given, 0)
-
-
-def _said(source: str | Expression, data: Data, number: int) -> str:
-    value = source.build(data.evaluation(number)) if isinstance(source, Expression) else source
-    return value if isinstance(value, str) else canonical(value)
 
 
 def _started(
@@ -243,60 +180,17 @@ def _started(
     mark: int | None = None
     seconds: int | None = None
     items: list[Any] | None = None
-    data = Data(facts, state, _state_of(entry), given[0], entry.id, retries)
+    data = Data(facts, state, state_of(entry), given[0], entry.id, retries)
     if isinstance(step, ChoiceState):
-        mark = _chosen(step, data, number)
+        mark = chosen_branch(step, data, number)
     elif isinstance(step, WaitState):
-        mark = seconds = _seconds(facts, step, data, number)
+        mark = seconds = seconds_of(facts, step, data, number)
     elif isinstance(step, MapState):
-        items = _items(step, data, number)
+        items = elements_of(step, data, number)
     items_text = None if items is None else canonical(items)
     detail = details.started(given[1], items_text=items_text, seconds=seconds, retries=retries)
     value = (*given, items)
     return (Event(number, events.STEP_STARTED, strand.id, strand.last, step.name, detail, mark, value),)
-
-
-def _chosen(step: ChoiceState, data: Data, number: int) -> int:
-    evaluation = data.evaluation(number)
-    for index, branch in enumerate(step.branches):
-        holds = branch.condition.build(evaluation)
-        if not isinstance(holds, bool):
-            raise EvaluationError(f"the condition {branch.condition.text[:200]!r} gives no boolean")
-        if holds:
-            return index
-    return len(step.branches)
-
-
-def _seconds(facts: Facts, step: WaitState, data: Data, number: int) -> int:
-    if isinstance(step.seconds, int):
-        return step.seconds
-    value = step.seconds.build(data.evaluation(number))
-    longest = EXPRESS_WAIT_S if facts.is_express else WAIT_S
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= longest:
-        raise EvaluationError(f"the seconds of a wait must be a whole number from 1 to {longest}")
-    return value
-
-
-def _items(step: MapState, data: Data, number: int) -> list[Any] | None:
-    """Return the elements of a map, as far as they have to be recorded; None when they follow from the input."""
-    evaluation = data.evaluation(number)
-    found = step.items.build(evaluation)
-    if not isinstance(found, list):
-        raise EvaluationError(f"ItemsPath {step.items.text[:200]!r} gives no array")
-    if step.item is None:
-        if step.items_follow:
-            return None
-        items = found
-    else:
-        items = []
-        for element in found:
-            data.item = element
-            items.append(step.item.build(evaluation))
-    if len(canonical(items).encode()) > ITEMS_BYTES:
-        raise EvaluationError(f"the elements of the map hold more than {ITEMS_BYTES} bytes")
-    return items
 
 
 def _after_started(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events | Park:
@@ -338,7 +232,7 @@ def _succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry
     Raises: TooMuchData, EvaluationError, ValueError.
     """
     number = state.last + 1
-    output, text, variables = _outcome(facts, state, entry, number, number + 1)
+    output, text, variables = outcome(facts, state, entry, number, number + 1)
     name = entry.step.name
     return (
         Event(
@@ -358,7 +252,7 @@ def _exited(
 
 
 def _after_succeeded(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
-    _, _, variables = _outcome(facts, state, entry, state.last, state.last + 1)
+    _, _, variables = outcome(facts, state, entry, state.last, state.last + 1)
     return (_exited(state.last + 1, strand.last, strand, entry, entry.output, entry.output_text, variables),)
 
 
@@ -368,22 +262,13 @@ def _scheduled(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry
     assert isinstance(step, TaskState)
     first = state.last + 1
     data = Data(facts, state, step, entry.input, entry.id, retries)
-    value = _built(facts, step.arguments, data, first)
-    timeout_s = step.timeout_s if step.timeout is None else _timeout(step.timeout, data, first)
+    value = built(facts, step.arguments, data, first)
+    timeout_s = step.timeout_s if step.timeout is None else timeout_of(step.timeout, data, first)
     detail = details.scheduled(value[1], step.action.name, MODES[step.pattern], timeout_s, retries)
     return (
         Event(first, events.TASK_SCHEDULED, strand.id, strand.last, step.name, detail, timeout_s, value),
         Event(first + 1, events.TASK_STARTED, strand.id, first, step.name, "{}", None, None),
     )
-
-
-def _timeout(expression: Expression, data: Data, number: int) -> int | None:
-    value = expression.build(data.evaluation(number))
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        value = int(value[:10])
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= TIMEOUT_S:
-        raise EvaluationError(f"the Timeout must be a whole number from 0 to {TIMEOUT_S}")
-    return value or None
 
 
 def _after_scheduled(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
@@ -399,7 +284,7 @@ def _while_called(facts: Facts, state: ExecutionState, strand: Strand, entry: En
 
 def _after_done(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry) -> Events:
     number = state.last + 1
-    output, text, variables = _outcome(facts, state, entry, number, number)
+    output, text, variables = outcome(facts, state, entry, number, number)
     return (_exited(number, strand.last, strand, entry, output, text, variables),)
 
 
@@ -430,9 +315,9 @@ def _caught(facts: Facts, state: ExecutionState, strand: Strand, entry: Entry, e
     output: Any = {}
     text = "{}"
     if isinstance(rule, Catch) and rule.output is not None:
-        data = _data(facts, state, entry)
+        data = data_of(facts, state, entry)
         data.error = (error, cause)
-        output, text = _built(facts, rule.output, data, state.last + 1)
+        output, text = built(facts, rule.output, data, state.last + 1)
     detail = details.exited_with_error(text, cause, error, entry.retries, rule.goto)
     value = (output, text, rule.goto, None)
     return Event(state.last + 1, events.STEP_EXITED, strand.id, strand.last, step.name, detail, None, value)

@@ -101,6 +101,8 @@ class Branch(NamedTuple):
 class ChoiceState(State):
     """Goes on at the first branch whose condition is true, else at the default."""
 
+    can_be_skipped: ClassVar[bool] = False
+
     branches: tuple[Branch, ...]
     default: str
 

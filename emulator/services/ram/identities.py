@@ -1,0 +1,442 @@
+"""Users with their access keys, groups of users, roles with their trust policies.
+
+Source: RAM API reference, one page for each operation.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from emulator.kernel.identity import AccountId
+from emulator.services.ram import codec, limits
+from emulator.services.ram.errors import (
+    Entity,
+    RamError,
+    check_new,
+    delete_conflict,
+    existing,
+    invalid_value,
+    limit_exceeded,
+    mandatory,
+)
+from emulator.services.ram.model import KEY_PREFIX, Group, Holder, HolderKind, Role, User, UserKey
+from emulator.services.ram.service import AccessManagement
+from emulator.services.ram.store import RamStore
+from emulator.wire.dates import iso_seconds
+from emulator.wire.operation import operation
+from emulator.wire.request import OperationRequest
+from emulator.wire.rpc import Reply
+
+_USER = ":user/"
+
+
+def _named(find: Callable[[AccountId, str], Entity | None], call: OperationRequest, kind: str) -> Entity:
+    """Return what *find* has by the request's ``UserName``, ``GroupName`` or ``RoleName``."""
+    name = codec.entity_name(call.parameters, f"{kind}Name")
+    return existing(find(call.tenant.account, name), kind, name)
+
+
+# --- users -----------------------------------------------------------------------------------------------------------
+
+
+@operation("CreateUser")
+def create_user(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Create a user and return it.
+
+    Raises: RamError: a parameter's, EntityAlreadyExists.User, LimitExceeded.User.
+    Source: RAM API reference, CreateUser.
+    """
+    account, parameters = call.tenant.account, call.parameters
+    name = codec.entity_name(parameters, "UserName")
+    user = User(
+        name=name,
+        display_name=codec.text(parameters, "DisplayName", limits.DISPLAY_NAME_LENGTH) or name,
+        mobile_phone=codec.text(parameters, "MobilePhone", limits.CONTACT_LENGTH),
+        email=codec.email(parameters, "Email"),
+        comments=codec.text(parameters, "Comments", limits.COMMENTS_LENGTH),
+        created_at=call.now,
+        updated_at=call.now,
+    )
+    count = access.store.count(account, "users")
+    check_new(access.store.user(account, name), "User", name, count, limits.USERS)
+    access.store.put_user(account, user)
+    return {"User": codec.render_user(account, user)}
+
+
+@operation("GetUser")
+def get_user(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a user.
+
+    Raises: RamError: EntityNotExist.User.
+    Source: RAM API reference, GetUser.
+    """
+    return {"User": codec.render_user(call.tenant.account, _named(access.store.user, call, "User"))}
+
+
+@operation("UpdateUser")
+def update_user(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Change the attributes that the request has; a new name counts everywhere.
+
+    Raises: RamError: a parameter's, EntityNotExist.User, EntityAlreadyExists.User.
+    Source: RAM API reference, UpdateUser.
+    """
+    account, parameters = call.tenant.account, call.parameters
+    name = codec.entity_name(parameters, "UserName")
+    user = existing(access.store.user(account, name), "User", name)
+
+    def changed(parameter: str, present: str, most: int) -> str:
+        return codec.text(parameters, parameter, most) if parameter in parameters else present
+
+    user = replace(
+        user,
+        name=codec.entity_name(parameters, "NewUserName") if parameters.get("NewUserName") else name,
+        display_name=changed("NewDisplayName", user.display_name, limits.DISPLAY_NAME_LENGTH),
+        mobile_phone=changed("NewMobilePhone", user.mobile_phone, limits.CONTACT_LENGTH),
+        email=codec.email(parameters, "NewEmail") if "NewEmail" in parameters else user.email,
+        comments=changed("NewComments", user.comments, limits.COMMENTS_LENGTH),
+        updated_at=call.now,
+    )
+    if user.name != name:
+        if access.store.user(account, user.name) is not None:
+            raise RamError("EntityAlreadyExists.User", name=user.name)
+        access.store.rename_user(account, name, user.name)
+    access.store.put_user(account, user)
+    return {"User": codec.render_user(account, user)}
+
+
+@operation("ListUsers")
+def list_users(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a page of the users by name. Source: RAM API reference, ListUsers."""
+    account = call.tenant.account
+    return codec.page(
+        call.parameters,
+        lambda after, limit: access.store.users(account, after, limit),
+        lambda user: codec.render_user(account, user),
+        ("Users", "User"),
+    )
+
+
+@operation("DeleteUser")
+def delete_user(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Delete a user without keys, policies and groups.
+
+    Raises: RamError: EntityNotExist.User, DeleteConflict.User.AccessKey, .Policy, .Group.
+    Source: RAM API reference, DeleteUser.
+    """
+    account, name = call.tenant.account, _named(access.store.user, call, "User").name
+    if access.store.keys(account, name):
+        raise delete_conflict("User", "AccessKey", "access key")
+    if access.store.attachments(Holder(account=account, kind=HolderKind.USER, name=name)):
+        raise delete_conflict("User", "Policy", "attached policy")
+    if access.store.memberships(account, user=name):
+        raise delete_conflict("User", "Group", "group")
+    access.store.delete_user(account, name)
+    return {}
+
+
+# --- access keys -----------------------------------------------------------------------------------------------------
+
+
+@operation("CreateAccessKey")
+def create_access_key(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Create an access key for a user; no other operation returns its secret.
+
+    Raises: RamError: EntityNotExist.User, LimitExceeded.User.AccessKey.
+    Source: RAM API reference, CreateAccessKey.
+    """
+    account, name = call.tenant.account, _owner_of_keys(call)
+    existing(access.store.user(account, name), "User", name)
+    if len(access.store.keys(account, name)) >= limits.ACCESS_KEYS:
+        raise limit_exceeded("User.AccessKey", "access keys of the user")
+    key = UserKey(
+        key_id=KEY_PREFIX + access.ids.hex(20).upper(),
+        user=name,
+        secret=access.ids.hex(40),
+        active=True,
+        created_at=call.now,
+    )
+    access.store.put_key(account, key)
+    return {"AccessKey": {**codec.render_key(key), "AccessKeySecret": key.secret}}
+
+
+@operation("ListAccessKeys")
+def list_access_keys(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a user's keys, oldest first.
+
+    Raises: RamError: EntityNotExist.User.
+    Source: RAM API reference, ListAccessKeys.
+    """
+    account, name = call.tenant.account, _owner_of_keys(call)
+    existing(access.store.user(account, name), "User", name)
+    return {"AccessKeys": {"AccessKey": [codec.render_key(key) for key in access.store.keys(account, name)]}}
+
+
+@operation("UpdateAccessKey")
+def update_access_key(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Switch a key on or off.
+
+    Raises: RamError: a parameter's, EntityNotExist.User, EntityNotExist.User.AccessKey.
+    Source: RAM API reference, UpdateAccessKey.
+    """
+    key_id = codec.required(call.parameters, "UserAccessKeyId")
+    status = codec.required(call.parameters, "Status")
+    if status not in {"Active", "Inactive"}:
+        raise invalid_value("Status")
+    key = _existing_key(access.store, call, key_id)
+    access.store.put_key(call.tenant.account, replace(key, active=status == "Active"))
+    return {}
+
+
+@operation("DeleteAccessKey")
+def delete_access_key(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Delete a key.
+
+    Raises: RamError: EntityNotExist.User, EntityNotExist.User.AccessKey.
+    Source: RAM API reference, DeleteAccessKey.
+    """
+    key_id = codec.required(call.parameters, "UserAccessKeyId")
+    access.store.delete_key(_existing_key(access.store, call, key_id).key_id)
+    return {}
+
+
+def _existing_key(store: RamStore, call: OperationRequest, key_id: str) -> UserKey:
+    account, name = call.tenant.account, _owner_of_keys(call)
+    existing(store.user(account, name), "User", name)
+    keys = {key.key_id: key for key in store.keys(account, name)}
+    return existing(keys.get(key_id), "User.AccessKey", key_id)
+
+
+def _owner_of_keys(call: OperationRequest) -> str:
+    """Return whose keys the request is about: the user it names, else its caller.
+
+    Raises: RamError: MissingUserName for the account itself, whose keys are those of the installation.
+    """
+    if call.parameters.get("UserName"):
+        return codec.entity_name(call.parameters, "UserName")
+    arn = call.principal.arn if call.principal else ""
+    if _USER not in arn:
+        raise mandatory("UserName")
+    return arn.partition(_USER)[2]
+
+
+# --- groups ----------------------------------------------------------------------------------------------------------
+
+
+@operation("CreateGroup")
+def create_group(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Create a group and return it.
+
+    Raises: RamError: a parameter's, EntityAlreadyExists.Group, LimitExceeded.Group.
+    Source: RAM API reference, CreateGroup.
+    """
+    account, name = call.tenant.account, codec.entity_name(call.parameters, "GroupName")
+    comments = codec.text(call.parameters, "Comments", limits.COMMENTS_LENGTH)
+    count = access.store.count(account, "groups")
+    check_new(access.store.group(account, name), "Group", name, count, limits.GROUPS)
+    group = Group(name=name, comments=comments, created_at=call.now, updated_at=call.now)
+    access.store.put_group(account, group)
+    return {"Group": codec.render_group(group)}
+
+
+@operation("GetGroup")
+def get_group(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a group.
+
+    Raises: RamError: EntityNotExist.Group.
+    Source: RAM API reference, GetGroup.
+    """
+    return {"Group": codec.render_group(_named(access.store.group, call, "Group"))}
+
+
+@operation("ListGroups")
+def list_groups(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a page of the groups by name. Source: RAM API reference, ListGroups."""
+    account = call.tenant.account
+    return codec.page(
+        call.parameters,
+        lambda after, limit: access.store.groups(account, after, limit),
+        codec.render_group,
+        ("Groups", "Group"),
+    )
+
+
+@operation("DeleteGroup")
+def delete_group(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Delete a group without members and policies.
+
+    Raises: RamError: EntityNotExist.Group, DeleteConflict.Group.User, .Policy.
+    Source: RAM API reference, DeleteGroup.
+    """
+    account, name = call.tenant.account, _named(access.store.group, call, "Group").name
+    if access.store.memberships(account, group=name):
+        raise delete_conflict("Group", "User", "user member")
+    if access.store.attachments(Holder(account=account, kind=HolderKind.GROUP, name=name)):
+        raise delete_conflict("Group", "Policy", "attached policy")
+    access.store.delete_group(account, name)
+    return {}
+
+
+@operation("AddUserToGroup")
+def add_user_to_group(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Make a user a member of a group.
+
+    Raises: RamError: EntityNotExist.User, .Group, EntityAlreadyExists.User.Group, LimitExceeded.User.Group.
+    Source: RAM API reference, AddUserToGroup.
+    """
+    account, user, group = _member_and_group(access.store, call)
+    memberships = access.store.memberships(account, user=user)
+    if any(each[1] == group for each in memberships):
+        raise RamError("EntityAlreadyExists.User.Group")
+    if len(memberships) >= limits.GROUPS_OF_USER:
+        raise limit_exceeded("User.Group", "groups the target user joined")
+    access.store.join(account, user, group, call.now)
+    return {}
+
+
+@operation("RemoveUserFromGroup")
+def remove_user_from_group(access: AccessManagement, call: OperationRequest) -> Reply:
+    """End a membership.
+
+    Raises: RamError: EntityNotExist.User, .Group, .User.Group.
+    Source: RAM API reference, RemoveUserFromGroup.
+    """
+    account, user, group = _member_and_group(access.store, call)
+    if not access.store.leave(account, user, group):
+        raise RamError("EntityNotExist.User.Group")
+    return {}
+
+
+@operation("ListUsersForGroup")
+def list_users_for_group(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return all users of a group and when each joined.
+
+    Raises: RamError: EntityNotExist.Group.
+    Source: RAM API reference, ListUsersForGroup.
+    """
+    account, store = call.tenant.account, access.store
+    group = _named(store.group, call, "Group").name
+    users = [
+        {
+            "UserName": user,
+            "DisplayName": existing(store.user(account, user), "User", user).display_name,
+            "JoinDate": iso_seconds(joined_at),
+        }
+        for user, _, joined_at in store.memberships(account, group=group)
+    ]
+    return {"Users": {"User": users}, "IsTruncated": False}
+
+
+@operation("ListGroupsForUser")
+def list_groups_for_user(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a user's groups and when it joined each.
+
+    Raises: RamError: EntityNotExist.User.
+    Source: RAM API reference, ListGroupsForUser.
+    """
+    account, store = call.tenant.account, access.store
+    user = _named(store.user, call, "User").name
+    groups = [
+        {
+            "GroupName": group,
+            "Comments": existing(store.group(account, group), "Group", group).comments,
+            "JoinDate": iso_seconds(joined_at),
+        }
+        for _, group, joined_at in store.memberships(account, user=user)
+    ]
+    return {"Groups": {"Group": groups}}
+
+
+def _member_and_group(store: RamStore, call: OperationRequest) -> tuple[AccountId, str, str]:
+    account = call.tenant.account
+    user, group = codec.entity_name(call.parameters, "UserName"), codec.entity_name(call.parameters, "GroupName")
+    return (
+        account,
+        existing(store.user(account, user), "User", user).name,
+        existing(store.group(account, group), "Group", group).name,
+    )
+
+
+@operation("CreateRole")
+def create_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Create a role and return it.
+
+    Raises: RamError: a parameter's, MalformedPolicyDocument, EntityAlreadyExists.Role, LimitExceeded.Role.
+    Source: RAM API reference, CreateRole.
+    """
+    account = call.tenant.account
+    role = Role(
+        name=codec.entity_name(call.parameters, "RoleName"),
+        trust=codec.required(call.parameters, "AssumeRolePolicyDocument"),
+        description=codec.text(call.parameters, "Description", limits.DESCRIPTION_LENGTH),
+        max_session_s=codec.session_s(call.parameters, "MaxSessionDuration") or limits.MAX_SESSION_S.default,
+        created_at=call.now,
+        updated_at=call.now,
+    )
+    tags = codec.tags(call.parameters)
+    codec.check_trust(role.trust, "AssumeRolePolicyDocument")
+    count = access.store.count(account, "roles")
+    check_new(access.store.role(account, role.name), "Role", role.name, count, limits.ROLES)
+    access.store.put_role(account, role)
+    access.store.put_tags(account, "role", role.name, tags)
+    return {"Role": codec.render_role(account, role)}
+
+
+@operation("GetRole")
+def get_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a role.
+
+    Raises: RamError: EntityNotExist.Role.
+    Source: RAM API reference, GetRole.
+    """
+    return {"Role": codec.render_role(call.tenant.account, _named(access.store.role, call, "Role"))}
+
+
+@operation("UpdateRole")
+def update_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Change the attributes that the request has; a description may be emptied, a trust policy may not.
+
+    Raises: RamError: a parameter's, MalformedPolicyDocument, EntityNotExist.Role.
+    Source: RAM API reference, UpdateRole.
+    """
+    account, parameters = call.tenant.account, call.parameters
+    name = codec.entity_name(parameters, "RoleName")
+    description = codec.text(parameters, "NewDescription", limits.DESCRIPTION_LENGTH)
+    trust = parameters.get("NewAssumeRolePolicyDocument")
+    max_session_s = codec.session_s(parameters, "NewMaxSessionDuration")
+    if trust:
+        codec.check_trust(trust, "NewAssumeRolePolicyDocument")
+    role = existing(access.store.role(account, name), "Role", name)
+    role = replace(
+        role,
+        description=description if "NewDescription" in parameters else role.description,
+        trust=trust or role.trust,
+        max_session_s=max_session_s or role.max_session_s,
+        updated_at=call.now,
+    )
+    access.store.put_role(account, role)
+    return {"Role": codec.render_role(account, role)}
+
+
+@operation("ListRoles")
+def list_roles(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Return a page of the roles by name, without their trust policies. Source: RAM API reference, ListRoles."""
+    account = call.tenant.account
+    return codec.page(
+        call.parameters,
+        lambda after, limit: access.store.roles(account, after, limit),
+        lambda role: codec.render_listed_role(account, role),
+        ("Roles", "Role"),
+    )
+
+
+@operation("DeleteRole")
+def delete_role(access: AccessManagement, call: OperationRequest) -> Reply:
+    """Delete a role that has no policy attached.
+
+    Raises: RamError: EntityNotExist.Role, DeleteConflict.Role.Policy.
+    Source: RAM API reference, DeleteRole.
+    """
+    account, name = call.tenant.account, _named(access.store.role, call, "Role").name
+    if access.store.attachments(Holder(account=account, kind=HolderKind.ROLE, name=name)):
+        raise delete_conflict("Role", "Policy", "attached policy")
+    access.store.delete_role(account, name)
+    return {}

@@ -1,0 +1,181 @@
+"""Breakpoints: the places at which an execution stops and waits for a person.
+
+An execution stops *before* an event of its history is recorded: before StepEntered, before the StepExited of a step
+that has ended well, or before a failure becomes final. Nothing of a stop is part of the history, so an execution that
+was stopped looks like any other. What is watched, and the stops that are waited at, are kept in a `Watch` beside the
+execution and stored with it.
+
+What is recorded after a change of the data is the event that was about to be, with the new data in it: the history
+stays the whole truth.
+"""
+
+import json
+from typing import Any, Final, Literal, NamedTuple, get_args
+
+from emulator.services.workflow.engine import events
+from emulator.services.workflow.engine.events import Event, canonical
+from emulator.services.workflow.engine.language import Events
+from emulator.services.workflow.engine.model import Definition, Phase, Strand
+from emulator.services.workflow.engine.state import ExecutionState
+
+Moment = Literal["before", "after", "failure"]
+"""Where an execution may stop: about to enter a step, to leave one that ended well, or to give one up that failed."""
+
+MOMENTS: Final[tuple[str, ...]] = get_args(Moment)
+
+_FORMAT: Final = 1
+
+
+class Breakpoint(NamedTuple):
+    """A place to stop at; an empty ``step`` stands for every step."""
+
+    when: Moment
+    step: str = ""
+
+
+class Stop(NamedTuple):
+    """A strand that waits. ``at`` is the id of its latest event.
+
+    ``data`` is the input of the step before it, what the step hands on after it; ``error`` and ``cause`` are those of
+    a failure.
+    """
+
+    strand: int
+    at: int
+    when: Moment
+    step: str
+    data: Any = None
+    error: str = ""
+    cause: str = ""
+
+
+class Watch:
+    """What is watched of one execution.
+
+    With ``stepping`` it stops before every step and at every failure. ``stops`` are where it waits, by strand;
+    ``passed`` the stops that strands have been let go from, by the id of their latest event; ``changes`` the data that
+    their next event is to have. ``is_changed`` is set when there is something to store.
+    """
+
+    __slots__ = ("breakpoints", "changes", "is_changed", "passed", "stepping", "stops")
+
+    def __init__(self, breakpoints: tuple[Breakpoint, ...] = (), *, stepping: bool = False) -> None:
+        self.breakpoints = breakpoints
+        self.stepping = stepping
+        self.stops: dict[int, Stop] = {}
+        self.passed: dict[int, int] = {}
+        self.changes: dict[int, Any] = {}
+        self.is_changed = True
+
+    def admitted(self, program: Definition, state: ExecutionState, decided: Events) -> Events:
+        """Return how many of the *decided* events of one strand may be recorded now; none when the strand stops.
+
+        All of them have to be applied before the next are decided.
+        """
+        for index, event in enumerate(decided):
+            strand = state.strands.get(event.strand)
+            if strand is None or event.type in events.FINAL:  # the end of an execution is not held up
+                return decided
+            if strand.id in self.stops:
+                return decided[:index]
+            at = decided[index - 1].id if index else strand.last
+            if self.passed.get(strand.id) == at:
+                return self._let_go(program, event, strand) if index == 0 else decided[:index]
+            stop = self._stop(state, strand, event, at)
+            if stop is not None:
+                if index == 0:
+                    self.stops[strand.id] = stop
+                    self.is_changed = True
+                return decided[:index]
+        return decided
+
+    def release(self, stop: Stop) -> None:
+        """Let the strand of *stop* go on."""
+        del self.stops[stop.strand]
+        self.passed[stop.strand] = stop.at
+        self.is_changed = True
+
+    def change(self, stop: Stop, data: Any) -> None:
+        """Give the event that *stop* is before other data."""
+        self.changes[stop.strand] = data
+        self.stops[stop.strand] = stop._replace(data=data)
+        self.is_changed = True
+
+    def _let_go(self, program: Definition, event: Event, strand: Strand) -> Events:
+        del self.passed[strand.id]
+        self.is_changed = True
+        if strand.id not in self.changes:
+            return (event,)
+        return (with_data(program, event, self.changes.pop(strand.id)),)
+
+    def _stop(self, state: ExecutionState, strand: Strand, event: Event, at: int) -> Stop | None:
+        when = _moment(strand, event)
+        if when is None or not self._wants(when, event.step):
+            return None
+        members = json.loads(event.detail)
+        if when == "failure":
+            error, cause = members.get("error", ""), members.get("cause", "")
+            return Stop(strand.id, at, when, event.step, error=error, cause=cause)
+        return Stop(strand.id, at, when, event.step, members[_data_member(event.type, members)])
+
+    def _wants(self, when: Moment, step: str) -> bool:
+        if self.stepping and when != "after":
+            return True
+        return any(each.when == when and each.step in {"", step} for each in self.breakpoints)
+
+    # --- stored form ---------------------------------------------------------------------------------------------
+
+    def dump(self) -> str:
+        """Return what `load` reads."""
+        return canonical(
+            [
+                _FORMAT,
+                [list(each) for each in self.breakpoints],
+                self.stepping,
+                [list(stop) for stop in self.stops.values()],
+                sorted(self.passed.items()),
+                sorted(self.changes.items()),
+            ]
+        )
+
+    @classmethod
+    def load(cls, text: str) -> "Watch | None":
+        """Return what `dump` wrote; None when it is of another format."""
+        version, *rest = json.loads(text)
+        if version != _FORMAT:
+            return None
+        breakpoints, stepping, stops, passed, changes = rest
+        watch = cls(tuple(Breakpoint(*each) for each in breakpoints), stepping=stepping)
+        watch.stops = {stop[0]: Stop(*stop) for stop in stops}
+        watch.passed = dict(passed)
+        watch.changes = dict(changes)
+        watch.is_changed = False
+        return watch
+
+
+def _moment(strand: Strand, event: Event) -> Moment | None:
+    """Return what kind of place the history is at when *event* comes next."""
+    if event.type == events.STEP_ENTERED:
+        return "before"
+    entry = strand.scopes[-1].entry
+    if event.type == events.STEP_FAILED:
+        # a step that is taken along by a failure inside is not where it happened
+        return None if entry is not None and entry.phase is Phase.FAILING else "failure"
+    if event.type != events.STEP_EXITED or (entry is not None and entry.phase is Phase.FAILED):
+        return None
+    return "failure" if "error" in json.loads(event.detail) else "after"
+
+
+def _data_member(kind: str, members: dict[str, Any]) -> str:
+    """Return the member of an event's detail that the strand goes on with."""
+    if kind != events.STEP_EXITED:
+        return "input"
+    return "local" if "local" in members else "output"
+
+
+def with_data(program: Definition, event: Event, data: Any) -> Event:
+    """Return *event* with other data: the input of a step or an attempt, or what a step hands on."""
+    members = json.loads(event.detail)
+    members[_data_member(event.type, members)] = data
+    detail = "{" + ",".join(f"{events.quote(name)}:{canonical(value)}" for name, value in members.items()) + "}"
+    return event._replace(detail=detail, value=program.decode(event.type, detail))

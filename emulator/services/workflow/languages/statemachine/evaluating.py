@@ -1,0 +1,169 @@
+"""What the states of a machine evaluate: inputs, outputs, branches, seconds, elements, parameters.
+
+Each function evaluates what one event records; *number* is the id of that event, from which random values follow, so
+that they are the same whenever they are asked for. All raise EvaluationError, ValueError or RecursionError for what
+cannot be evaluated, and TooMuchData.
+"""
+
+from typing import Any, Final
+
+from emulator.services.workflow.engine.decide import check_size
+from emulator.services.workflow.engine.events import canonical
+from emulator.services.workflow.engine.language import Facts
+from emulator.services.workflow.engine.model import Entry
+from emulator.services.workflow.engine.state import ExecutionState
+from emulator.services.workflow.expression.paths import EvaluationError
+from emulator.services.workflow.languages.statemachine.constructors import Expression, Template
+from emulator.services.workflow.languages.statemachine.data import Data
+from emulator.services.workflow.languages.statemachine.nodes import (
+    EXPRESS_WAIT_S,
+    ChoiceState,
+    MapState,
+    ParallelState,
+    State,
+    TaskState,
+    WaitState,
+)
+
+WAIT_S: Final = 300
+TIMEOUT_S: Final = 604_800
+
+SURELY_FITS: Final = 16 * 1024
+"""So many characters are within the limit whatever they are."""
+
+ITEMS_BYTES: Final = 1024 * 1024
+"""Most data of elements that a map records; assumed."""
+
+VARIABLE_BYTES: Final = 256 * 1024
+"""Longest value of ``$Global``."""
+
+
+def state_of(entry: Entry) -> State:
+    """Return the state that has been entered."""
+    assert isinstance(entry.step, State)
+    return entry.step
+
+
+def data_of(facts: Facts, state: ExecutionState, entry: Entry) -> Data:
+    """Return what the expressions of the state see."""
+    return Data(facts, state, state_of(entry), entry.input, entry.id, entry.retries)
+
+
+def built(facts: Facts, template: Template, data: Data, number: int) -> tuple[Any, str]:
+    """Return what a constructor makes for event *number*, and its text.
+
+    Raises: EvaluationError, ValueError, RecursionError, TooMuchData.
+    """
+    value = template.build(data.evaluation(number))
+    text = canonical(value)
+    if len(text) > SURELY_FITS:
+        check_size(facts, text)
+    return value, text
+
+
+def constructed_input(facts: Facts, state: ExecutionState, entry: Entry, number: int) -> tuple[Any, str]:
+    """Return the constructed input of a state that has been entered."""
+    template = state_of(entry).input
+    if template is None:
+        return entry.input, entry.input_text
+    return built(facts, template, data_of(facts, state, entry), number)
+
+
+def raw_output(entry: Entry) -> Any:
+    """Return what a state yields before its OutputConstructor."""
+    match entry.step:
+        case ParallelState():
+            return {f"Branch{index}": result for index, result in enumerate(entry.local or ())}
+        case MapState():
+            return {"Items": entry.local or []}
+        case TaskState():
+            return entry.local
+        case _:
+            return entry.input
+
+
+def outcome(
+    facts: Facts, state: ExecutionState, entry: Entry, number: int, exit_number: int
+) -> tuple[Any, str, dict[str, Any] | None]:
+    """Return the output of a state with its text, and what it writes to ``$Global``.
+
+    *number* is that of the event that records the output, *exit_number* that of StepExited.
+    """
+    step = state_of(entry)
+    data = data_of(facts, state, entry)
+    raw = data.output = raw_output(entry)
+    if step.output is not None:
+        output, text = built(facts, step.output, data, number)
+    elif raw is entry.input:
+        output, text = raw, entry.input_text
+    else:
+        output, text = raw, canonical(raw)
+        check_size(facts, text)
+    if step.variables is None:
+        return output, text, None
+    variables: dict[str, Any] = step.variables.build(data.evaluation(exit_number))
+    for name, value in variables.items():
+        if len(canonical(value).encode()) > VARIABLE_BYTES:
+            raise EvaluationError(f"the value of {name!r} in $Global has more than {VARIABLE_BYTES} bytes")
+    return output, text, variables
+
+
+def said(source: str | Expression, data: Data, number: int) -> str:
+    """Return a text that is constant or evaluated."""
+    value = source.build(data.evaluation(number)) if isinstance(source, Expression) else source
+    return value if isinstance(value, str) else canonical(value)
+
+
+def chosen_branch(step: ChoiceState, data: Data, number: int) -> int:
+    """Return the number of the first branch that holds, that after the last for the default."""
+    evaluation = data.evaluation(number)
+    for index, branch in enumerate(step.branches):
+        holds = branch.condition.build(evaluation)
+        if not isinstance(holds, bool):
+            raise EvaluationError(f"the condition {branch.condition.text[:200]!r} gives no boolean")
+        if holds:
+            return index
+    return len(step.branches)
+
+
+def seconds_of(facts: Facts, step: WaitState, data: Data, number: int) -> int:
+    """Return how long a wait lasts."""
+    if isinstance(step.seconds, int):
+        return step.seconds
+    value = step.seconds.build(data.evaluation(number))
+    longest = EXPRESS_WAIT_S if facts.is_express else WAIT_S
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= longest:
+        raise EvaluationError(f"the seconds of a wait must be a whole number from 1 to {longest}")
+    return value
+
+
+def elements_of(step: MapState, data: Data, number: int) -> list[Any] | None:
+    """Return the elements of a map, as far as they have to be recorded; None when they follow from the input."""
+    evaluation = data.evaluation(number)
+    found = step.items.build(evaluation)
+    if not isinstance(found, list):
+        raise EvaluationError(f"ItemsPath {step.items.text[:200]!r} gives no array")
+    if step.item is None:
+        if step.items_follow:
+            return None
+        items = found
+    else:
+        items = []
+        for element in found:
+            data.item = element
+            items.append(step.item.build(evaluation))
+    if len(canonical(items).encode()) > ITEMS_BYTES:
+        raise EvaluationError(f"the elements of the map hold more than {ITEMS_BYTES} bytes")
+    return items
+
+
+def timeout_of(expression: Expression, data: Data, number: int) -> int | None:
+    """Return the seconds an attempt may take; None when it may take for ever."""
+    value = expression.build(data.evaluation(number))
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value[:10])
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= TIMEOUT_S:
+        raise EvaluationError(f"the Timeout must be a whole number from 0 to {TIMEOUT_S}")
+    return value or None

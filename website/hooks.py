@@ -1,0 +1,67 @@
+"""What the site needs beyond the pages of docs/: the project's own pages, files that pages link, and pictures of flows.
+
+Pages link one another as they lie in the repository, so that they can be read there too. A link that leaves docs/ leads
+to a copy of the file on the site; a page has its place in `PAGES`, anything else lies below ``files/``.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = {
+    "README.md": "index.md",
+    "README.zh-CN.md": "zh-CN/index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+}
+_LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the project's pages and everything outside docs/ that a page links, directly or through another."""
+    waiting = [ROOT / name for name in PAGES] + [Path(page.abs_src_path) for page in files.documentation_pages()]
+    seen = set()
+    while waiting:
+        path = waiting.pop()
+        if path in seen or not path.is_file():
+            continue
+        seen.add(path)
+        if not path.is_relative_to(DOCS):
+            files.append(File.generated(config, place(path), abs_src_path=str(path)))
+        if path.suffix == ".md":
+            waiting += [target(path, link) for _, link in _LINK.findall(path.read_text(encoding="utf-8"))]
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Have links lead to where their targets lie on the site."""
+    del config, files
+    source = Path(page.file.abs_src_path)
+    here = posixpath.dirname(page.file.src_uri)
+
+    def moved(found: re.Match[str]) -> str:
+        path = target(source, found[2])
+        return found[1] + (posixpath.relpath(place(path), here or ".") if path.exists() else found[2])
+
+    return _LINK.sub(moved, markdown)
+
+
+def target(page: Path, link: str) -> Path:
+    """Return the file a link of *page* leads to; a folder is its page README.md."""
+    path = (page.parent / link).resolve()
+    return path / "README.md" if path.is_dir() else path
+
+
+def place(path: Path) -> str:
+    """Return where a file of the repository lies on the site."""
+    if path.is_relative_to(DOCS):
+        return path.relative_to(DOCS).as_posix()
+    name = path.relative_to(ROOT).as_posix()
+    return PAGES.get(name, f"files/{name}")

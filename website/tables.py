@@ -1,0 +1,190 @@
+"""Tables of the pages that are written from the program itself.
+
+    python -m website.tables     rewrites what stands between marks such as <!-- operations: NAME --> and <!-- end -->
+
+A row of a table of operations holds the operation's name, its API versions where a service has several, whether it is
+served, the first line of its documentation, and what the behaviour is known from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from emulator.kernel.ids import CountingIds
+from emulator.wire.operation import Operation, operations_of
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGES = tuple(DOCS / name for name in ("admin-api.md", "comparison.md", "fidelity.md"))
+_TABLE = re.compile(r"(<!-- ([\w: ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_SOURCE = re.compile(r"Source: (.*?)(?:\n\s*\n|\Z)", re.DOTALL)
+
+_CLIENTS = {
+    "2016-08-15": "aliyun-fc2 `client.py`",
+    "2021-04-06": "alibabacloud_fc_open20210406",
+    "2023-03-30": "alibabacloud_fc20230330",
+}
+"""The client whose requests and models show an API version of Function Compute."""
+
+_VARIANTS = {"ListObjects": "ListObjectsV2", "PutObject": "CopyObject", "UploadPart": "UploadPartCopy"}
+"""Operations that the reference of OSS names, and that a header or a parameter tells from others."""
+
+
+def rewritten(text: str) -> str:
+    """Return *text* with each table between marks written again."""
+    return _TABLE.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}{found[3]}", text)
+
+
+def functions() -> str:
+    """Return the table of Function Compute."""
+    from emulator.services.fc.front import ROUTES
+
+    rows: dict[str, tuple[list[str], Operation]] = {}
+    for version, routes in ROUTES.items():
+        for each in routes:
+            versions, _ = rows.setdefault(each.name, ([], each))
+            if version not in versions:
+                versions.append(version)
+    return _table(
+        ("operation", "APIs", "status", "what it does", "known from"),
+        (
+            (f"`{name}`", ", ".join(versions), *_about(each, ", ".join(_CLIENTS[version] for version in versions)))
+            for name, (versions, each) in rows.items()
+        ),
+    )
+
+
+def _plain(find: Callable[[], Iterable[Operation]], client: str) -> Callable[[], str]:
+    """Return what renders the table of a service with one API."""
+
+    def render() -> str:
+        rows = {
+            name: _about(each, client)
+            for each in find()
+            if "?" not in each.name
+            for name in (each.name, _VARIANTS.get(each.name, each.name))
+        }
+        return _table(
+            ("operation", "status", "what it does", "known from"), ((f"`{name}`", *row) for name, row in rows.items())
+        )
+
+    return render
+
+
+def _about(each: Operation, client: str) -> tuple[str, str, str]:
+    told = _SOURCE.search(each.perform.__doc__ or "")
+    source = " ".join(told[1].split()).rstrip(".") if told else f"API reference; {client}"
+    status = "refused" if each.summary.startswith("Refuse") else "served"
+    return status, _markdown(each.summary), _markdown(source)
+
+
+def _markdown(text: str) -> str:
+    """Return a line of a docstring for a cell of a table."""
+    return text.replace("``", "`").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines).replace("| --- ", "|---").replace("--- |", "---|")
+
+
+def _flows() -> Iterable[Operation]:
+    from emulator.services.workflow.front import WorkflowFront
+
+    return WorkflowFront(None, CountingIds()).operations  # type: ignore[arg-type]  # only the declarations are read
+
+
+def _roles() -> Iterable[Operation]:
+    from emulator.services.ram.front import RamFront
+
+    return RamFront(None, CountingIds()).operations  # type: ignore[arg-type]  # only the declarations are read
+
+
+def _tokens() -> Iterable[Operation]:
+    from emulator.services.sts.front import StsFront
+
+    return StsFront(None, CountingIds()).operations  # type: ignore[arg-type]  # only the declarations are read
+
+
+def _messages() -> Iterable[Operation]:
+    from emulator.services.mns.front import ROUTES
+
+    return ROUTES
+
+
+def _objects() -> Iterable[Operation]:
+    from emulator.oss import buckets, objects, uploads
+
+    return operations_of(buckets, objects, uploads)
+
+
+def limits() -> str:
+    """Return the table of limits that users meet first."""
+    from emulator.services.fc import limits as fc
+    from emulator.services.mns import limits as mns
+    from emulator.services.workflow import limits as fnf
+
+    rows = (
+        ("time-out of a function", f"{fc.TIMEOUT_S.low} to {fc.TIMEOUT_S.high:,} s"),
+        ("memory of a function", f"{fc.MEMORY_MB.low} to {fc.MEMORY_MB.high:,} MB"),
+        ("payload of a synchronous call, and its answer", f"{fc.SYNC_PAYLOAD_BYTES // fc.MIB} MiB"),
+        ("payload of an asynchronous call", f"{fc.ASYNC_PAYLOAD_BYTES // fc.KIB} KiB"),
+        ("code package in a request", f"{fc.CODE_PACKAGE_BYTES // fc.MIB} MiB"),
+        ("code package in a bucket", f"{fc.CODE_OBJECT_BYTES // fc.MIB} MiB"),
+        ("environment variables of a function", f"{fc.ENVIRONMENT_BYTES // fc.KIB} KiB"),
+        ("a message", f"{mns.MESSAGE_SIZE.low:,} to {mns.MESSAGE_SIZE.high:,} bytes, as its queue says"),
+        ("a batch of messages", f"{mns.BATCH.high} messages, {mns.BATCH_BYTES:,} bytes"),
+        ("retention of a message", f"{mns.RETENTION_S.low} to {mns.RETENTION_S.high:,} s"),
+        ("visibility timeout", f"{mns.VISIBILITY_TIMEOUT_S.low} to {mns.VISIBILITY_TIMEOUT_S.high:,} s"),
+        ("long poll", f"up to {mns.POLLING_WAIT_S.high} s"),
+        ("subscriptions of a topic", f"{mns.SUBSCRIPTIONS}"),
+        ("input and output of a step", f"{fnf.STEP_DATA_BYTES // 1024} KiB"),
+    )
+    return _table(("what", "limit"), rows)
+
+
+def admin_api() -> str:
+    """Return the table of the admin API, from the document a running emulator serves."""
+    from emulator.testing import Emulator
+
+    with Emulator() as kit:
+        document = kit.api.admin("GET", "openapi.json")
+    return _table(
+        ("call", "what it does", "arguments", "token"),
+        (
+            (f"`{method.upper()} {path}`", _markdown(each["summary"]), _arguments(each), _token(each))
+            for path, methods in document["paths"].items()
+            for method, each in methods.items()
+        ),
+    )
+
+
+def _arguments(operation: dict[str, Any]) -> str:
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    names = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
+    names += content.get("schema", {}).get("properties", {})
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _token(operation: dict[str, Any]) -> str:
+    security = operation.get("security")
+    return "yes" if security is None else "no"
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "admin API": admin_api,
+    "limits": limits,
+    "operations: Function Compute": functions,
+    "operations: Object storage": _plain(_objects, "oss2, ali-oss"),
+    "operations: Serverless Workflow": _plain(_flows, "aliyun-python-sdk-fnf, alibabacloud_fnf20190315"),
+    "operations: Security Token Service": _plain(_tokens, "alibabacloud_sts20150401"),
+    "operations: Resource Access Management": _plain(_roles, "alibabacloud_ram20150501"),
+    "operations: Message Service": _plain(_messages, "aliyun-mns-sdk"),
+}
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        page.write_text(rewritten(page.read_text(encoding="utf-8")), encoding="utf-8")
