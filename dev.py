@@ -10,7 +10,7 @@
     python3 dev.py suites NAME PATH                               run the suite of an SDK's maker from a checkout
     python3 dev.py fuzz  TARGET [--seconds N]                     fuzz one target, or all
     python3 dev.py clients                                        install SDKs of other languages for the tests
-    python3 dev.py browser                                        install Chromium for the tests of the console
+    python3 dev.py browser                                        install what the tests of the console need
     python3 dev.py pictures                                       take the screenshots of docs/console again
     python3 dev.py docs [--write]                                 build the documentation; --write its tables
     python3 dev.py conformance [PATH ...]                         run the tests with official clients, write the matrix
@@ -163,19 +163,35 @@ def clients(arguments: list[str]) -> int:
 
 
 def browser(arguments: list[str]) -> int:
-    """Install Chromium and its driver where apt-get can; tests that need them are left out without."""
+    """Install Chromium, its driver, a Chinese font and axe-core where that can be done; tests without are left out."""
     if arguments:
         return fail("browser takes no arguments")
-    if shutil.which("chromium") and shutil.which("chromedriver"):
-        return 0
+    wanted = [package for package, there in BROWSER.items() if not there()]
     installer = shutil.which("apt-get")
-    if installer is None or not hasattr(os, "geteuid") or os.geteuid() != 0:
-        print("dev.py: no Chromium here and no right to install it, tests of the console are left out", file=sys.stderr)
-        return 0
-    command = [installer, "install", "--yes", "--no-install-recommends", "chromium", "chromium-driver"]
-    if subprocess.run(command, check=False, stdout=sys.stderr).returncode:
-        print("dev.py: Chromium could not be installed, tests of the console are left out", file=sys.stderr)
+    if wanted and (installer is None or not hasattr(os, "geteuid") or os.geteuid() != 0):
+        print(f"dev.py: no {' and '.join(wanted)} here and no right to install it", file=sys.stderr)
+    elif wanted:
+        command = [str(installer), "install", "--yes", "--no-install-recommends", *wanted]
+        if subprocess.run(command, check=False, stdout=sys.stderr).returncode:
+            print(f"dev.py: {' and '.join(wanted)} could not be installed", file=sys.stderr)
+    npm = shutil.which("npm")
+    if npm is None or subprocess.run([npm, *CLIENTS[0][1]], cwd=ROOT / "tests/console", check=False).returncode:
+        print("dev.py: axe-core could not be installed, its test is left out", file=sys.stderr)
     return 0
+
+
+def has_chinese_font() -> bool:
+    """Whether a font has Chinese letters, which pictures and narrow pages need."""
+    lister = shutil.which("fc-list")
+    return lister is None or bool(subprocess.run([lister, ":lang=zh"], check=False, capture_output=True).stdout)
+
+
+BROWSER = {
+    "chromium": lambda: shutil.which("chromium") is not None,
+    "chromium-driver": lambda: shutil.which("chromedriver") is not None,
+    "fonts-wqy-microhei": has_chinese_font,
+}
+"""Debian packages of the console's tests, each with whether it is there already."""
 
 
 def pictures(arguments: list[str]) -> int:

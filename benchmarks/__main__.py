@@ -1,14 +1,17 @@
 """Measure everything: ``python -m benchmarks [PART ...] [--rounds N] [--json FILE]``; prints one table."""
 
 import argparse
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 from benchmarks.big_state import BigState
 from benchmarks.command import Commands
 from benchmarks.foundation import Foundation
 from benchmarks.functions import Functions
 from benchmarks.harness import machine, run, table, write_json
+from benchmarks.lab import Lab
 from benchmarks.mixed import Mixed
 from benchmarks.mns import Queues
 from benchmarks.mns_http import QueuesOverHttp
@@ -16,9 +19,9 @@ from benchmarks.mns_push import Pushes
 from benchmarks.peers import Peers
 from benchmarks.workflow import Workflows
 
-PARTS = {
+PARTS: dict[str, Callable[[], Any]] = {
     "foundation": Foundation, "command": Commands, "functions": Functions, "workflow": Workflows, "queues": Queues,
-    "http": QueuesOverHttp, "mixed": Mixed, "pushes": Pushes,
+    "http": QueuesOverHttp, "mixed": Mixed, "pushes": Pushes, "lab": Lab,
 }  # fmt: skip
 
 

@@ -84,9 +84,9 @@ class Counter:
 class Engine:
     """A workflow service over a database of its own, in the running loop."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, clock: SystemClock) -> None:
         self.path = folder / "state.db"
-        self.clock = SystemClock()
+        self.clock = clock
         self.database = Database(self.path)
         migrate(self.database, [Workflow.SCHEMA])
         self.timers = LoopTimers(self.clock, asyncio.get_running_loop())
@@ -127,10 +127,10 @@ class Engine:
 
 
 @asynccontextmanager
-async def engine() -> AsyncIterator[Engine]:
+async def engine(clock: SystemClock | None = None) -> AsyncIterator[Engine]:
     """Make an engine and take it away afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="localyun-bench-workflow-"))
-    made = Engine(folder)
+    made = Engine(folder, clock or SystemClock())
     await made.service.start()
     try:
         yield made

@@ -23,6 +23,7 @@ from emulator.config import Config
 from emulator.console import front as console_front
 from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
 from emulator.console.sessions import Sessions
+from emulator.gateway import refusals
 from emulator.gateway.admin import OWN, AdminFront, Part
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
@@ -160,7 +161,7 @@ class Emulator:
         keyring.add(services.accounts)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
-        lab = self._lab(services)
+        self._lab = lab = self._make_lab(services)
         console: list[Part] = []
         if self.config.console:
             front = self._console(services, lab)
@@ -172,6 +173,7 @@ class Emulator:
             (lab, lab_admin),
             (self._bench, bench_admin),
             (self._effects(), effect_admin),
+            (self._pipeline.refusals, refusals),
             (kept, checkpoint_operations),
         ]
         admin.add([*services.admin(), *parts, *console])
@@ -208,7 +210,7 @@ class Emulator:
             resumed=self._journal.mark,
         )
 
-    def _lab(self, services: "Composition") -> Lab:
+    def _make_lab(self, services: "Composition") -> Lab:
         """Return what tests need, over all services."""
         return Lab(
             self._database,
@@ -234,9 +236,12 @@ class Emulator:
         def load(bridge: Bridge) -> WsgiApplication:
             from emulator.console.app import make_application  # with Flask, on the first request for a page
 
-            return make_application(services.view(lab, self.status, bridge), sessions)
+            return make_application(
+                services.view(lab, lambda: self.health() | {"http": self.http_url}, self._admin.perform, bridge),
+                sessions,
+            )
 
-        front = ConsoleFront(self._ids, sessions, load, self._database.watch)
+        front = ConsoleFront(self._ids, sessions, load, self._database.watch, services.function_log)
         self._closing.callback(front.close)
         return front
 
@@ -432,12 +437,24 @@ class Emulator:
         return [line for line in self._journal.since_mark() if line.get("service") != "admin"]
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
-        """Forget everything the services know, or what *scope* names; functions of the folder stay."""
+        """Forget everything the services know, or what *scope* names; functions of the folder stay.
+
+        The clock goes back to the machine's with everything.
+        """
+        if not any(scope.values()) and self._clock.is_adjusted:
+            await self._turn_clock_back()
         done = await self.services.reset(scope)
         if not any(scope.values()):
             await self.services.seeds.deploy(self._surroundings())
             self.services.arm_faults()
         return done
+
+    async def _turn_clock_back(self) -> None:
+        async with self._lab.time.held():
+            await self.services.suspend()
+            self._timers.clear()  # they are set anew, by the time it is then
+            self._lab.time.reset()
+            await self.services.resume()
 
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""

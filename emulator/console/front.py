@@ -72,7 +72,8 @@ class ConsoleFront:
     """Serves ``/_localyun/console/``.
 
     *load* makes the WSGI application, in the console's thread, when the first page is asked for; *watch* takes a
-    function to call after each change of the state, and returns one that stops that.
+    function to call after each change of the state, and returns one that stops that; *log* yields the end of a
+    function's log and what it writes from now on.
     """
 
     name = "console"
@@ -84,11 +85,13 @@ class ConsoleFront:
         sessions: Sessions,
         load: Callable[[Bridge], WsgiApplication],
         watch: Callable[[Callable[[], None]], Callable[[], None]],
+        log: Callable[[str], AsyncIterator[bytes]],
     ) -> None:
         self._ids = ids
         self.sessions = sessions
         self._load = load
         self._watch = watch
+        self._log = log
         self._application: WsgiApplication | None = None
         self._thread: ThreadPoolExecutor | None = None
 
@@ -151,10 +154,11 @@ class ConsoleFront:
             token = request.headers.get("x-csrf") or dict(request.form_pairs).get("csrf", "")
             if not self.sessions.is_form_token(session, token):
                 return _page(403, "Refused", "This form is not one of this session; load the page again.")
-        if path == "/changes" and request.method == "GET":
+        if path in {"/changes", "/log"} and request.method == "GET":
             headers = [("Content-Type", "text/event-stream"), *_HEADERS]
+            events = self._changes() if path == "/changes" else self._lines(self._log(call.query.get("function", "")))
             call.parked = True
-            return Response(200, self._changes(), headers)
+            return Response(200, events, headers)
         return self._from_application(request, session)
 
     # --- inside --------------------------------------------------------------------------------------------------
@@ -202,6 +206,14 @@ class ConsoleFront:
                 await asyncio.sleep(_EVERY_S)
         finally:
             stop()
+
+    async def _lines(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield an event ``log`` for each piece of a log, as text of a page; CR and LF cannot end an event."""
+        yield b": begins\n\n"
+        async for piece in pieces:
+            text = _escape(piece.decode("utf-8", "replace")).replace("\r", "")
+            data = "".join(f"data: {line}\n" for line in text.removesuffix("\n").split("\n"))
+            yield f"event: log\n{data}data:\n\n".encode()
 
 
 @operation("console-link", "POST /console-link")

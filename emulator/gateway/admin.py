@@ -24,8 +24,10 @@ from typing import Any, Protocol, cast
 
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.router import ADMIN_PREFIX
-from emulator.http.message import Response
+from emulator.http.message import Headers, Request, Response
+from emulator.kernel.clock import Millis
 from emulator.kernel.errors import AuthFailure, ServiceError
+from emulator.kernel.identity import Principal, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import CONTENT_TYPE
 from emulator.wire import large_json
@@ -111,6 +113,28 @@ class AdminFront:
         call.arguments = _arguments(found.parameters, call, _document(call) if method == "POST" else {})
         result = found.perform(self._services[found.route], call)
         return _answer_later(result, call) if isawaitable(result) else _answer(result, call)
+
+    async def perform(self, method: str, path: str, arguments: Mapping[str, Any], tenant: Tenant, now: Millis) -> Any:
+        """Perform the operation at *path*, below the prefix, for the emulator's own pages, and return what it answers.
+
+        Raises: ServiceError as the operation, also for what it answers with an error's status.
+        """
+        body = json.dumps(arguments).encode("ascii")
+        http = Request(method, f"{ADMIN_PREFIX}{path}", Headers([("Content-Type", "application/json")]), body)
+        call = OperationRequest(http, now)
+        call.region, call.principal = tenant.region, Principal(tenant.account, "", f"acs:ram::{tenant.account}:root")
+        call.request_id = self._ids.uuid()
+        route = self._routes.find(method, path, call.query)
+        if route is None:
+            raise GatewayError("NotFound", method=method, path=path)
+        found, call.path = route
+        call.arguments = _arguments(found.parameters, call, arguments)
+        result = found.perform(self._services[found.route], call)
+        answer = _answer(await result if isawaitable(result) else result, call)
+        content = json.loads(answer.body) if isinstance(answer.body, bytes) else {}
+        if answer.status >= 400:
+            raise GatewayError("Conflict", reason=content["Message"])
+        return content
 
     def _check_token(self, call: OperationRequest) -> None:
         token = call.header("x-localyun-token") or call.header("authorization").removeprefix("Bearer ")

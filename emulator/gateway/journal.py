@@ -6,7 +6,7 @@ where each line of ``--log-format json`` names its request and its trace.
 
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from emulator.kernel.clock import Clock, Millis
@@ -115,10 +115,11 @@ class Journal(logging.Handler):
             fields = {"request": request, "function": function}
             self._lines.append(_Line(self._clock.now(), text[:OUTPUT_BYTES], fields, ""))
 
-    def latest(self, logger: str) -> list[dict[str, Any]]:
-        """Return the kept lines of a logger, oldest first, in JSON's terms."""
-        lines = [each for each in list(self._lines) if not isinstance(each, _Line) and each[0].name == logger]
-        return [_line(*each).rendered() for each in lines]
+    def latest(self, logger: str) -> Iterator[dict[str, Any]]:
+        """Yield the kept lines of a logger, newest first, in JSON's terms."""
+        for each in reversed(list(self._lines)):
+            if not isinstance(each, _Line) and each[0].name == logger:
+                yield _line(*each).rendered()
 
     def find(self, request: str) -> list[dict[str, Any]]:
         """Return the lines that came of *request*, in their order, in JSON's terms.

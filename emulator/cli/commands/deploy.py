@@ -1,6 +1,7 @@
 """``deploy``: make what a template or an ``s.yaml`` says, go on from the last deployment, or take it away."""
 
 import json
+import re
 import subprocess
 import sys
 from argparse import Namespace
@@ -263,7 +264,7 @@ def name_of(arguments: Namespace, path: Path, own: str) -> str:
         return str(arguments.name)
     if own:
         return own
-    folder = path.parent.name or "root"
+    folder = re.sub(r"[^A-Za-z0-9_-]+", "-", path.parent.name).strip("-") or "root"  # names of roles are made of it
     return folder if path.name in USUAL_FILES else f"{folder}-{path.stem}"
 
 

@@ -25,11 +25,11 @@ from emulator.redirect.environment import VARIABLES as CA_VARIABLES
 from emulator.redirect.environment import (
     identity,
     with_hooks,
-    with_java,
     without_proxies,
     without_real_keys,
     write_bundle,
 )
+from emulator.redirect.java_options import with_java
 
 NOT_EXECUTABLE = 126
 

@@ -1,11 +1,10 @@
-"""``flow``: flows, their executions and what happens in them; definitions checked without a server."""
+"""``flow``: flows, their executions and what happens in them."""
 
 import json
-import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from emulator.cli.client import Client, connect, pause
 from emulator.cli.output import (
@@ -25,10 +24,6 @@ from emulator.cli.output import (
 from emulator.cli.render.tree_view import HEADINGS, Event, Follower, Style, event_line, event_row, render
 from emulator.config import Settings
 from emulator.drawing.execution_tree import Execution
-
-if TYPE_CHECKING:
-    from emulator.services.workflow.engine.language import DefinitionError
-    from emulator.services.workflow.engine.model import StepList
 
 EXPRESS_TIMEOUT_S = 330.0
 """An express execution may take five minutes, and its end is the answer."""
@@ -279,137 +274,3 @@ def fire(arguments: Namespace, settings: Settings) -> int:
     schedule = client.workflow("DescribeSchedule", FlowName=arguments.flow, ScheduleName=arguments.schedule)
     started = start_execution(client, arguments.flow, schedule["Payload"] or "{}")
     return show_started(started, as_json=wants_json(arguments))
-
-
-ACCOUNT = "{accountID}"
-"""What ``flow create`` replaces by the account's id."""
-
-STANDARD_INPUT = "-"
-
-AROUND = 60
-"""Characters of an expression that are shown on either side of the trouble."""
-
-_ANY_RESOURCE = "acs:fc:::services/any/functions/any"
-"""Stands for the value of a tag while a definition of a template is checked."""
-
-
-def check(arguments: Namespace, settings: Settings) -> int:
-    """Say ``ok``, the number of steps and what looks unintended; or what is wrong and where, with exit code 1."""
-    # Imported here: the reader takes longer to load than most commands take to run.
-    from emulator.services.workflow.engine.language import DefinitionError
-    from emulator.services.workflow.languages.programs import read_program
-
-    del settings
-    text, tags = _without_tags(read_definition(arguments.file), _ANY_RESOURCE)
-    notes = [_("line {line}: {tag} gets its value from localyun deploy", line=line, tag=tag) for tag, line in tags]
-    try:
-        # Digits in the place of the account's id, as many as it takes to leave every column where it is.
-        flow = read_program(text.replace(ACCOUNT, "0" * len(ACCOUNT)))
-    except DefinitionError as error:
-        _refuse(arguments, error)
-        return 1
-    steps = count_steps(flow.steps)
-    if wants_json(arguments):
-        say_json({"ok": True, "steps": steps, "warnings": list(flow.warnings), "notes": notes})
-        return 0
-    say(_("ok, 1 step") if steps == 1 else _("ok, {number} steps", number=steps))
-    for warning in flow.warnings:
-        say(_("warning: {text}", text=warning))
-    for note in notes:
-        say(_("note: {text}", text=note))
-    return 0
-
-
-def _without_tags(text: str, stand_in: str) -> tuple[str, list[tuple[str, int]]]:
-    """Return *text* with *stand_in*, quoted, for each value with a tag of its own, and those tags with their lines.
-
-    What stands outside of such values keeps its line, and its column as well unless it follows one on its line. A text
-    that is no YAML is returned as it is.
-    """
-    import yaml  # slow to import
-
-    tags: list[tuple[str, int]] = []
-    spans: list[tuple[Any, Any]] = []
-    opened: list[bool] = []
-    try:
-        for event in _events(text):
-            kind = type(event).__name__
-            if kind.endswith("EndEvent") and opened and kind[:1] in "SM" and kind != "StreamEndEvent":
-                if opened.pop() and True not in opened:
-                    spans[-1] = (spans[-1][0], event.end_mark)
-                continue
-            is_tagged = (getattr(event, "tag", None) or "")[:1] == "!" and event.tag != "!"
-            if is_tagged:
-                tags.append((event.tag, event.start_mark.line + 1))
-                if True not in opened:
-                    spans.append((event.start_mark, event.end_mark))
-            if kind in {"SequenceStartEvent", "MappingStartEvent"}:
-                opened.append(is_tagged)
-    except (yaml.YAMLError, UnicodeEncodeError):
-        return text, []
-    lines = text.split("\n")
-    for start, end in reversed(spans):
-        last = lines[end.line] if end.line < len(lines) else ""
-        rest = last[end.column :]
-        inner = [""] * (end.line - start.line - 1) + [" " * end.column + rest] if end.line > start.line else []
-        first = lines[start.line][: start.column] + f'"{stand_in}"'
-        lines[start.line : end.line + 1] = [first, *inner] if inner else [first + rest]
-    return "\n".join(lines), tags
-
-
-def _events(text: str) -> Any:
-    import yaml  # it is loaded already
-
-    return yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-
-
-def read_definition(name: str) -> str:
-    """Return the text of the file *name*, or of standard input for ``-``.
-
-    Raises: CommandFailed.
-    """
-    try:
-        if name == STANDARD_INPUT:
-            return sys.stdin.buffer.read().decode("utf-8")
-        return Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailed(_("{file} cannot be read: {error}", file=name, error=error)) from error
-
-
-def _refuse(arguments: Namespace, error: "DefinitionError") -> None:
-    if wants_json(arguments):
-        where: dict[str, object] = {"line": error.line, "column": error.column, "field": error.field}
-        if error.expression is not None:
-            where["expression"], where["position"] = error.expression
-        say_json({"ok": False, "error": {**where, "message": error.message}})
-        return
-    subject = f"{error.field}: " if error.field else ""
-    name = "<stdin>" if arguments.file == STANDARD_INPUT else arguments.file
-    # The form that editors and CI systems read, and where they read it.
-    say(f"{name}:{error.line}:{error.column}: {subject}{error.message}")
-    if error.expression is not None:
-        for line in pointed_at(*error.expression):
-            say(line)
-
-
-def pointed_at(expression: str, position: int) -> tuple[str, str]:
-    """Return the line of *expression* that has the character at *position*, and a line with a caret under it.
-
-    Of a long line some of what is around it. Characters as wide as two columns get two columns.
-    """
-    from unicodedata import east_asian_width  # here: see check()
-
-    start = expression.rfind("\n", 0, position) + 1
-    line = expression[start:].partition("\n")[0].replace("\t", " ")
-    place = position - start
-    cut = max(place - AROUND, 0)
-    shown = line[cut : place + AROUND]
-    width = sum(2 if east_asian_width(character) in "WF" else 1 for character in shown[: place - cut])
-    return f"    {shown}", f"    {' ' * width}^"
-
-
-def count_steps(steps: "StepList") -> int:
-    """Return the number of steps in all depths."""
-    from emulator.services.workflow.engine.model import all_steps  # here: see check()
-
-    return sum(1 for _ in all_steps(steps))

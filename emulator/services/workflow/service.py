@@ -5,7 +5,7 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.timers import Timers
-from emulator.services.workflow.debugging import Debugging
+from emulator.services.workflow.debugging.parts import Debugging
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.engine.tokens import Mint
@@ -18,6 +18,7 @@ from emulator.services.workflow.flows.store import FlowStore
 from emulator.services.workflow.languages.programs import Programs
 from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.model import FlowRecord
+from emulator.services.workflow.naming import DIALECT, subject
 from emulator.services.workflow.ports import FunctionInvoker, HttpCaller, MessageSender, ObjectReader, TaskGuard
 from emulator.services.workflow.schedules.model import DueSchedule, execution_input
 from emulator.services.workflow.schedules.schedules import Firing, Schedules
@@ -63,6 +64,7 @@ class Workflow:
     ) -> None:
         self._database = database
         self._ids = ids
+        self._interference = interference
         tenants = Tenants(database)
         self._flow_store = FlowStore(database, tenants)
         self._store = ExecutionStore(database, tenants)
@@ -203,6 +205,8 @@ class Workflow:
         self._retention.sweep()
 
     def _run_scheduled(self, schedule: DueSchedule) -> None:
+        named = {"FlowName": schedule.flow_name, "ScheduleName": schedule.name}
+        self._interference.check(subject("StartExecution", named, "trigger"), DIALECT)
         flow = self.flows.get(schedule.tenant, schedule.flow_name)
         start = self.executions.start_express if flow.settings.is_express else self.executions.start
         start(schedule.tenant, schedule.flow_name, None, execution_input(schedule.payload))

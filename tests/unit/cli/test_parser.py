@@ -36,7 +36,7 @@ def test_every_command_is_there():
             f"flow {action}"
             for action in ("start", "history", "graph", "check", "list", "describe", "create", "delete", "stop")
         ),
-        *("flow schedules", "flow fire"),
+        *("flow schedules", "flow fire", "flow step", "flow debug", "flow fork", "flow convert"),
         *(
             f"queue {action}"
             for action in ("create", "delete", "list", "send", "receive", "peek", "purge", "attributes")

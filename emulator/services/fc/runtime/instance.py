@@ -119,7 +119,9 @@ class Instance:
             state = "stopping"
         elif self._process is None:
             state = "starting"
-        return InstanceInfo(self.instance_id, self.image.version, state, self.provisioned, self.started_at)
+        return InstanceInfo(
+            self.instance_id, self.image.version, state, self.provisioned, self.started_at, self._memory_mb
+        )
 
     @property
     def credentials(self) -> Credentials | None:

@@ -233,14 +233,7 @@ class Messages:
             user_properties=restored(message.user_properties),
         )
         receipt = self.send(target, draft)
-        gone = Trace(
-            message.seq,
-            message.priority,
-            message.visible_from,
-            message.dequeue_count,
-            message.revision,
-            message.group_id,
-        )
+        gone = Trace._make(getattr(message, name) for name in Trace._fields)
         self._ready.remove(live, gone, self._clock.now())
         return receipt
 

@@ -270,7 +270,7 @@ def test_result_beyond_the_limit_is_a_platform_error(functions):
     assert after.instance_id == small.instance_id
 
 
-@pytest.mark.parametrize("runtime", ["cobol", "java11", "dotnetcore3.1"])
+@pytest.mark.parametrize("runtime", ["cobol", "dotnetcore3.1"])
 def test_runtime_without_a_launcher_is_unavailable(functions, runtime):
     """A clear exception, no instance."""
     image = functions.image("", runtime=runtime)
