@@ -46,7 +46,7 @@ def inventory(api: ApiClient, wanted: Wanted = lambda kind, identity: True) -> l
 
     Raises: Refused.
     """
-    found = []
+    resources = []
     for place in _places(api):
         if not wanted(place.kind, place.identity):
             continue
@@ -58,13 +58,13 @@ def inventory(api: ApiClient, wanted: Wanted = lambda kind, identity: True) -> l
         properties = {name: value for name, value in saved.properties.items() if not _is_nothing(value)}
         if place.kind in VERSIONS | {"fc3.layer"}:
             properties |= {name: number for name, number in place.attributes.items() if number}
-        found.append(
+        resources.append(
             Resource(
                 logical=saved.logical, type=saved.type, kind=saved.kind, identity=saved.identity, properties=properties,
                 line=0, package=saved.package,
             )
         )  # fmt: skip
-    return found
+    return resources
 
 
 def _is_nothing(value: Any) -> bool:

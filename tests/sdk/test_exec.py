@@ -574,3 +574,28 @@ def test_commands_that_cannot_run_are_told_as_shells_do(emulator, tmp_path):
     ]
 
     assert codes == [127, 126, 2]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+def test_a_state_machine_runs_through_the_official_client_for_node(emulator):
+    """Made, started, its token reported both ways, described, its history read; a bad update says why."""
+    for package in ("@alicloud/fnf-2019-03-15", "@alicloud/mns"):
+        if subprocess.run(["node", "-e", f"require.resolve('{package}')"], capture_output=True, check=False).returncode:
+            pytest.skip(f"needs {package} (python3 dev.py clients)")
+
+    done = execute(emulator.state, "--", "node", str(SCRIPTS / "statemachine.js"))
+
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    code, message = found.pop("refusal")
+    assert code == "InvalidArgument"
+    assert "'other' is not the name of the flow" in message
+    assert found == {
+        "created": "node-approval",
+        "approved": ["Succeeded", '{"by":"lee","length":3}'],
+        "refused": ["Succeeded", '{"why":"no"}'],
+        "events": [
+            "ExecutionStarted", "StepEntered", "TaskScheduled", "TaskStarted", "TaskSubmitted", "TaskSucceeded",
+            "StepExited", "StepEntered", "StepStarted", "StepSucceeded", "StepExited", "ExecutionSucceeded",
+        ],
+    }  # fmt: skip

@@ -1,10 +1,13 @@
 """The description of the admin API is valid and names what is served."""
 
 import json
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
+import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
+from emulator.schemas import FOLDER
 from emulator.testing import Emulator
 
 
@@ -26,3 +29,15 @@ def test_description_is_valid_and_complete():
     }  # fmt: skip
     body = document["paths"]["/_localyun/clock"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(body["properties"]) == {"advance", "to", "next", "freeze"}
+
+
+def test_schemas_for_editors_are_served():
+    """As they are in the package, without a token; a name that is none is not found."""
+    with Emulator() as kit:
+        page = f"{kit.endpoint}/_localyun/schemas"
+        for name in ("fdl", "statemachine.json", "localyun", "function", "service"):
+            with urlopen(f"{page}/{name}") as answer:
+                assert answer.headers["Content-Type"] == "application/schema+json"
+                assert answer.read() == (FOLDER / f"{name.removesuffix('.json')}.json").read_bytes()
+        with pytest.raises(HTTPError, match="404"):
+            urlopen(f"{page}/other")

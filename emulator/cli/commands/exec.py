@@ -63,9 +63,9 @@ def run(arguments: Namespace, settings: Settings) -> int:
 def _started(settings: Settings) -> Iterator[tuple[Client, Path]]:
     """Run an emulator on free ports that keeps nothing; it ends with the block."""
     with tempfile.TemporaryDirectory(prefix="localyun-exec-") as folder:
-        given = {"port": 0, "https_port": 0, "ephemeral": True, "state": Path(folder) / "state"}
-        origins = {**settings.origins, **{name: "--" + name.replace("_", "-") for name in given}}
-        config = replace(settings.config, **given)  # type: ignore[arg-type]  # by name
+        flags = {"port": 0, "https_port": 0, "ephemeral": True, "state": Path(folder) / "state"}
+        origins = {**settings.origins, **{name: "--" + name.replace("_", "-") for name in flags}}
+        config = replace(settings.config, **flags)  # type: ignore[arg-type]  # by name
         client = background.launch(Settings(config=config, origins=origins))
         try:
             yield client, config.state

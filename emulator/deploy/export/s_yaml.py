@@ -106,10 +106,10 @@ class _Project:
 
     def _taken(self, kind: str, identity: tuple[str, ...]) -> Resource | None:
         """Return the resource inside another, as one that is written with it."""
-        found = self._there.get(key_of(kind, identity))
-        if found is not None and found not in self._done:
-            self._done.append(found)
-        return found
+        resource = self._there.get(key_of(kind, identity))
+        if resource is not None and resource not in self._done:
+            self._done.append(resource)
+        return resource
 
     def _code(self, each: Resource) -> str | None:
         if each.package is None:
@@ -146,12 +146,12 @@ class _Project:
         return props
 
     def _triggers(self, kind: str, each: Resource, names: tuple[str, str, str, str]) -> list[dict[str, Any]]:
-        found = []
+        triggers = []
         name, type_name, role, config = names
         for trigger in owned(kind, self._resources, each.identity):
             self._done.append(trigger)
             own = trigger.properties
-            found.append(
+            triggers.append(
                 {
                     name: trigger.identity[-1],
                     type_name: own["triggerType"],
@@ -162,20 +162,20 @@ class _Project:
                     config: own.get("triggerConfig") or {},
                 }
             )
-        return found
+        return triggers
 
     def _domains_2(self, function: Resource) -> list[dict[str, Any]]:
-        found = []
+        domains = []
         for each in self._resources:
             routes = (each.properties.get("routeConfig") or {}).get("routes") or [] if each.kind == "fc.domain" else []
             if routes and (routes[0].get("serviceName"), routes[0].get("functionName")) == function.identity:
                 self._done.append(each)
                 values = {"domainName": each.identity[0], **each.properties, "routeConfigs": routes}
-                found.append(written_members(s_components.DOMAIN_2, values, capital=False))
+                domains.append(written_members(s_components.DOMAIN_2, values, capital=False))
                 for name in ("tlsConfig", "authConfig"):
                     if each.properties.get(name):
                         self._notes.append(f"{each.identity[0]}: component fc has no {name} of domains; left out")
-        return found
+        return domains
 
     # --- functions without services -----------------------------------------------------------------------------------
 
@@ -204,9 +204,9 @@ class _Project:
         schedules = []
         for schedule in owned("fnf.schedule", self._resources, each.identity):
             self._done.append(schedule)
-            given = {name[:1].lower() + name[1:]: value for name, value in schedule.properties.items()}
+            members = {name[:1].lower() + name[1:]: value for name, value in schedule.properties.items()}
             schedules.append(
-                written_members(s_components.SCHEDULE, {"name": schedule.identity[1], **given}, capital=False)
+                written_members(s_components.SCHEDULE, {"name": schedule.identity[1], **members}, capital=False)
             )
         if schedules:
             props["schedules"] = schedules

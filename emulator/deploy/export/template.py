@@ -175,14 +175,14 @@ class _Template:
             return [self._expressed(item) for item in value]
         if not isinstance(value, str) or not has_place(value):
             return value
-        found = parts(value)
-        if len(found) == 1 and not isinstance(found[0], str):
-            kind, name = found[0]
+        pieces = parts(value)
+        if len(pieces) == 1 and not isinstance(pieces[0], str):
+            kind, name = pieces[0]
             if kind in {LAYER, VERSION}:
                 return {"Fn::GetAtt": list(self._attribute(kind, name))}
             return {"Ref": self._reference(kind, name)}
         text = "".join(
-            each.replace("${", "${!") if isinstance(each, str) else f"${{{self._reference(*each)}}}" for each in found
+            each.replace("${", "${!") if isinstance(each, str) else f"${{{self._reference(*each)}}}" for each in pieces
         )
         return {"Fn::Sub": text}
 
