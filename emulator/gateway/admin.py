@@ -258,6 +258,8 @@ class RunningEmulator(Protocol):
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]: ...  # noqa: D102
 
+    async def remove_account(self, account: str) -> bool: ...  # noqa: D102
+
     def stop_soon(self) -> None: ...  # noqa: D102
 
 
@@ -302,6 +304,17 @@ def openapi(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]
     return emulator.openapi()
 
 
+@operation("schema", "GET /schemas/{name}", right=ANYONE_LOCAL)
+def schema(emulator: RunningEmulator, call: OperationRequest) -> Response | None:
+    """A JSON Schema for editors: ``fdl``, ``statemachine``, ``localyun``, ``function`` or ``service``."""
+    del emulator
+    from emulator.schemas import FOLDER  # few ever ask
+
+    name = call.path["name"].removesuffix(".json")
+    file = next((each for each in FOLDER.glob("*.json") if each.stem == name), None)
+    return None if file is None else Response(200, file.read_bytes(), [("Content-Type", "application/schema+json")])
+
+
 @operation("report", "GET /report")
 def report(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]:
     """The lines of the log since a checkpoint was restored: requests of the services and all that came of them."""
@@ -324,6 +337,13 @@ async def reset(emulator: RunningEmulator, call: OperationRequest) -> dict[str, 
     Raises: GatewayError for more than one parameter; the service's error for a name that does not exist.
     """
     return await emulator.reset(call.arguments)
+
+
+@operation("remove-account", "DELETE /accounts/{account}")
+async def remove_account(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any] | None:
+    """Forget an account, its key and all that it has made."""
+    account = call.path["account"]
+    return {"accountId": account} if await emulator.remove_account(account) else None
 
 
 @operation("stop", "POST /stop")
