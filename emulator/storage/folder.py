@@ -12,6 +12,8 @@
 import logging
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -97,6 +99,15 @@ class StateFolder:
                 raise FolderInUse(self.path, int(text) if text.isdigit() else None) from None
         os.ftruncate(self._lock, 0)
         os.write(self._lock, str(os.getpid()).encode("ascii"))
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Make a folder for a run that keeps nothing, and remove it at the end."""
+    import tempfile  # such runs only
+
+    with tempfile.TemporaryDirectory(prefix="localyun-") as folder:
+        yield Path(folder)
 
 
 def write_private(path: Path, content: bytes) -> None:
