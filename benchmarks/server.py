@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import statistics
@@ -75,11 +76,17 @@ class Signer:
 class Server(Signer):
     """One emulator process on free ports with its own state folder, or *state*; ended with the ``with`` block.
 
-    `start_s` is how long it took from starting the process until *ask* was answered.
+    `start_s` is how long it took from starting the process until *ask* was answered. *program* is the folder of another
+    version of the emulator.
     """
 
     def __init__(
-        self, functions: Path | None = None, *options: str, ask: bytes = HEALTH, state: Path | None = None
+        self,
+        functions: Path | None = None,
+        *options: str,
+        ask: bytes = HEALTH,
+        state: Path | None = None,
+        program: Path | None = None,
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="localyun-bench-")
         self.state = state or Path(self._folder.name) / "state"
@@ -88,9 +95,12 @@ class Server(Signer):
         command += ["--state", str(self.state), "--log-level", "warning", *options]
         if functions is not None:
             command += ["--functions", str(functions)]
+        environment = ordinary_environment()
+        if program is not None:
+            environment["PYTHONPATH"] = str(program)
         began = time.perf_counter()
         self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=ordinary_environment()
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment, cwd=program
         )
         while not self._answers(ask):
             if self.process.poll() is not None or time.perf_counter() - began > 30:
@@ -117,6 +127,11 @@ class Server(Signer):
     def cpu_s(self) -> float:
         """Return the processor time the server has used, in seconds."""
         return cpu_s(self.process.pid)
+
+    def cpu_ns(self) -> int:
+        """Return the processor time of the server's threads in nanoseconds; for short spans."""
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        return sum(int((task / "schedstat").read_text(encoding="ascii").split()[0]) for task in tasks)
 
     def threads(self) -> int:
         """Return how many threads the server has."""
@@ -243,6 +258,19 @@ def python_pass_s() -> float:
     began = time.perf_counter()
     subprocess.run([sys.executable, "-c", "pass"], check=True)
     return time.perf_counter() - began
+
+
+def child_cpu_s(command: list[str], environment: dict[str, str] | None = None) -> float:
+    """Run a command to its end and return the processor time it used, in seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def python_pass_cpu_s() -> float:
+    """Return the processor time the interpreter takes to start and do nothing, in seconds; median of five."""
+    return statistics.median(child_cpu_s([sys.executable, "-c", "pass"], ordinary_environment()) for _ in range(5))
 
 
 def echo_p50_ms(calls: int = 500) -> float:

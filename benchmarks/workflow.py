@@ -101,9 +101,9 @@ class Counter:
 class Engine:
     """A workflow service over a database of its own, in the running loop."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, clock: SystemClock) -> None:
         self.path = folder / "state.db"
-        self.clock = SystemClock()
+        self.clock = clock
         self.database = Database(self.path)
         migrate(self.database, [Workflow.SCHEMA])
         self.timers = LoopTimers(self.clock, asyncio.get_running_loop())
@@ -144,10 +144,10 @@ class Engine:
 
 
 @asynccontextmanager
-async def engine() -> AsyncIterator[Engine]:
+async def engine(clock: SystemClock | None = None) -> AsyncIterator[Engine]:
     """Make an engine and take it away afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="localyun-bench-workflow-"))
-    made = Engine(folder)
+    made = Engine(folder, clock or SystemClock())
     await made.service.start()
     try:
         yield made
@@ -297,7 +297,7 @@ class Workflows:
     async def _parked(self, definition: str) -> float:
         """Park executions and return their bytes each; keep how long a start takes that wakes them all."""
         folder = Path(tempfile.mkdtemp(prefix="localyun-bench-workflow-"))
-        first = Engine(folder)
+        first = Engine(folder, SystemClock())
         await first.service.start()
         await first.service.flows.create(WORLD, "f", definition, FlowSettings())
         empty = _size(first)
@@ -315,7 +315,7 @@ class Workflows:
         first.timers.close()
         first.database.close()
         began = time.perf_counter()
-        second = Engine(folder)
+        second = Engine(folder, SystemClock())
         await second.service.start()
         while second.service.open_executions:
             await asyncio.sleep(0.001)

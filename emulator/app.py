@@ -23,6 +23,7 @@ from emulator.config import Config
 from emulator.console import front as console_front
 from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
 from emulator.console.sessions import Sessions
+from emulator.gateway import refusals
 from emulator.gateway.admin import OWN, AdminFront, Part
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
@@ -47,6 +48,7 @@ from emulator.lab.checkpoints.store import CheckpointStore
 from emulator.lab.clock import load_clock
 from emulator.lab.effects import EffectLog
 from emulator.lab.service import Lab
+from emulator.lab.standstill import Standstill
 from emulator.redirect import hook_environment
 from emulator.redirect.environment import write_bundle
 from emulator.storage.database import Database, Schema, migrate
@@ -160,18 +162,20 @@ class Emulator:
         keyring.add(services.accounts)
         keyring.add(services.user_keys)
         fronts.update(services.fronts())
-        lab = self._lab(services)
+        self._lab = lab = self._make_lab(services)
         console: list[Part] = []
         if self.config.console:
             front = self._console(services, lab)
             fronts["console"] = front
             console = [(front, console_front)]
         self._tend_file(database, work)
-        kept = self._checkpoints(lab, services, work)
+        self._standstill = Standstill(services, lab.time, timers)
+        self._kept = kept = self._checkpoints(lab, services, work)
         parts = [
             (lab, lab_admin),
             (self._bench, bench_admin),
             (self._effects(), effect_admin),
+            (self._pipeline.refusals, refusals),
             (kept, checkpoint_operations),
         ]
         admin.add([*services.admin(), *parts, *console])
@@ -200,15 +204,15 @@ class Emulator:
             CheckpointStore(work / "checkpoints", work, _SCHEMAS),
             self._database,
             self._clock,
-            self._timers,
             lab.time,
             services,
+            self._standstill,
             self.tenant,
             memory=self._bench,
             resumed=self._journal.mark,
         )
 
-    def _lab(self, services: "Composition") -> Lab:
+    def _make_lab(self, services: "Composition") -> Lab:
         """Return what tests need, over all services."""
         return Lab(
             self._database,
@@ -231,12 +235,20 @@ class Emulator:
         """Return the front of the pages; what makes them is imported with the first request."""
         sessions = Sessions(self._clock, self._ids, self._server.port)
 
+        def about() -> dict[str, Any]:
+            return self.health() | {"http": self.http_url, "commits": self._database.commits}
+
         def load(bridge: Bridge) -> WsgiApplication:
             from emulator.console.app import make_application  # with Flask, on the first request for a page
 
-            return make_application(services.view(lab, self.status, bridge), sessions)
+            return make_application(
+                services.view(lab, about, self._admin.perform, bridge),
+                sessions,
+            )
 
-        front = ConsoleFront(self._ids, sessions, load, self._database.watch)
+        front = ConsoleFront(
+            self._ids, sessions, load, self._database.watch, lambda: self._database.commits, services.function_log
+        )
         self._closing.callback(front.close)
         return front
 
@@ -432,12 +444,29 @@ class Emulator:
         return [line for line in self._journal.since_mark() if line.get("service") != "admin"]
 
     async def reset(self, scope: Mapping[str, str]) -> dict[str, Any]:
-        """Forget everything the services know, or what *scope* names; functions of the folder stay."""
+        """Forget everything the services know, or what *scope* names; functions of the folder stay.
+
+        The clock goes back to the machine's with everything.
+        """
+        if not any(scope.values()) and self._clock.is_adjusted:
+            async with self._standstill():
+                self._lab.time.reset()
         done = await self.services.reset(scope)
         if not any(scope.values()):
             await self.services.seeds.deploy(self._surroundings())
             self.services.arm_faults()
         return done
+
+    async def remove_account(self, account: str) -> bool:
+        """Forget an account, its key and all that it has made; return whether there was one."""
+        if not self.services.accounts.remove(account):
+            return False
+        from emulator.lab.departures import remove_rows  # seldom needed
+
+        async with self._standstill() as gone:
+            remove_rows(self._database, AccountId(account))
+        await self._kept.release(gone)
+        return True
 
     def stop_soon(self) -> None:
         """End the emulator after the answer that is under way."""

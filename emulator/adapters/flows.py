@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import ClassVar
+from urllib.parse import urlsplit
 
 from emulator.http.client_connection import ClientError, split_url
 from emulator.kernel.clock import Clock
+from emulator.kernel.errors import ErrorRow, ServiceError
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Interference
+from emulator.kernel.interfering import Dialect, Interference, Subject
 from emulator.services.fc.asynchronous.model import Status
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.service import FunctionCompute
@@ -142,21 +145,45 @@ HTTP_TIMEOUT_S = 60
 _ANSWER_BYTES = 1024 * 1024
 
 
+class HttpFault(ServiceError):
+    """What is asked for in the place of an endpoint's answer."""
+
+    table: ClassVar = {
+        "ConnectionClosed": ErrorRow(500, "The connection was closed: a fault was asked for."),
+        "TooManyRequests": ErrorRow(429, "Too many requests."),
+        "InternalServerError": ErrorRow(500, "Internal server error."),
+    }
+
+
+_HTTP = Dialect(HttpFault, "TooManyRequests", "ConnectionClosed")
+
+
 class FlowHttp:
     """Lets flows make calls over HTTP (the port `HttpCaller` of the workflow service), to where pushes may go.
 
     *home* finds function URLs and the like, which lead back here.
     """
 
-    def __init__(self, policy: PushPolicy, home: Home, trusted: Path) -> None:
+    def __init__(self, policy: PushPolicy, home: Home, trusted: Path, interference: Interference) -> None:
         self._clients = GuardedClients(policy, trusted)
         self._home = home
+        self._interference = interference
 
     async def call(self, target: HttpResource, headers: dict[str, str], body: bytes) -> HttpReply:
         """Make a call and return its answer, whatever its status; redirects are not followed.
 
         Raises: ValueError when URL or headers cannot go on the wire.
         """
+        host = urlsplit(target.url).hostname or ""
+        try:
+            async with self._interference.around(Subject("http", target.method, (target.url, host), ("flow",)), _HTTP):
+                return await self._call(target, headers, body)
+        except HttpFault as fault:
+            if fault.code == _HTTP.lost:
+                return HttpReply(headers={}, failure=fault.message)
+            return HttpReply(status=fault.http_status, headers={}, body=fault.message.encode())
+
+    async def _call(self, target: HttpResource, headers: dict[str, str], body: bytes) -> HttpReply:
         url = target.url
         try:
             origin, rest = split_url(url)

@@ -9,7 +9,9 @@ from emulator.adapters.roles import DEFAULT_ROLE
 from emulator.kernel.clock import Clock
 from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
+from emulator.kernel.interfering import Interference
 from emulator.oss.errors import OssError
+from emulator.oss.naming import DIALECT, subject
 from emulator.oss.service import LazyStorage
 from emulator.services.fc.limits import UPLOAD_KEYS_LIFE_S
 from emulator.services.fc.ports import ObjectMissing, ObjectsUnavailable, ObjectTooLarge, UploadPlace
@@ -71,20 +73,24 @@ class FlowObjects:
     members are assumed.
     """
 
-    def __init__(self, storage: LazyStorage, clock: Clock, ids: Ids) -> None:
+    def __init__(self, storage: LazyStorage, clock: Clock, ids: Ids, interference: Interference) -> None:
         self._storage = storage
         self._clock = clock
         self._ids = ids
+        self._interference = interference
 
     async def read(self, tenant: Tenant, target: ObjectResource, parameters: dict[str, str], limit: int) -> ObjectReply:
         """Read an object of at most *limit* bytes: ``bucket``, ``key``, its attributes, and ``body``.
 
         The body is text, or Base64 when it is no UTF-8; ``isBase64Encoded`` says which.
         """
+        meant = subject("GetObject", target.bucket, target.name, "flow")
         try:
-            return ObjectReply(members=await self._members(tenant, target, parameters, limit))
+            async with self._interference.around(meant, DIALECT):
+                members = await self._members(tenant, target, parameters, limit)
         except OssError as error:
             return ObjectReply(members={}, refusal=Refusal(error.http_status, error.code, error.message))
+        return ObjectReply(members=members)
 
     async def _members(
         self, tenant: Tenant, target: ObjectResource, parameters: dict[str, str], limit: int

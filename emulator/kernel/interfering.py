@@ -30,11 +30,20 @@ class Subject(NamedTuple):
     origins: tuple[Origin, ...]
 
 
+INTERNAL_ERROR = "internalerror"
+"""The name of the internal error, which each table spells in its own way."""
+
+
 class Dialect(NamedTuple):
-    """The errors of a service: their class, and the row of what it answers to callers that are too quick."""
+    """The errors of a service: their class, and two rows of its table.
+
+    ``throttling`` is what it answers to callers that are too quick; ``lost`` is what callers inside the emulator see of
+    a connection that is closed: the service's internal error, whatever its table calls that.
+    """
 
     errors: type[ServiceError]
     throttling: str
+    lost: str = INTERNAL_ERROR
 
 
 class Interference(Protocol):

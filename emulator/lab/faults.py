@@ -14,7 +14,9 @@ from emulator.kernel.interfering import FunctionFault, Origin, Subject
 from emulator.lab.errors import LabError
 from emulator.wire.dates import parse_duration
 
-SERVICES = ("fc", "fnf", "mns", "oss", "ram", "sts")
+SERVICES = ("fc", "fnf", "mns", "oss", "ram", "sts", "http")
+"""``http`` stands for endpoints outside that flows call: its operations are methods, its resources URLs and hosts."""
+
 ORIGINS = get_args(Origin)
 FUNCTION_FAULTS = get_args(FunctionFault)
 MOST_RULES = 1000

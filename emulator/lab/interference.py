@@ -11,12 +11,9 @@ from typing import Any, Literal, cast
 
 from emulator.http.message import HangUp, Response
 from emulator.kernel.errors import ErrorRow, ServiceError
-from emulator.kernel.interfering import Dialect, FunctionFault, Subject
+from emulator.kernel.interfering import INTERNAL_ERROR, Dialect, FunctionFault, Subject
 from emulator.lab.faults import Effect, FaultBook, Rule
 from emulator.wire.request import Answer, Front, NamingFront, OperationRequest
-
-_INTERNAL = "internalerror"
-"""The name of the internal error, which each table spells in its own way."""
 
 
 class Faults:
@@ -69,7 +66,7 @@ class Faults:
         _raise(effect, subject, dialect)
         yield
         if effect.drop == "after":
-            raise made_error(dialect, _INTERNAL, 500, subject)
+            raise made_error(dialect, dialect.lost, 500, subject)
 
     def check(self, subject: Subject, dialect: Dialect) -> None:
         """Raise before a call that is made within a transaction; a delay is passed over.
@@ -121,7 +118,7 @@ def _raise(effect: Effect, subject: Subject, dialect: Dialect, *, hang_up: bool 
     if effect.error:
         raise made_error(dialect, effect.error, effect.status, subject)
     if effect.drop == "before" and not hang_up:
-        raise made_error(dialect, _INTERNAL, 500, subject)
+        raise made_error(dialect, dialect.lost, 500, subject)
 
 
 class _Fields(dict[str, Any]):
@@ -146,7 +143,7 @@ def made_error(dialect: Dialect, code: str, status: int, subject: Subject) -> Se
     for kind in dialect.errors.__mro__:
         table: Mapping[str, ErrorRow] = getattr(kind, "table", {})
         names = [name for name, row in table.items() if wanted in {name.lower(), row.code.lower()}]
-        if wanted == _INTERNAL and not names:
+        if wanted == INTERNAL_ERROR and not names:
             names = [name for name in table if name.startswith("Internal")]
         if names:
             name = next((name for name in names if name.lower() == wanted), names[0])

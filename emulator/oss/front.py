@@ -14,9 +14,10 @@ from emulator.http.message import Request, Response
 from emulator.kernel.errors import AuthFailure, ServiceError
 from emulator.kernel.identity import Demand
 from emulator.kernel.ids import Ids
-from emulator.kernel.interfering import Dialect, Subject
+from emulator.kernel.interfering import Subject
 from emulator.oss import limits
 from emulator.oss.errors import ERRORS, SHOWN, UNSPECIFIC_EC, OssError, oss_auth_error
+from emulator.oss.naming import DIALECT, subject
 from emulator.oss.service import LazyStorage
 from emulator.wire.dates import http_date
 from emulator.wire.multipart import MalformedForm, form_of
@@ -36,7 +37,7 @@ class OssFront:
 
     name = "oss"
     max_body = limits.REQUEST_BYTES
-    dialect = Dialect(OssError, "TotalQpsLimitExceeded")
+    dialect = DIALECT
 
     def __init__(self, ids: Ids, storage: LazyStorage) -> None:
         self._ids = ids
@@ -75,8 +76,7 @@ class OssFront:
         bucket, _, key = resource(call.http)[1:].partition("/")
         action = next(iter(demands(call))).action.partition(":")[2]
         call.operation = action
-        names = (f"{bucket}/{key}", bucket) if key else (bucket,)
-        return Subject("oss", action, names if bucket else (), ("client",))
+        return subject(action, bucket, key)
 
     def auth_error(self, failure: AuthFailure, call: OperationRequest) -> ServiceError:
         """Turn a reason into this service's code."""

@@ -35,6 +35,15 @@ class ObjectStore:
             for name, account, region, at, acl, storage_class in rows
         ]  # fmt: skip
 
+    def listed(self, bucket: str, after: str, limit: int) -> list[StoredObject]:
+        """Return up to *limit* objects of a bucket beyond the name *after*."""
+        rows = self._database.read(
+            "SELECT bucket, key, kind, pieces, etag, crc, modified_at, acl, attributes, target FROM oss_objects"
+            " WHERE bucket = ? AND key > ? ORDER BY key LIMIT ?",
+            (bucket, after, limit),
+        )
+        return [_object(row) for row in rows]
+
     def objects(self, count: int) -> Iterator[list[tuple[str, StoredObject]]]:
         """Yield (bucket, object) by *count* at a time; others may write in between, to what came already."""
         bucket = key = ""
@@ -101,6 +110,23 @@ class ObjectStore:
     def remove_bucket(self, name: str) -> None:
         """Remove an empty bucket."""
         self._database.write("DELETE FROM oss_buckets WHERE name = ?", (name,))
+
+    def remove_account(self, account: str) -> None:
+        """Remove the buckets of an account with all that is in them."""
+        buckets = "bucket IN (SELECT name FROM oss_buckets WHERE account = ?)"
+        read = self._database.read
+        for (pieces,) in read(f"SELECT pieces FROM oss_objects WHERE {buckets}", (account,)).fetchall():  # noqa: S608
+            self._drop(content for content, _ in json.loads(pieces))
+        parts = f"upload IN (SELECT id FROM oss_uploads WHERE {buckets})"  # noqa: S608 - constants
+        self._drop(
+            row[0]
+            for row in read(f"SELECT content FROM oss_parts WHERE {parts}", (account,)).fetchall()  # noqa: S608
+        )
+        for table, rows in (
+            ("oss_parts", parts), ("oss_uploads", buckets), ("oss_objects", buckets), ("oss_settings", buckets),
+            ("oss_buckets", "account = ?"),
+        ):  # fmt: skip
+            self._database.write(f"DELETE FROM {table} WHERE {rows}", (account,))  # noqa: S608 - constants
 
     # --- objects -------------------------------------------------------------------------------------------------
 

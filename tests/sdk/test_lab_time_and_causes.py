@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from emulator.services.fc.runtime.settings import faketime_library
 from emulator.testing import ApiError, Emulator
 
 pytestmark = pytest.mark.sdk
@@ -50,6 +51,28 @@ def handler(event, context):
     request.set_protocol_type("http")
     return AcsClient(region_id="cn-hangzhou", credential=keys).do_action_with_exception(request)
 """
+PROGRAM = f"['{sys.executable}', server.py]"
+PYTHON_PARENT = """
+import subprocess
+def handler(event, context):
+    return subprocess.check_output(["date", "+%s.%N"])
+"""
+NODE_PARENT = """
+const { execFileSync } = require('child_process');
+exports.handler = (event, context, callback) => callback(null, execFileSync('date', ['+%s.%N']).toString());
+"""
+SERVER = """
+import http.server, os, time
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = str(time.time()).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    do_GET = do_POST
+http.server.HTTPServer(("0.0.0.0", int(os.environ["FC_SERVER_PORT"])), Handler).serve_forever()
+"""
 YEARS_S = 3 * 365 * 86_400
 
 
@@ -61,6 +84,9 @@ def folder(tmp_path_factory):
         ("python", "index.py", PYTHON, ""),
         ("node", "index.js", NODE, "runtime: nodejs18\n"),
         ("signing", "index.py", SIGNING, ""),
+        ("python-parent", "index.py", PYTHON_PARENT, ""),
+        ("node-parent", "index.js", NODE_PARENT, "runtime: nodejs18\n"),
+        ("program", "server.py", SERVER, f"runtime: custom\ncustomRuntimeConfig: {{command: {PROGRAM}, port: 9000}}\n"),
     ):
         (made / name).mkdir()
         (made / name / file).write_text(code)
@@ -100,6 +126,51 @@ def test_a_frozen_clock_stands_still_for_functions(folder):
     assert first["time"] == second["time"] == pytest.approx(now, abs=0.001)
     assert second["slept"] >= 0.01
     assert third["time"] > second["time"]
+
+
+@pytest.mark.skipif(not faketime_library(), reason="libfaketime is not installed")
+@pytest.mark.parametrize("function", ["python-parent", "node-parent", "program"])
+def test_programs_see_the_time_through_libfaketime(folder, function):
+    """Those that functions start, and custom runtimes; moved, standing still, and real again."""
+    if function == "node-parent" and shutil.which("node") is None:
+        pytest.skip("no node here")
+
+    def seen(localyun):
+        if function == "program":
+            localyun.api.admin("POST", "reset", {"function": function})  # a program has the time of its start
+        return float(localyun.invoke(function).text)
+
+    with Emulator(functions=folder) as localyun:
+        real = seen(localyun)
+        localyun.clock.advance(YEARS_S)
+        moved = seen(localyun)
+        localyun.clock.freeze()
+        standing = [seen(localyun) for _ in range(2)]
+        now = localyun.clock.now().timestamp()
+        localyun.reset()
+        again = seen(localyun)
+
+    assert YEARS_S <= moved - real < YEARS_S + 60
+    assert standing == pytest.approx([now, now], abs=0.01)
+    assert real < again < real + 60
+
+
+@pytest.mark.parametrize("frozen", [False, True], ids=["moved", "frozen"])
+def test_a_reset_puts_the_clock_back(frozen):
+    """To the machine's time; what is sent then is due by it, and the state that a restart finds is at it too."""
+    with Emulator() as localyun:
+        localyun.clock.advance(YEARS_S)
+        if frozen:
+            localyun.clock.freeze()
+        localyun.queue("q").send("then", delay_s=60)
+
+        localyun.reset()
+        localyun.queue("q").send("now", delay_s=60)
+        view = localyun.api.admin("GET", "clock")
+        localyun.clock.advance("60s")
+
+        assert (view["offset_ms"], view["frozen"]) == (0, False)
+        assert [message.body for message in localyun.queue("q").peek(2)] == ["now"]
 
 
 def test_keys_of_functions_work_three_years_ahead(folder):

@@ -20,6 +20,7 @@ from emulator.services.workflow.limits import DOCUMENTED, Bounds
 from emulator.services.workflow.maps.runs import MapRuns
 from emulator.services.workflow.maps.store import MapRunStore
 from emulator.services.workflow.model import FlowRecord
+from emulator.services.workflow.naming import DIALECT, subject
 from emulator.services.workflow.ports import FunctionInvoker, HttpCaller, MessageSender, ObjectReader, TaskGuard
 from emulator.services.workflow.schedules.model import DueSchedule, execution_input
 from emulator.services.workflow.schedules.schedules import Firing, Schedules
@@ -65,6 +66,7 @@ class Workflow:
     ) -> None:
         self._database = database
         self._ids = ids
+        self._interference = interference
         tenants = Tenants(database)
         self._flow_store = FlowStore(database, tenants)
         self._store = ExecutionStore(database, tenants)
@@ -210,6 +212,8 @@ class Workflow:
         self._retention.sweep()
 
     def _run_scheduled(self, schedule: DueSchedule) -> None:
+        named = {"FlowName": schedule.flow_name, "ScheduleName": schedule.name}
+        self._interference.check(subject("StartExecution", named, "trigger"), DIALECT)
         flow = self.flows.get(schedule.tenant, schedule.flow_name)
         start = self.executions.start_express if flow.settings.is_express else self.executions.start
         start(schedule.tenant, schedule.flow_name, None, execution_input(schedule.payload))

@@ -75,7 +75,7 @@ class AgentProcess(InstanceProcess):
         self._marks = mark
         self._shift = self._settings.time.shift
         if self._shift is not None:
-            more = {**more, "time": self._shift}
+            more = {**more, "time": self._settings.time.frame()}
         return {
             "do": "boot",
             "name": image.function,
@@ -128,7 +128,7 @@ class AgentProcess(InstanceProcess):
         shift = self._settings.time.shift
         if shift != self._shift:
             self._shift = shift
-            header["time"] = shift or (0, None)
+            header["time"] = self._settings.time.frame()
         if call.fault:
             header["break"] = call.fault
         if call.http is not None:

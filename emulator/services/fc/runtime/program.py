@@ -5,7 +5,6 @@ Source: Function Compute, health checks of custom runtimes and containers.
 
 import asyncio
 import os
-import platform
 import re
 import shutil
 import socket
@@ -26,7 +25,12 @@ from emulator.services.fc.runtime.model import (
     ProgramMissing,
 )
 from emulator.services.fc.runtime.process import Answer, CallKind, Exit, InstanceProcess, Listener, Pending, Program
-from emulator.services.fc.runtime.settings import FunctionTime, RuntimeSettings, instance_environment
+from emulator.services.fc.runtime.settings import (
+    FunctionTime,
+    RuntimeSettings,
+    faketime_library,
+    instance_environment,
+)
 
 PORT_VARIABLES = ("FC_SERVER_PORT", "FC_CUSTOM_LISTEN_PORT")
 _KEY_VARIABLES = (
@@ -58,38 +62,9 @@ def program_of(
     environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
     environment |= variables
     environment |= key_variables(credentials if image.keys_in_environment else None)
-    environment |= time_variables(settings.time)
+    environment |= settings.time.variables()
     command[0] = _found(command[0], folder, environment["PATH"], image.runtime)
     return Program(command=tuple(command), folder=folder, environment=environment)
-
-
-_FAKETIME = (
-    "/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/lib/faketime/libfaketimeMT.so.1",
-    "/usr/lib64/faketime/libfaketimeMT.so.1",
-    "/usr/local/lib/faketime/libfaketimeMT.so.1",
-)
-
-
-def faketime_library() -> str:
-    """Return the file of libfaketime, empty where it is not installed."""
-    machine = platform.machine()
-    places = (place.format(machine=machine) for place in _FAKETIME)
-    return next((place for place in places if Path(place).is_file()), "")
-
-
-def time_variables(time: FunctionTime) -> dict[str, str]:
-    """Return what lets a program see the time that functions see, from its start on; nothing while that is real.
-
-    Source: libfaketime, "Faking the date and time, system-wide".
-    """
-    library = faketime_library() if time.shift is not None else ""
-    if time.shift is None or not library:
-        return {}
-    offset_ms, standing = time.shift
-    shown = f"{offset_ms / 1000:+.3f}" if standing is None else f"{standing / 1000:.3f}"
-    variables = {"LD_PRELOAD": library, "FAKETIME": shown, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    return variables if standing is None else {**variables, "FAKETIME_FMT": "%s"}
 
 
 def key_variables(credentials: Credentials | None) -> dict[str, str]:

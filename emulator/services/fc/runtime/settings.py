@@ -13,6 +13,22 @@ from emulator.services.fc.runtime.model import Credentials, FunctionImage
 MEBIBYTE = 1024 * 1024
 
 
+_FAKETIME = (
+    "/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1",
+    "/usr/lib/faketime/libfaketimeMT.so.1",
+    "/usr/lib64/faketime/libfaketimeMT.so.1",
+    "/usr/local/lib/faketime/libfaketimeMT.so.1",
+)
+
+
+def faketime_library() -> str:
+    """Return the file of libfaketime, empty where it is not installed."""
+    if not hasattr(os, "uname"):
+        return ""
+    places = (place.format(machine=os.uname().machine) for place in _FAKETIME)
+    return next((place for place in places if Path(place).is_file()), "")
+
+
 class FunctionTime:
     """The time that functions see.
 
@@ -24,6 +40,23 @@ class FunctionTime:
 
     def __init__(self) -> None:
         self.shift: tuple[int, int | None] | None = None
+
+    def frame(self) -> tuple[int, int | None, dict[str, str]]:
+        """Return offset, standing time and `variables`, as an instance of an interpreter is told them."""
+        return (*(self.shift or (0, None)), self.variables())
+
+    def variables(self) -> dict[str, str]:
+        """Return what lets a program see this time from its start on: nothing while it is real or without libfaketime.
+
+        Source: libfaketime, "Faking the date and time, system-wide".
+        """
+        library = faketime_library() if self.shift is not None else ""
+        if self.shift is None or not library:
+            return {}
+        offset_ms, standing = self.shift
+        shown = f"{offset_ms / 1000:+.3f}" if standing is None else f"{standing / 1000:.3f}"
+        variables = {"LD_PRELOAD": library, "FAKETIME": shown, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        return variables if standing is None else {**variables, "FAKETIME_FMT": "%s"}
 
 
 @frozen
@@ -85,16 +118,13 @@ def instance_environment(
     The function's own variables may replace ``PATH``, ``HOME`` and the like, but no reserved name.
     """
     scratch = _scratch(instance_id, settings, isolated=isolated)
-    environment = {
-        "PATH": os.pathsep.join([*(f"{layer}/bin" for layer in image.layers), os.environ.get("PATH", os.defpath)]),
-        "HOME": scratch,
-        "TMPDIR": scratch,
-        "LANG": "C.UTF-8",
-        "LD_LIBRARY_PATH": _library_path(image),
-    }
-    if "SYSTEMROOT" in os.environ:  # no process starts without it on Windows
-        environment["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
-    return environment | function_environment(image, instance_id) | dict(settings.extra_environment)
+    system = _system_variables(scratch, str(image.code_dir), [str(layer) for layer in image.layers])
+    return system | function_environment(image, instance_id) | dict(settings.extra_environment)
+
+
+def waiting_environment(settings: RuntimeSettings) -> dict[str, str]:
+    """Return the variables of a process that waits in namespaces of its own until it is known whose instance it is."""
+    return _system_variables("/tmp", "/code", []) | dict(settings.extra_environment)  # noqa: S108 - as in `_scratch`
 
 
 def shell_environment(
@@ -102,6 +132,7 @@ def shell_environment(
 ) -> dict[str, str]:
     """Return the variables of a command that runs beside an instance."""
     environment = settings.add_hooks(instance_environment(image, instance_id, settings, isolated=isolated))
+    environment |= settings.time.variables()
     if keys is not None and image.keys_in_environment:
         environment |= {
             "ALIBABA_CLOUD_ACCESS_KEY_ID": keys.access_key_id,
@@ -152,6 +183,15 @@ def _platform_variables(image: FunctionImage, instance_id: str) -> dict[str, str
     return variables
 
 
-def _library_path(image: FunctionImage) -> str:
-    code = str(image.code_dir)
-    return ":".join([code, f"{code}/lib", "/usr/local/lib", *(f"{layer}/lib" for layer in image.layers)])
+def _system_variables(scratch: str, code: str, layers: list[str]) -> dict[str, str]:
+    libraries = [code, f"{code}/lib", "/usr/local/lib", *(f"{layer}/lib" for layer in layers)]
+    variables = {
+        "PATH": os.pathsep.join([*(f"{layer}/bin" for layer in layers), os.environ.get("PATH", os.defpath)]),
+        "HOME": scratch,
+        "TMPDIR": scratch,
+        "LANG": "C.UTF-8",
+        "LD_LIBRARY_PATH": ":".join(libraries),
+    }
+    if "SYSTEMROOT" in os.environ:  # no process starts without it on Windows
+        variables["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
+    return variables

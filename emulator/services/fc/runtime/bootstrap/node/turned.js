@@ -10,6 +10,7 @@ const realOrigin = performance.timeOrigin;
 
 let offset = 0;
 let frozen = null;
+const named = [];
 
 function now() {
   return frozen === null ? realNow() + offset : frozen;
@@ -21,10 +22,16 @@ const TurnedDate = new Proxy(RealDate, {
   get: (target, name, receiver) => (name === 'now' ? now : Reflect.get(target, name, receiver)),
 });
 
-/** Let user code see the system's time plus an offset, or the time that it stands at; milliseconds. */
-function turn([ahead, standing]) {
+/**
+ * Let user code see the system's time plus an offset, or the time that it stands at; milliseconds. Programs that it
+ * starts see it by `variables`.
+ */
+function turn([ahead, standing, variables]) {
   offset = ahead;
   frozen = standing;
+  named.splice(0).forEach((name) => delete process.env[name]);
+  Object.assign(process.env, variables);
+  named.push(...Object.keys(variables));
   if (globalThis.Date !== TurnedDate) {
     globalThis.Date = TurnedDate;
     RealDate.prototype.constructor = TurnedDate;

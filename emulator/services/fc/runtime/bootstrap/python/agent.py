@@ -157,10 +157,10 @@ class Agent:
         except Exception as error:  # what the user returned decides what conversion raises
             return self._failed(error, skip=0)
 
-    def _turn_clock(self, shift: tuple[int, int | None]) -> None:
+    def _turn_clock(self, frame: tuple[int, int | None, dict[str, str]]) -> None:
         """Let user code see the emulator's time; the import is paid for once the clock has been moved."""
         try:
-            process.turn_clock(shift)
+            process.turn_clock(*frame)
         except ImportError:
             if not self._told_of_time:
                 self._told_of_time = True

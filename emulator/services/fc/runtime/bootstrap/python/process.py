@@ -204,19 +204,23 @@ def wait_for_debugger() -> None:
 # --- time -------------------------------------------------------------------------------------------------------
 
 _traveller: list[Any] = []
+_variables: list[str] = []
 
 
-def turn_clock(shift: tuple[int, int | None]) -> None:
+def turn_clock(offset_ms: int, frozen_ms: int | None, variables: dict[str, str]) -> None:
     """Let the code of this process see the system's time plus the offset, or the time that it stands at; milliseconds.
 
     Every way of asking the time that Python code has follows, ``uuid1`` included. Sleeping and `time.monotonic` stay
-    real, and so does the time of C libraries, which TLS goes by.
+    real, and so does the time of C libraries, which TLS goes by. Programs that the code starts see it by *variables*.
 
     Raises: ImportError without time-machine.
     """
+    while _variables:
+        os.environ.pop(_variables.pop(), None)
+    os.environ.update(variables)
+    _variables.extend(variables)
     while _traveller:
         _traveller.pop().stop()
-    offset_ms, frozen_ms = shift
     if frozen_ms is None and offset_ms == 0:
         return
     machine = _machine()

@@ -27,7 +27,7 @@ _ANY_RESOURCE = "acs:fc:::services/any/functions/any"
 """Stands for the value of a tag while a definition of a template is checked."""
 
 
-def run(arguments: Namespace, settings: Settings) -> int:
+def check(arguments: Namespace, settings: Settings) -> int:
     """Check a file; with ``--watch`` again whenever it changes, until Ctrl-C."""
     if not arguments.watch:
         return _check(arguments)
@@ -84,7 +84,7 @@ def _check(arguments: Namespace) -> int:
 
 def convert(arguments: Namespace, settings: Settings) -> int:
     """Write the state machine that does what a flow of the old language does, with remarks where it differs."""
-    # Imported here: see run()
+    # Imported here: see check()
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.languages.conversion.convert import NotConvertible, convert
     from emulator.services.workflow.languages.fdl.decide import FlowProgram
@@ -92,8 +92,8 @@ def convert(arguments: Namespace, settings: Settings) -> int:
     from emulator.services.workflow.languages.programs import read_program
 
     del settings
-    given = read_definition(arguments.file)
-    text, tags = _without_tags(given, _ANY_RESOURCE)
+    source = read_definition(arguments.file)
+    text, tags = _without_tags(source, _ANY_RESOURCE)
     if tags:
         tag, line = tags[0]
         raise CommandFailed(_("line {line}: {tag} has no value here; convert what it stands for", line=line, tag=tag))
