@@ -13,7 +13,7 @@ from typing import Any
 
 from emulator.kernel.clock import AdjustableClock, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.observing import Busy, Observed, Upcoming
+from emulator.kernel.observing import Busy, Observed, Upcoming, Waiting
 from emulator.kernel.timers import LoopTimers
 from emulator.lab.errors import LabError
 from emulator.lab.shown import shown_event
@@ -105,6 +105,10 @@ class TimeControl:
         if due is not None and due <= now:
             work.append(Busy(kind="timer", resource="", since=due, detail="due now"))
         return work
+
+    def waiting(self) -> list[Waiting]:
+        """Return what only the outside can bring on."""
+        return [each for source in self._observed for each in source.waiting()]
 
     # --- waiting -------------------------------------------------------------------------------------------------
 
