@@ -10,9 +10,11 @@
     python3 dev.py suites NAME PATH                               run the suite of an SDK's maker from a checkout
     python3 dev.py fuzz  TARGET [--seconds N]                     fuzz one target, or all
     python3 dev.py clients                                        install SDKs of other languages for the tests
-    python3 dev.py browser                                        install Chromium for the tests of the console
+    python3 dev.py browser                                        install what the tests of the console need
     python3 dev.py pictures                                       take the screenshots of docs/console again
-    python3 dev.py docs [--write]                                 build the documentation as a site; --write its tables
+    python3 dev.py docs [--write]                                 build the documentation; --write its tables
+    python3 dev.py conformance [PATH ...]                         run the tests with official clients, write the matrix
+    python3 dev.py image [--base TAR]                             build and try the image without a container engine
     python3 dev.py release VERSION | --check                      changelog, packages, tried in an empty environment
     python3 dev.py setup                                          only install
 
@@ -28,6 +30,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 MINIMUM = (3, 11)
@@ -70,7 +73,7 @@ def main(arguments: list[str]) -> int:
     tasks = {
         "demo": demo, "test": test, "check": check, "bench": bench, "coverage": coverage, "crash": crash, "fuzz": fuzz,
         "clients": clients, "browser": browser, "pictures": pictures, "house": house, "suites": suites,
-        "docs": docs, "release": release, "setup": setup,
+        "conformance": conformance, "docs": docs, "image": image, "release": release, "setup": setup,
     }  # fmt: skip
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
@@ -160,19 +163,35 @@ def clients(arguments: list[str]) -> int:
 
 
 def browser(arguments: list[str]) -> int:
-    """Install Chromium and its driver where apt-get can; tests that need them are left out without."""
+    """Install Chromium, its driver, a Chinese font and axe-core where that can be done; tests without are left out."""
     if arguments:
         return fail("browser takes no arguments")
-    if shutil.which("chromium") and shutil.which("chromedriver"):
-        return 0
+    wanted = [package for package, there in BROWSER.items() if not there()]
     installer = shutil.which("apt-get")
-    if installer is None or not hasattr(os, "geteuid") or os.geteuid() != 0:
-        print("dev.py: no Chromium here and no right to install it, tests of the console are left out", file=sys.stderr)
-        return 0
-    command = [installer, "install", "--yes", "--no-install-recommends", "chromium", "chromium-driver"]
-    if subprocess.run(command, check=False, stdout=sys.stderr).returncode:
-        print("dev.py: Chromium could not be installed, tests of the console are left out", file=sys.stderr)
+    if wanted and (installer is None or not hasattr(os, "geteuid") or os.geteuid() != 0):
+        print(f"dev.py: no {' and '.join(wanted)} here and no right to install it", file=sys.stderr)
+    elif wanted:
+        command = [str(installer), "install", "--yes", "--no-install-recommends", *wanted]
+        if subprocess.run(command, check=False, stdout=sys.stderr).returncode:
+            print(f"dev.py: {' and '.join(wanted)} could not be installed", file=sys.stderr)
+    npm = shutil.which("npm")
+    if npm is None or subprocess.run([npm, *CLIENTS[0][1]], cwd=ROOT / "tests/console", check=False).returncode:
+        print("dev.py: axe-core could not be installed, its test is left out", file=sys.stderr)
     return 0
+
+
+def has_chinese_font() -> bool:
+    """Whether a font has Chinese letters, which pictures and narrow pages need."""
+    lister = shutil.which("fc-list")
+    return lister is None or bool(subprocess.run([lister, ":lang=zh"], check=False, capture_output=True).stdout)
+
+
+BROWSER = {
+    "chromium": lambda: shutil.which("chromium") is not None,
+    "chromium-driver": lambda: shutil.which("chromedriver") is not None,
+    "fonts-wqy-microhei": has_chinese_font,
+}
+"""Debian packages of the console's tests, each with whether it is there already."""
 
 
 def pictures(arguments: list[str]) -> int:
@@ -184,8 +203,18 @@ def docs(arguments: list[str]) -> int:
     """Build the site into dist/site, where any warning is an error; first write the generated tables if asked."""
     if arguments not in ([], ["--write"]):
         return fail("docs takes --write or nothing")
-    code = prepare("dev") or (run("-m", "website.tables") if arguments else 0)
+    code = prepare("dev") or ((run("-m", "website.tables") or run("-m", "website.schemas")) if arguments else 0)
     return code or run("-m", "mkdocs", "build", "--config-file", str(ROOT / "website" / "mkdocs.yml"))
+
+
+def conformance(arguments: list[str]) -> int:
+    """Run the tests that drive official clients and write which operations each has performed."""
+    return prepare("dev") or run("-m", "tests.conformance", *arguments)
+
+
+def image(arguments: list[str]) -> int:
+    """Build the image and pass a tutorial in it, without a container engine."""
+    return prepare("sdk") or run("docker/without_engine.py", *arguments)
 
 
 def release(arguments: list[str]) -> int:
@@ -207,7 +236,7 @@ def release(arguments: list[str]) -> int:
     return (
         run("-m", "build", "--outdir", str(DIST))
         or run("-m", "twine", "check", "--strict", *(str(each) for each in DIST.iterdir()))
-        or try_wheel(next(DIST.glob("*.whl")))
+        or next((code for python in pythons() if (code := try_wheel(next(DIST.glob("*.whl")), python))), 0)
         or run("sbom.py", str(DIST / "localyun.cdx.json"))
     )
 
@@ -237,29 +266,41 @@ def write_changelog(version: str) -> int:
     return 0
 
 
-def try_wheel(wheel: Path) -> int:
-    """Install *wheel* into an empty environment and run a tutorial from it, away from this folder."""
-    with tempfile.TemporaryDirectory(prefix="localyun-release-") as folder:
-        import venv  # missing on some systems; `make_environment` has said so
+def pythons() -> list[str]:
+    """Return the interpreters of this machine that localyun is for, one of each version, the running one among them."""
+    found = {sys.version_info[:2]: sys.executable}
+    for minor in range(MINIMUM[1], MINIMUM[1] + 10):
+        program = shutil.which(f"python{MINIMUM[0]}.{minor}")
+        if program and subprocess.run([program, "-c", "import venv"], check=False, capture_output=True).returncode == 0:
+            found.setdefault((MINIMUM[0], minor), program)
+    return list(found.values())
 
-        venv.create(folder, with_pip=True, symlinks=os.name != "nt")
+
+def try_wheel(wheel: Path, interpreter: str) -> int:
+    """Install *wheel* into an empty environment without a compiler and run a tutorial from it, elsewhere."""
+    with tempfile.TemporaryDirectory(prefix="localyun-release-") as folder:
         scripts = Path(folder) / ("Scripts" if os.name == "nt" else "bin")
         python, localyun = str(scripts / "python"), str(scripts / "localyun")
-        constraints = str(ROOT / "constraints.txt")
+        install = [python, "-m", "pip", "install", "--quiet", "--constraint", str(ROOT / "constraints.txt")]
         state = ["--state", str(Path(folder) / "state")]
         commands = (
-            [python, "-m", "pip", "install", "--quiet", "--constraint", constraints, f"{wheel}[sdk]"],
+            [interpreter, "-m", "venv", folder],
+            [*install, "--only-binary", ":all:", str(wheel)],
+            [*install, f"{wheel}[sdk]"],
             [localyun, "--version"],
             [localyun, "start", "-d", "--ephemeral", "--port", "0", "--https-port", "0", *state],
             [localyun, "tutorial", "run", "callback", *state],
         )
+        without_compiler = os.environ | {"CC": "false", "CXX": "false"}
         try:
             for command in commands:
-                if subprocess.run(command, cwd=folder, check=False).returncode:
+                if subprocess.run(command, cwd=folder, env=without_compiler, check=False).returncode:
                     return fail(f"{wheel.name} does not work in an empty environment: {command[1:]}")
         finally:
             subprocess.run([localyun, "stop", *state], cwd=folder, check=False)
-    print(f"{wheel.name} works in an empty environment")
+    with zipfile.ZipFile(wheel) as archive:
+        size = sum(each.file_size for each in archive.infolist())
+    print(f"{wheel.name} works with {interpreter}; {wheel.stat().st_size:,} bytes, {size:,} unpacked")
     return 0
 
 

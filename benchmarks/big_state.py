@@ -40,7 +40,7 @@ class BigState:
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="localyun-bench-"))
         self._small, self._big = self._folder / "small", self._folder / "big"
-        _make(self._small)
+        make_one(self._small)
         shutil.copytree(self._small, self._big)
         multiply(self._big / "state.db")
         _first_peek_ms(self._big)  # counts the messages, once: nobody has sent them
@@ -82,19 +82,21 @@ class BigState:
 def multiply(path: Path) -> None:
     """Make many of the one message, execution and function in a state file that nobody uses."""
     with closing(sqlite3.connect(path)) as database:
-        _copy(database, "mns_messages", MESSAGES, {"seq": "seq + n"})
-        _copy(
+        copy_rows(database, "mns_messages", MESSAGES, {"seq": "seq + n"})
+        copy_rows(
             database,
             "workflow_executions",
             EXECUTIONS,
             {"id": "id + n", "name": "'e' || n", "started_at": "started_at + n"},
         )
-        _copy(database, "workflow_events", EXECUTIONS, {"execution": "execution + n"})
-        _copy(database, "fc_functions", FUNCTIONS, {"name": "printf('f%06d', n)", "id": "id || n"}, "name = 'one'")
+        copy_rows(database, "workflow_events", EXECUTIONS, {"execution": "execution + n"})
+        copy_rows(database, "fc_functions", FUNCTIONS, {"name": "printf('f%06d', n)", "id": "id || n"}, "name = 'one'")
         database.commit()
 
 
-def _copy(database: sqlite3.Connection, table: str, number: int, changed: dict[str, str], chosen: str = "1") -> None:
+def copy_rows(
+    database: sqlite3.Connection, table: str, number: int, changed: dict[str, str], chosen: str = "1"
+) -> None:
     """Insert *number* copies of every row that is *chosen*, with expressions of ``n`` for the columns that differ."""
     columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
     values = [changed.get(column, column) for column in columns]
@@ -105,7 +107,7 @@ def _copy(database: sqlite3.Connection, table: str, number: int, changed: dict[s
     )
 
 
-def _make(state: Path) -> None:
+def make_one(state: Path) -> None:
     """Let an emulator make one of each."""
     with Server(state=state, ask=SERVICE) as server, Connection(server.port) as connection:
         packed = io.BytesIO()
@@ -126,10 +128,10 @@ def _make(state: Path) -> None:
             server.rpc("StartExecution", FlowName="f", ExecutionName="one", Input="{}"),
             server.rpc("DescribeExecution", FlowName="f", ExecutionName="one", WaitTimeSeconds="30"),
         ):
-            _asked(connection, request)
+            asked(connection, request)
 
 
-def _asked(connection: Connection, request: bytes) -> bytes:
+def asked(connection: Connection, request: bytes) -> bytes:
     status, body = connection.ask(request)
     if status >= 300:
         raise RuntimeError(f"{status}: {body[:300]!r}")
@@ -185,5 +187,5 @@ def _median_ms(connection: Connection, request: Callable[[], bytes]) -> float:
 def _spent_ms(connection: Connection, request: Callable[[], bytes]) -> float:
     ready = request()
     began = time.perf_counter()
-    _asked(connection, ready)
+    asked(connection, ready)
     return (time.perf_counter() - began) * 1000

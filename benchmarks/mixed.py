@@ -91,7 +91,7 @@ class Mixed:
             for connection in connections:
                 selector.register(connection.socket, selectors.EVENT_READ, connection)
                 send(connection)
-            spent = []
+            spent: list[float] = []
             while len(spent) < REQUESTS:
                 for key, _ in selector.select(30):
                     connection = key.data

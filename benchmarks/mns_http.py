@@ -72,21 +72,10 @@ class QueuesOverHttp:
                 reference_name="the operation without HTTP: verify, parse, insert, render",
                 goal=2,
             ),
-            *[
-                Row(
-                    name=f"SendMessage, {counted}, server's processor time per request",
-                    unit="us",
-                    measure=lambda connections=connections: self._cpu_us(connections),
-                    reference=lambda connections=connections, canned=canned: self._cpu_us(connections, canned),
-                    reference_name=name,
-                    goal=goal,
-                )
-                for canned, name, goals in (
-                    (self._stack, "canned answers on the same HTTP stack", (3.5, 8)),
-                    (self._canned, "canned answers on bare asyncio", (None, None)),
-                )
-                for connections, counted, goal in zip((1, 16), ("1 connection", "16 connections"), goals, strict=True)
-            ],
+            self._cpu_row("1 connection", 1, self._stack, "canned answers on the same HTTP stack", 3.5),
+            self._cpu_row("16 connections", 16, self._stack, "canned answers on the same HTTP stack", 8),
+            self._cpu_row("1 connection", 1, self._canned, "canned answers on bare asyncio"),
+            self._cpu_row("16 connections", 16, self._canned, "canned answers on bare asyncio"),
             Row(
                 name="send + receive + delete through the official Python client",
                 unit="round trips/s",
@@ -109,6 +98,16 @@ class QueuesOverHttp:
             Row(name=f"threads of {POLLS} idle long polls", unit="threads", measure=self._polls_threads, goal=0),
             Row(name="a message arrives at a parked long poll, p50", unit="ms", measure=self._arrival_ms, goal=2),
         ]
+
+    def _cpu_row(self, counted: str, connections: int, canned: "_Canned", name: str, goal: float | None = None) -> Row:
+        return Row(
+            name=f"SendMessage, {counted}, server's processor time per request",
+            unit="us",
+            measure=lambda: self._cpu_us(connections),
+            reference=lambda: self._cpu_us(connections, canned),
+            reference_name=name,
+            goal=goal,
+        )
 
     # --- throughput ----------------------------------------------------------------------------------------------
 

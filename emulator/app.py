@@ -23,6 +23,7 @@ from emulator.config import Config
 from emulator.console import front as console_front
 from emulator.console.front import Bridge, ConsoleFront, WsgiApplication
 from emulator.console.sessions import Sessions
+from emulator.gateway import refusals
 from emulator.gateway.admin import OWN, AdminFront, Part
 from emulator.gateway.hosts import FunctionNames, HostPolicy
 from emulator.gateway.journal import Journal
@@ -174,6 +175,7 @@ class Emulator:
             (lab, lab_admin),
             (self._bench, bench_admin),
             (self._effects(), effect_admin),
+            (self._pipeline.refusals, refusals),
             (kept, checkpoint_operations),
         ]
         admin.add([*services.admin(), *parts, *console])
@@ -233,12 +235,20 @@ class Emulator:
         """Return the front of the pages; what makes them is imported with the first request."""
         sessions = Sessions(self._clock, self._ids, self._server.port)
 
+        def about() -> dict[str, Any]:
+            return self.health() | {"http": self.http_url, "commits": self._database.commits}
+
         def load(bridge: Bridge) -> WsgiApplication:
             from emulator.console.app import make_application  # with Flask, on the first request for a page
 
-            return make_application(services.view(lab, self.status, bridge), sessions)
+            return make_application(
+                services.view(lab, about, self._admin.perform, bridge),
+                sessions,
+            )
 
-        front = ConsoleFront(self._ids, sessions, load, self._database.watch)
+        front = ConsoleFront(
+            self._ids, sessions, load, self._database.watch, lambda: self._database.commits, services.function_log
+        )
         self._closing.callback(front.close)
         return front
 

@@ -4,7 +4,7 @@ Every port of a service is filled here and nowhere else.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from emulator.adapters.activity import FlowActivity, FunctionActivity, MessageActivity, SkipConditions
 from emulator.adapters.doubles import Doubles
 from emulator.adapters.flows import FlowHttp, FlowMessages, FunctionCalls
-from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerSubscriptions
+from emulator.adapters.messages import OwnNames, ResultMessages, TopicCalls, TriggerQueues, TriggerSubscriptions
 from emulator.adapters.objects import CodeObjects, CodeUploads, FlowObjects, ObjectTriggers
 from emulator.adapters.permissions import FlowRights, FunctionRights, RoleRights
 from emulator.adapters.roles import AssumableRoles, RoleKeys
@@ -71,7 +71,7 @@ from emulator.storage.database import Database
 from emulator.wire.request import Front
 
 if TYPE_CHECKING:
-    from emulator.console.view import View
+    from emulator.console.view import Perform, View
 
 _log = logging.getLogger(__name__)
 
@@ -176,6 +176,7 @@ class Composition:
                 uploads=CodeUploads(self._objects, self._temporary, clock, ids),
                 host_names=names,
                 topics=TriggerSubscriptions(self._messages),
+                queues=TriggerQueues(self._messages),
                 queue_destinations=(results := ResultMessages(self._messages, bench.faults)),
                 topic_destinations=results,
                 interference=bench.faults,
@@ -356,7 +357,14 @@ class Composition:
         """Return the signature that a push with that string to sign has."""
         return await self._signer.authorization(text)
 
-    def view(self, lab: Lab, about: Callable[[], dict[str, Any]], bridge: Bridge) -> "View":
+    def function_log(self, function: str) -> AsyncIterator[bytes]:
+        """Yield the last lines of a function's log, then new ones as they come.
+
+        Raises: FunctionNotFound.
+        """
+        return self._function_admin.logs(function, 200, follow=True)
+
+    def view(self, lab: Lab, about: Callable[[], dict[str, Any]], perform: "Perform", bridge: Bridge) -> "View":
         """Return the services as the console's pages see them."""
         from emulator.console.view import View  # draws graphs: with Flask, on the first request for a page
 
@@ -366,10 +374,13 @@ class Composition:
             function_admin=self._function_admin,
             messages=self._messages,
             workflow=self._workflow,
+            objects=self._objects,
             lab=lab,
+            bench=self._bench,
             journal=self._journal,
             clock=self._clock,
             about=about,
+            perform=perform,
             bridge=bridge,
         )
 

@@ -29,7 +29,6 @@ Marks = Mapping[tuple[str, ...], tuple[int, int]]
 RESOURCE_KEYS = ("queues", "topics", "flows", "schedules", "buckets", "roles", "deploy", "hooks", "faults")
 """Keys of ``localyun.yaml`` that describe resources, or lead to them; kept as written in `Config.resources`."""
 
-
 _MOST_DAYS = 36_500
 _SCALES = (0.001, 10)
 
@@ -91,7 +90,7 @@ class Config:
         return all(_is_loopback(host) for host in self.host or ())
 
 
-@frozen
+@frozen(kw_only=False)
 class Option:
     """One setting: how it is read and what it is for.
 
@@ -228,24 +227,20 @@ def _hosts(value: Any, _: Path) -> tuple[str, ...]:
     return hosts
 
 
-def _port(value: Any, _: Path) -> int:
-    expected = "a whole number from 0 to 65535"
-    if value == "auto":
-        return AUTO_PORT
-    if isinstance(value, str) and value.isascii() and value.isdigit():
+def _whole(value: Any, most: int, expected: str) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(most)):
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 65535:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
         raise ValueError(expected)
     return value
+
+
+def _port(value: Any, _: Path) -> int:
+    return AUTO_PORT if value == "auto" else _whole(value, 65535, "a whole number from 0 to 65535")
 
 
 def _days(value: Any, _: Path) -> int:
-    expected = f"a whole number of days up to {_MOST_DAYS}, 0 for ever"
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(_MOST_DAYS)):
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_DAYS:
-        raise ValueError(expected)
-    return value
+    return _whole(value, _MOST_DAYS, f"a whole number of days up to {_MOST_DAYS}, 0 for ever")
 
 
 def _scale(value: Any, _: Path) -> float:
@@ -265,7 +260,7 @@ def _path(value: Any, folder: Path) -> Path:
     return folder / Path(value).expanduser()
 
 
-def _existing_folder(value: Any, folder: Path) -> Path:
+def _folder(value: Any, folder: Path) -> Path:
     path = _path(value, folder)
     if not path.is_dir():
         raise ValueError("the path of an existing folder")
@@ -399,76 +394,57 @@ def _suggestion(key: str) -> str:
 
 
 def _choice(name: str, help_text: str, *choices: str) -> Option:
-    return Option(name=name, read=_one_of(*choices), help=help_text, choices=choices)
+    return Option(name, _one_of(*choices), help_text, choices=choices)
 
 
 OPTIONS: tuple[Option, ...] = (
-    Option(name="host", read=_hosts, metavar="ADDRESS", help="addresses to listen on (default: 127.0.0.1,::1)"),
+    Option("host", _hosts, "addresses to listen on (default: 127.0.0.1,::1)", "ADDRESS"),
+    Option("port", _port, f"HTTP port, 0 for any, auto for the next free one (default: {DEFAULT_PORT})", "PORT"),
     Option(
-        name="port",
-        read=_port,
-        metavar="PORT",
-        help=f"HTTP port, 0 for any, auto for the next free one (default: {DEFAULT_PORT})",
+        "https_port",
+        _port,
+        f"HTTPS port, 0 for any, auto for the next free one (default: {DEFAULT_HTTPS_PORT})",
+        "PORT",
     ),
-    Option(
-        name="https_port",
-        read=_port,
-        metavar="PORT",
-        help=f"HTTPS port, 0 for any, auto for the next free one (default: {DEFAULT_HTTPS_PORT})",
-    ),
-    Option(name="state", read=_path, metavar="DIR", help="folder for everything that is kept (default: .localyun)"),
-    Option(name="ephemeral", read=_switch, is_switch=True, help="keep no resources when the emulator stops"),
-    Option(
-        name="functions",
-        read=_existing_folder,
-        metavar="DIR",
-        help="folder of functions to serve (default: functions, when there is one)",
-    ),
+    Option("state", _path, "folder for everything that is kept (default: .localyun)", "DIR"),
+    Option("ephemeral", _switch, "keep no resources when the emulator stops", is_switch=True),
+    Option("functions", _folder, "folder of functions to serve (default: functions, when there is one)", "DIR"),
     _choice("auth", "check signatures, or accept any key (default: verify)", "verify", "lenient"),
     _choice("durability", "full also survives a power cut (default: normal)", "normal", "full"),
-    Option(name="enforce_ram", read=_switch, is_switch=True, help="check what users and roles may do (default: no)"),
-    Option(name="console", read=_switch, is_switch=True, help="serve pages for a browser (default: yes)"),
+    Option("enforce_ram", _switch, "check what users and roles may do (default: no)", is_switch=True),
+    Option("console", _switch, "serve pages for a browser (default: yes)", is_switch=True),
     _choice("log_format", "one line per event as text or JSON (default: text)", "text", "json"),
     _choice("log_level", "how much the server logs (default: info)", "debug", "info", "warning"),
-    Option(name="log_file", read=_path, metavar="FILE", help="file for the log instead of standard error"),
+    Option("log_file", _path, "file for the log instead of standard error", "FILE"),
     Option(
-        name="keep_executions",
-        read=_days,
-        metavar="DAYS",
-        help=f"how long executions are kept after their end, 0 for ever (default: {DEFAULT_KEPT_DAYS})",
+        "keep_executions",
+        _days,
+        f"how long executions are kept after their end, 0 for ever (default: {DEFAULT_KEPT_DAYS})",
+        "DAYS",
     ),
-    Option(name="access_key_id", read=_key_id, has_flag=False, help="key id instead of the generated one"),
+    Option("access_key_id", _key_id, "key id instead of the generated one", has_flag=False),
+    Option("access_key_secret", _key_secret, "secret that belongs to the given key id", has_flag=False, secret=True),
+    Option("account_id", _account, "account id instead of the generated one", has_flag=False),
+    Option("region", _region, f"region the emulator is (default: {DEFAULT_REGION})", has_flag=False),
     Option(
-        name="access_key_secret",
-        read=_key_secret,
+        "allowed_hosts", _hosts, "further host names clients may call this emulator by, separated by commas", "NAMES"
+    ),
+    Option(
+        "allow_push_to",
+        _hosts,
+        "addresses, networks and names beyond loopback that topics may push to, separated by commas; * for all",
+        "HOSTS",
+    ),
+    Option(
+        "push_retry_scale",
+        _scale,
+        "what the gaps between retries of a failed push are multiplied by, such as 0.01 for tests (default: 1)",
+        "FACTOR",
+    ),
+    Option(
+        "runtimes",
+        _runtimes,
+        "executables for function runtimes, by name (default: the emulator's own Python)",
         has_flag=False,
-        secret=True,
-        help="secret that belongs to the given key id",
-    ),
-    Option(name="account_id", read=_account, has_flag=False, help="account id instead of the generated one"),
-    Option(name="region", read=_region, has_flag=False, help=f"region the emulator is (default: {DEFAULT_REGION})"),
-    Option(
-        name="allowed_hosts",
-        read=_hosts,
-        metavar="NAMES",
-        help="further host names clients may call this emulator by, separated by commas",
-    ),
-    Option(
-        name="allow_push_to",
-        read=_hosts,
-        metavar="HOSTS",
-        help="addresses, networks and names beyond loopback that topics may push to, separated by commas; * for all",
-    ),
-    Option(
-        name="push_retry_scale",
-        read=_scale,
-        metavar="FACTOR",
-        help="what the gaps between retries of a failed push are multiplied by, such as 0.01 for tests (default: 1)",
-    ),
-    Option(
-        name="runtimes",
-        read=_runtimes,
-        has_flag=False,
-        help="executables for function runtimes, by name (default: the emulator's own Python)",
     ),
 )

@@ -12,17 +12,18 @@ from pathlib import Path
 
 from jinja2 import Environment
 
+from emulator.cli.main import build
 from emulator.cli.output import DOMAIN, FOLDER
-from emulator.cli.parser import build
 from emulator.cli.render.tree_view import OUTCOMES
 from emulator.cli.tutorials import TUTORIALS
 from emulator.console.app import COMING, STATES
+from emulator.console.pages.requests import CAUSES
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "emulator" / "cli"
 
 CONSOLE = ROOT / "emulator" / "console"
-PROPER = {"localyun", "localyun console", "FIFO", "ms", "LATEST"}
+PROPER = {"localyun", "localyun console", "FIFO", "ms", "LATEST", "ETag"}
 """Words of pages that are the same in every language."""
 
 ARGPARSE = (
@@ -77,12 +78,12 @@ def texts():
 def console_texts():
     """Return every text of the console's pages: of the templates, states, and kinds of what comes next."""
     environment = Environment(extensions=["jinja2.ext.i18n"], trim_blocks=True, lstrip_blocks=True, autoescape=True)
-    environment.filters.update(dict.fromkeys(("pretty", "as_json", "urlencode"), str))
+    environment.filters.update(dict.fromkeys(("body", "json", "urlencode"), str))
     found = {}
     for path in sorted((CONSOLE / "templates").glob("*.html")):
         for _, _, text in environment.extract_translations(path.read_text(encoding="utf-8")):
             found[text] = None
-    found.update(dict.fromkeys((*STATES.values(), *COMING)))
+    found.update(dict.fromkeys((*STATES.values(), *COMING, *CAUSES.values())))
     return list(found)
 
 

@@ -68,13 +68,15 @@ class RunningEmulator:
         return pytest.fail(f"the emulator did not answer:\n{self.output()}")
 
     def _start(self, wait_s: float) -> bool:
+        module = "tests.conformance.served" if "LOCALYUN_CONFORMANCE" in os.environ else "emulator"
         command = [
-            sys.executable, "-m", "emulator", "start",
+            sys.executable, "-m", module, "start",
             "--port", str(self.port), "--https-port", str(self.https_port), "--state", str(self.state), *self.options,
         ]  # fmt: skip
         if self.functions is not None:
             command += ["--functions", str(self.functions)]
         environment = {key: value for key, value in os.environ.items() if not key.startswith("LOCALYUN_")}
+        environment |= {key: value for key, value in os.environ.items() if key == "LOCALYUN_CONFORMANCE"}
         environment["PYTHONPATH"] = str(ROOT)
         environment |= self.environment
         endpoint_file = self.state / "endpoint.json"

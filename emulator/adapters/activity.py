@@ -37,9 +37,9 @@ class MessageActivity:
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Yield attempts to come and, of each queue, the next message to become visible."""
         for topic, subscription, failures, at in self._messages.topic_store.upcoming(now, limit):
-            yield Upcoming(at=at, what=f"push attempt {failures + 1}", resource=f"{topic}/{subscription}")
+            yield Upcoming(at=at, what=f"push attempt {failures + 1}", resource=f"{topic}/{subscription}", kind="topic")
         for queue, at in self._messages.next_visible(now):
-            yield Upcoming(at=at, what="a message becomes visible", resource=queue)
+            yield Upcoming(at=at, what="a message becomes visible", resource=queue, kind="queue")
 
     def waiting(self) -> Iterator[Waiting]:
         """Nothing here waits for the outside without a time."""
@@ -66,12 +66,13 @@ class FunctionActivity:
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Yield attempts of asynchronous calls and runs of timer triggers."""
         for service, function, failures, at in self._functions.async_queue.upcoming(now, limit):
-            what = f"retry {failures} of an asynchronous call" if failures else "an asynchronous call"
-            yield Upcoming(at=at, what=what, resource=f"{service}/{function}" if service else function)
+            what = f"an asynchronous call, retry {failures}" if failures else "an asynchronous call"
+            name = f"{service}/{function}" if service else function
+            yield Upcoming(at=at, what=what, resource=name, kind="function")
         yield from self._mocks.upcoming(now)
         for trigger, at in self._functions.sources.timer_triggers.upcoming():
             name = f"{trigger.service}/{trigger.function}" if trigger.service else trigger.function
-            yield Upcoming(at=at, what=f"timer trigger {trigger.name}", resource=name, recurring=True)
+            yield Upcoming(at=at, what=f"timer trigger {trigger.name}", resource=name, kind="function", recurring=True)
 
     def waiting(self) -> Iterator[Waiting]:
         """Nothing here waits for the outside."""
@@ -97,9 +98,9 @@ class FlowActivity:
     def upcoming(self, now: Millis, limit: int) -> Iterator[Upcoming]:
         """Yield waits, retries and time-outs of executions, and runs of schedules."""
         for flow, execution, kind, at in self._workflow.upcoming(now, limit):
-            yield Upcoming(at=at, what=_WAKEUPS.get(kind, kind), resource=f"{flow}/{execution}")
+            yield Upcoming(at=at, what=_WAKEUPS.get(kind, kind), resource=f"{flow}/{execution}", kind="execution")
         for flow, schedule, at in self._workflow.schedule_runs(now, limit):
-            yield Upcoming(at=at, what=f"schedule {schedule}", resource=flow, recurring=True)
+            yield Upcoming(at=at, what=f"schedule {schedule}", resource=flow, kind="flow", recurring=True)
 
     def waiting(self) -> Iterator[Waiting]:
         """Yield the steps of open executions that wait for the report of a task token."""

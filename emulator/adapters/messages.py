@@ -1,15 +1,16 @@
 """Functions and topics: results sent as messages, messages sent to functions, triggers as subscriptions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from emulator.kernel.clock import Millis
 from emulator.kernel.errors import ServiceError
 from emulator.kernel.identity import Tenant
 from emulator.kernel.interfering import Interference
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.model import parse_function_arn
-from emulator.services.fc.ports import DestinationRefused, TopicMissing
+from emulator.services.fc.ports import DestinationRefused, QueuedMessage, QueueMissing, TopicMissing
 from emulator.services.fc.service import FunctionCompute
-from emulator.services.mns.errors import TopicNotExist
+from emulator.services.mns.errors import QueueNotExist, TopicNotExist
 from emulator.services.mns.naming import DIALECT, subject
 from emulator.services.mns.ports import FunctionRefused
 from emulator.services.mns.queues.model import Change
@@ -90,6 +91,36 @@ class TopicCalls:
             raise FunctionRefused(str(error)) from error
 
 
+class TriggerQueues:
+    """Lets triggers take messages of queues (the port `SourceQueues` of Function Compute)."""
+
+    def __init__(self, messages: MessageService) -> None:
+        self._messages = messages
+
+    async def receive(self, tenant: Tenant, queue: str, count: int, wait_s: int) -> Sequence[QueuedMessage]:
+        """Return up to *count* messages, hidden from others; none when there were none in time.
+
+        Raises: QueueMissing; MnsError.
+        """
+        try:
+            received = await self._messages.receive(tenant, queue, count, wait_s)
+        except QueueNotExist:
+            raise QueueMissing(queue) from None
+        return [
+            QueuedMessage(
+                message_id=message.message_id, body=message.body, sent_at=Millis(message.enqueued_at), token=message
+            )
+            for message in received
+        ]
+
+    def delete(self, tenant: Tenant, queue: str, message: QueuedMessage) -> None:
+        """Delete a message that was received.
+
+        Raises: MnsError.
+        """
+        self._messages.delete(tenant, queue, message.token)
+
+
 class TriggerSubscriptions:
     """Lets triggers subscribe functions to topics (the port `TopicSubscriptions` of Function Compute)."""
 
@@ -118,8 +149,8 @@ class TriggerSubscriptions:
             content_format=ContentFormat(content_format),
         )
         try:
-            found = [each for each in self._subscriptions.all(tenant, topic) if each.name == name]
-            same = [each.settings for each in found if each.settings.endpoint == function_arn]
+            present = [each for each in self._subscriptions.all(tenant, topic) if each.name == name]
+            same = [each.settings for each in present if each.settings.endpoint == function_arn]
             if same and same[0].content_format is settings.content_format:
                 change: Change = {"filter_tag": filter_tag, "strategy": settings.strategy}
                 self._subscriptions.change(tenant, topic, name, change)

@@ -200,6 +200,15 @@ class Authenticator:
             raise AuthFailure(Reason.FOREIGN_ACCOUNT, scheme=signed.scheme, detail=host_account)
         return Principal(key.account, signed.key_id, key.arn, key.token is not None, key.policy)
 
+    def key_of(self, http: Request) -> AccessKey | None:
+        """Return the key that a request names, None when it names none that there is."""
+        scheme = scheme_of(http)
+        try:
+            signed = scheme.read(http) if scheme is not None else None
+        except AuthFailure:
+            return None
+        return None if signed is None else self._keys.find(signed.key_id)
+
     def check_body(self, http: Request, scheme: Scheme | None) -> None:
         """Compare the body of a request, whose head has been authenticated, with the digest it states.
 
@@ -266,10 +275,10 @@ def _check_time(signed: SignedRequest, now: Millis) -> None:
 
 
 def _check_signature(signed: SignedRequest, key: AccessKey) -> None:
-    given = octets(signed.signature)
+    signature = octets(signed.signature)
     first: tuple[str, str] | None = None
     for text in signed.texts:
-        if hmac.compare_digest(octets(signed.sign(key.secret, text[0])), given):
+        if hmac.compare_digest(octets(signed.sign(key.secret, text[0])), signature):
             return
         first = first or text
     string, canonical = first or ("", "")

@@ -7,12 +7,23 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered. Each comman
 import gc
 import os
 import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from typing import Any, cast
 
-from emulator.cli.output import FAILED, WRONG_USAGE, CommandFailed, complain
-from emulator.cli.parser import parse
+from emulator.cli.grammar import GROUPS
+from emulator.cli.output import FAILED, WRONG_USAGE, CommandFailed, _, complain, is_translated
+from emulator.cli.parser import Outline, Parser, nearest, translate
+
+_DESCRIPTION = "Function Compute, Message Service and Serverless Workflow of Alibaba Cloud on your own machine."
+_EPILOG = """exit codes: 0 done, 1 failed, 2 wrong usage, 3 no emulator answered
+
+Every option of start can also be given as an environment variable (LOCALYUN_PORT for --port) or in localyun.yaml."""
+
+_LISTING = ("--help", "-h")
+"""First words with which the commands are listed."""
 
 INTERRUPTED = 130
 """What shells report for a program that ended on Ctrl-C."""
@@ -44,6 +55,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output went away (| head). No message can reach it, also not at the flush when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+
+
+def parse(arguments: Sequence[str]) -> Namespace:
+    """Read *arguments*; ``run`` of the result is the ``module:function`` of the command, or None.
+
+    Ends the process itself for ``--help`` and wrong usage.
+    """
+    parsed, unknown = build(arguments[0] if arguments else "").parse_known_args(arguments)
+    if unknown:
+        command: ArgumentParser = parsed.help_of
+        option = next((word for word in unknown if word.startswith("-")), "").partition("=")[0]
+        text = _("unrecognized arguments: {words}{suggestion}")
+        suggestion = nearest(option, command._option_string_actions) if option else ""
+        command.error(text.format(words=" ".join(unknown), suggestion=suggestion))
+    return parsed
+
+
+def build(command: str = "") -> ArgumentParser:
+    """Return the grammar: the part that *command* needs, or all of it when there is no such command.
+
+    The whole grammar takes tens of milliseconds to build, for which ``start`` and the list of commands have no use.
+    """
+    translated = is_translated()  # before the first parser, whose own texts come from argparse
+    parser = Parser(
+        prog="localyun", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action="store_const", dest="run", const="server:version", help="print the version")
+    parser.set_defaults(run=None, help_of=parser)
+    # With a name for the usage line argparse need not format one, for which it would load shutil and more.
+    kind = cast("Any", Outline if command in _LISTING else Parser)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", prog=parser.prog, parser_class=kind)
+    wanted = [add for names, add in GROUPS if command in names] or [add for _, add in GROUPS]
+    for add in wanted:
+        add(commands)
+    if translated:
+        translate(parser)
+    return parser
 
 
 def _command(name: str) -> Callable[..., int]:

@@ -5,7 +5,9 @@ Bodies of messages come from the command line or standard input; some SDKs put B
 
 import base64
 import binascii
+import re
 import sys
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -14,12 +16,16 @@ from emulator.cli.client import Client, Reply
 from emulator.cli.output import CallRefused, Fields, WrongUsage, _
 from emulator.services.mns.queues.model import QUEUE
 from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
+from emulator.wire.attributes import Attribute, Resource
 from emulator.wire.xml import Element, MalformedXml, escape, parse, render
 
 NAMESPACE = "http://mns.aliyuncs.com/doc/v1/"
 VERSION = "2015-06-06"
 
-_SHOWN = {each.name: each.kind for table in (QUEUE, TOPIC, SUBSCRIPTION) for each in table.attributes}
+RESOURCES: dict[str, Resource[Any]] = {each.name: each for each in (QUEUE, TOPIC, SUBSCRIPTION)}
+"""The attribute tables of the service."""
+
+_SHOWN = {each.name: each.kind for table in RESOURCES.values() for each in table.attributes}
 _NUMBERS = frozenset(
     {
         *(name for name, kind in _SHOWN.items() if kind is int),
@@ -81,6 +87,17 @@ class Mns:
                 return
 
 
+def option_of(attribute: Attribute) -> str:
+    """Return the name of the option that sets *attribute*: ``delay_seconds`` for ``DelaySeconds``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", attribute.name_in("option")).lower()
+
+
+def chosen(resource: Resource[Any], arguments: Namespace) -> Fields:
+    """Return the attributes of *resource* that were given as options, by the API's names."""
+    values = {each.name: getattr(arguments, option_of(each), None) for each in resource.of_form("xml")}
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def path_of(*parts: str) -> str:
     """Return the path of a resource, each part percent-encoded: ``path_of("queues", "orders")``."""
     return "".join(f"/{quote(part, safe='')}" for part in parts)
@@ -91,9 +108,9 @@ def element(name: str, values: Mapping[str, object]) -> Element:
     return Element(name, children=[Element(key, str(value)) for key, value in values.items() if value is not None])
 
 
-def fields(found: Element) -> Fields:
+def fields(element: Element) -> Fields:
     """Return the elements of an answer by name."""
-    return {child.name: _value(child) for child in found.children}
+    return {child.name: _value(child) for child in element.children}
 
 
 def _value(child: Element) -> Any:
@@ -124,12 +141,12 @@ def _text(root: Element | None, name: str) -> str:
     return (root.text_of(name) or "") if root is not None else ""
 
 
-def read_body(given: str, *, as_base64: bool) -> str:
-    """Return the text to send: *given*, or all of standard input when that is ``-``.
+def read_body(body: str, *, as_base64: bool) -> str:
+    """Return the text to send: *body*, or all of standard input when that is ``-``.
 
     Raises: WrongUsage for content that does not go into a message as it is.
     """
-    content = sys.stdin.buffer.read() if given == "-" else given.encode("utf-8", "surrogateescape")
+    content = sys.stdin.buffer.read() if body == "-" else body.encode("utf-8", "surrogateescape")
     if as_base64:
         return base64.b64encode(content).decode("ascii")
     try:

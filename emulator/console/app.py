@@ -5,7 +5,7 @@ answers with its content alone; otherwise the content stands in the frame with n
 """
 
 import gettext
-import json
+import logging
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,11 +14,15 @@ from typing import Any
 from flask import Flask, current_app, g, redirect, render_template, request
 from werkzeug.exceptions import HTTPException
 
+from emulator.console.json_view import body, tree
 from emulator.console.pages import BLUEPRINTS
+from emulator.console.pages.shared import link
 from emulator.console.sessions import Sessions
 from emulator.console.view import View
 from emulator.console.wsgi import SESSION
 from emulator.kernel.errors import ServiceError
+
+_log = logging.getLogger(__name__)
 
 LANGUAGES = {"en": "English", "zh": "中文"}
 LANGUAGE_COOKIE = "localyun_console_language"
@@ -28,16 +32,25 @@ STATES = {
     each: each[0].upper() + each[1:]
     for each in (
         *("running", "succeeded", "failed", "caught", "abandoned", "pending", "delivered", "dropped", "dead-lettered"),
-        *("cold", "warm", "provisioned"),
+        *("cold", "warm", "provisioned", "active", "inactive", "delayed", "idle", "busy", "starting", "stopping"),
     )
 } | {"Starting": "Starting", "Stopped": "Stopped", "TimedOut": "Timed out"}
 """States as people read them; those of executions already begin with a capital letter."""
 
 COMING = (
-    *("end of a wait", "retry", "time-out of a step", "time-out of the flow", "a message becomes visible", "deadline"),
-    *("flow", "execution", "queue", "topic", "function", "request"),
+    *(
+        "end of a wait",
+        "time-out of a step",
+        "time-out of the flow",
+        "a message becomes visible",
+        "answer of a mock",
+        "deadline",
+    ),
+    *("push attempt", "timer trigger", "schedule", "an asynchronous call, retry", "an asynchronous call", "retry"),
+    *("before", "after", "failure", "next", "continue", "change", "skip"),
+    *("flow", "execution", "queue", "topic", "function", "request", "message", "push", "call", "step"),
 )
-"""Kinds of what comes next, whose names follow some of the others, and of what is found."""
+"""Kinds of what comes next, some with a name or number behind, and of what is found."""
 
 _LOCALE = Path(__file__).with_name("locale")
 
@@ -55,12 +68,12 @@ def make_application(view: View, sessions: Sessions) -> Callable[..., Any]:
         lambda one, many, count: _catalogue(g.language).ngettext(one, many, count),
         newstyle=True,
     )
-    app.jinja_env.filters["pretty"] = pretty
-    app.jinja_env.filters["as_json"] = lambda value: json.dumps(value, indent=2, ensure_ascii=False)
+    app.jinja_env.filters.update(body=body, json=tree)
     app.before_request(_begin)
     app.context_processor(_common)
     app.register_error_handler(ServiceError, _refused)
     app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(Exception, _failed)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     app.add_url_rule("/language/<language>", "language", _set_language, methods=["POST"])
@@ -79,20 +92,31 @@ def _begin() -> None:
     theme = request.cookies.get(THEME_COOKIE, "")
     g.theme = theme if theme in {"light", "dark"} else ""
     g.session = request.environ.get(SESSION, "")
+    if g.session and "HX-Request" not in request.headers:
+        g.commits = current_app.extensions["view"].about()["commits"]  # before anything is read for the page
 
 
 def _common() -> dict[str, Any]:
     sessions: Sessions = current_app.extensions["sessions"]
     return {
+        "commits": g.get("commits", 0),
         "csrf": sessions.form_token(g.session) if g.session else "",
         "language": g.language,
         "languages": LANGUAGES,
         "theme": g.theme,
         "state_name": lambda state: _catalogue(g.language).gettext(STATES.get(state) or state),
         "fragment": "HX-Request" in request.headers,
-        "coming": lambda what: _catalogue(g.language).gettext(what),
+        "coming": _coming,
+        "link": link,
         "view": current_app.extensions["view"],
     }
+
+
+def _coming(what: str) -> str:
+    """Return a kind of what comes or is found, or a sentence, translated; a name or number may follow the kind."""
+    known = _catalogue(g.language).gettext
+    kind = next((each for each in COMING if what.startswith(f"{each} ")), what)
+    return known(kind) + what[len(kind) :]
 
 
 def _refused(error: ServiceError) -> tuple[str, int]:
@@ -101,6 +125,11 @@ def _refused(error: ServiceError) -> tuple[str, int]:
 
 def _http_error(error: HTTPException) -> tuple[str, int]:
     return render_template("error.html", title=error.name, text=error.description or ""), error.code or 500
+
+
+def _failed(error: Exception) -> tuple[str, int]:
+    _log.error("the page %s cannot be made", request.path, exc_info=error)
+    return render_template("error.html", title=type(error).__name__, text=""), 500
 
 
 def _set_language(language: str) -> Any:
@@ -117,13 +146,3 @@ def _kept(cookie: str, value: str) -> Any:
     answer = redirect(back if back.startswith(f"{prefix}/") and "//" not in back else f"{prefix}/", 303)
     answer.set_cookie(cookie, value, max_age=365 * 24 * 3600, path=prefix, samesite="Strict", httponly=True)
     return answer
-
-
-def pretty(value: Any) -> str:
-    """Return JSON text, or a value, indented; text that is no JSON as it is."""
-    if isinstance(value, str | bytes):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return value if isinstance(value, str) else value.decode("utf-8", "replace")
-    return json.dumps(value, indent=2, ensure_ascii=False)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from emulator.drawing.execution_tree import Execution, Outcome, Part, Visit, duration
+from emulator.drawing.execution_tree import Attempt, Execution, Outcome, Part, Visit, duration
 from emulator.drawing.picture import picture
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
@@ -26,7 +26,9 @@ WINDOW = 20
 
 EVENTS_SHOWN = 100
 _DETAIL_SHOWN = 2_000
-_KEPT = 4
+_KEPT = 3
+_BARS = 50
+"""So many attempts of a step have a bar of their own."""
 
 _LOUD: tuple[Outcome, ...] = ("failed", "running", "caught", "abandoned", "succeeded")
 
@@ -98,8 +100,15 @@ def rows(fold: Fold, look: Look, now: Millis) -> list[Row]:
 def _placed(row: Row, begin: Millis, whole: int, now: Millis) -> Row:
     end = row["ended"] if row["ended"] is not None else max(now, row["entered"])
     row["took"] = duration(end - row["entered"])
-    row["left"] = round((row["entered"] - begin) / whole * 1000)
-    row["width"] = max(4, round((end - row["entered"]) / whole * 1000))
+    spans = row.pop("spans", None) or [(row["entered"], end, row["state"])]
+    row["bars"] = [
+        {
+            "left": round((start - begin) / whole * 1000),
+            "width": max(4, round(((stop if stop is not None else end) - start) / whole * 1000)),
+            "state": state,
+        }
+        for start, stop, state in spans
+    ]
     return row
 
 
@@ -115,8 +124,13 @@ def _rows(fold: Fold, part: Part, depth: int, look: Look) -> Iterator[Row]:
             "error": visit.error or _last_error(visit),
             "entered": visit.entered,
             "ended": visit.ended,
+            "spans": [(each.started, each.ended, _attempt_state(each)) for each in visit.attempts[-_BARS:]],
         }
         yield from _parts(fold, visit, depth, look)
+
+
+def _attempt_state(attempt: Attempt) -> Outcome:
+    return "failed" if attempt.failed else "running" if attempt.ended is None else "succeeded"
 
 
 def _last_error(visit: Visit) -> str:
@@ -210,7 +224,7 @@ def chosen(fold: Fold, look: Look) -> Row | None:
                 "number": number,
                 "at": iso_millis(each.started),
                 "took": duration(each.ended - each.started) if each.ended is not None else "",
-                "state": "failed" if each.failed else "running" if each.ended is None else "succeeded",
+                "state": _attempt_state(each),
                 "error": each.error,
                 "cause": each.cause,
             }

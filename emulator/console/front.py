@@ -72,7 +72,9 @@ class ConsoleFront:
     """Serves ``/_localyun/console/``.
 
     *load* makes the WSGI application, in the console's thread, when the first page is asked for; *watch* takes a
-    function to call after each change of the state, and returns one that stops that.
+    function to call after each change of the state, and returns one that stops that; *commits*
+    counts these changes; *log* yields the end of a
+    function's log and what it writes from now on.
     """
 
     name = "console"
@@ -84,11 +86,15 @@ class ConsoleFront:
         sessions: Sessions,
         load: Callable[[Bridge], WsgiApplication],
         watch: Callable[[Callable[[], None]], Callable[[], None]],
+        commits: Callable[[], int],
+        log: Callable[[str], AsyncIterator[bytes]],
     ) -> None:
         self._ids = ids
         self.sessions = sessions
         self._load = load
         self._watch = watch
+        self._commits = commits
+        self._log = log
         self._application: WsgiApplication | None = None
         self._thread: ThreadPoolExecutor | None = None
 
@@ -151,10 +157,14 @@ class ConsoleFront:
             token = request.headers.get("x-csrf") or dict(request.form_pairs).get("csrf", "")
             if not self.sessions.is_form_token(session, token):
                 return _page(403, "Refused", "This form is not one of this session; load the page again.")
-        if path == "/changes" and request.method == "GET":
+        if path in {"/changes", "/log"} and request.method == "GET":
             headers = [("Content-Type", "text/event-stream"), *_HEADERS]
+            if path == "/changes":
+                events = self._changes(call.query.get("since", ""))
+            else:
+                events = self._lines(self._log(call.query.get("function", "")))
             call.parked = True
-            return Response(200, self._changes(), headers)
+            return Response(200, events, headers)
         return self._from_application(request, session)
 
     # --- inside --------------------------------------------------------------------------------------------------
@@ -185,9 +195,12 @@ class ConsoleFront:
 
         return run(self._application, request, session, PREFIX, _HEADERS)
 
-    async def _changes(self) -> AsyncIterator[bytes]:
+    async def _changes(self, since: str) -> AsyncIterator[bytes]:
+        """Yield an event for changes after the one with the number *since*, which the page has seen."""
         changed = asyncio.Event()
         stop = self._watch(changed.set)
+        if since != str(self._commits()):
+            changed.set()  # between the making of the page and its asking for changes
         try:
             yield b"retry: 1000\n\n"
             while True:
@@ -202,6 +215,14 @@ class ConsoleFront:
                 await asyncio.sleep(_EVERY_S)
         finally:
             stop()
+
+    async def _lines(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield an event ``log`` for each piece of a log, as text of a page; CR and LF cannot end an event."""
+        yield b": begins\n\n"
+        async for piece in pieces:
+            text = _escape(piece.decode("utf-8", "replace")).replace("\r", "")
+            data = "".join(f"data: {line}\n" for line in text.removesuffix("\n").split("\n"))
+            yield f"event: log\n{data}data:\n\n".encode()
 
 
 @operation("console-link", "POST /console-link")

@@ -4,7 +4,7 @@ Source: the parameter tables of the API; the ROS resource types ``ALIYUN::FC::*`
 the components ``fc`` and ``fc3``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from emulator.deploy.shapes import (
@@ -27,7 +27,14 @@ from emulator.deploy.shapes import (
     text_map,
     texts,
 )
+from emulator.services.fc.asynchronous import model as asynchronous
 from emulator.services.fc.attributes import (
+    ANYTHING,
+    FLAG,
+    TEXT,
+    TEXT_MAP,
+    TEXTS,
+    WHOLE,
     Anything,
     Check,
     Flag,
@@ -40,7 +47,9 @@ from emulator.services.fc.attributes import (
     Whole,
 )
 from emulator.services.fc.attributes import Field as Row
+from emulator.services.fc.capacity import model as capacity
 from emulator.services.fc.catalog import fields as catalog
+from emulator.services.fc.triggers.model import TRIGGER_CONFIGS
 
 _AUTO = "auto"
 _NO_LOG = "logs go to the emulator's own log (localyun logs); kept, without effect"
@@ -74,10 +83,17 @@ _SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "vSwitchIds": ("vswitchIds", "vSwitchIDs", "VSwitchIds"),
     "mountDir": ("fcDir",),
     "httpGetUrl": ("HttpGetURL", "httpGetURL"),
+    "destinationConfig": ("destination", "Destination"),
+    "asyncTask": ("AsyncTask", "statefulInvocation"),
 }
 """Other spellings of fields in files."""
 
-_REQUIRED = frozenset({"runtime", "image", "serverAddr"})
+_REQUIRED = frozenset(
+    {
+        "runtime", "image", "serverAddr", "destination", "reservedConcurrency", "match", "replacement", "versionId",
+        "compatibleRuntime",
+    }
+)  # fmt: skip
 
 
 def fields_of(kinds: Mapping[str, Check], own: Mapping[str, Reader]) -> tuple[Field, ...]:
@@ -92,10 +108,15 @@ def _reader(name: str, kind: Check, own: Mapping[str, Reader]) -> Reader:
     match kind:
         case Shape():
             return map_of(*fields_of(kind.fields, own))
+        case Items(kind=OneOf(fold=fold)) if fold is not None:
+            return _folded(fold, texts)
         case Items():
-            return texts if isinstance(kind.kind, (Text, OneOf)) else list_of(_reader(name, kind.kind, own))
+            item = text if isinstance(kind.kind, (Text, OneOf)) else _reader(name, kind.kind, own)
+            return texts if item is text else list_of(item)
         case Ruled():
             return _reader(name, kind.kind, own)
+        case OneOf(fold=fold) if fold is not None:
+            return _folded(fold, text)
         case Text() | OneOf():
             return json_text if name in {"command", "args"} else text  # those of an image are lists in a text
         case Flag():
@@ -110,7 +131,25 @@ def _reader(name: str, kind: Check, own: Mapping[str, Reader]) -> Reader:
             return _RULED.get(name, anything)
 
 
-_RULED: Mapping[str, Reader] = {"cpu": number, "environmentVariables": text_map, "layers": texts}
+def _folded(fold: Callable[[str], str], read: Reader) -> Reader:
+    """Make a reader of a word, or a list of words, in the spelling that the service keeps."""
+
+    def read_folded(part: Part, capital: bool) -> Any:
+        value = read(part, capital)
+        return [fold(word) for word in value if word] if isinstance(value, list) else value and fold(value)
+
+    return read_folded
+
+
+_RULED: Mapping[str, Reader] = {
+    "cpu": number,
+    "environmentVariables": text_map,
+    "layers": texts,
+    "metricTarget": number,
+    "versionId": text,
+    "events": text,
+    "additionalVersionWeight": lambda part, capital: {each.name: number(each) for each in part.entries()},
+}
 """Readers of fields whose kind is a rule of its own."""
 
 
@@ -175,150 +214,67 @@ def _side(part: Part, capital: bool) -> Any:
     return {"destination": part.value} if isinstance(part.value, str) else _DESTINATION(part, capital)
 
 
-_DESTINATIONS = map_of(Field("onSuccess", Like(_side, _DESTINATION)), Field("onFailure", Like(_side, _DESTINATION)))
-ASYNC = (
-    Field("destinationConfig", _DESTINATIONS, also=("destination", "Destination")),
-    Field("maxAsyncEventAgeInSeconds", number),
-    Field("maxAsyncRetryAttempts", number),
-)
-ASYNC_2 = (*ASYNC, Field("statefulInvocation", switch))
-ASYNC_3 = (*ASYNC, Field("asyncTask", switch, also=("AsyncTask", "statefulInvocation")), Field("qualifier", text))
+_SIDES = {name: Like(_side, _DESTINATION) for name in ("onSuccess", "onFailure")}
+ASYNC_2 = fields_of(_kinds(asynchronous.CONFIG_2), _SIDES)
+ASYNC_3 = (*fields_of(_kinds(asynchronous.CONFIG_3), _SIDES), Field("qualifier", text))
 
-_WINDOW = (Field("name", text), Field("startTime", text), Field("endTime", text), Field("timeZone", text))
-_ACTIONS = list_of(map_of(*_WINDOW, Field("target", number), Field("scheduleExpression", text)))
-_METRIC = (Field("metricType", text), Field("metricTarget", number))
+
+def _without(shape: Shape, *names: str) -> dict[str, Check]:
+    return {name: kind for name, kind in shape.fields.items() if name not in names}
+
+
 PROVISION = (
     Field("target", number, also=("defaultTarget", "DefaultTarget")),
-    Field("alwaysAllocateCPU", switch),
-    Field("alwaysAllocateGPU", switch),
-    Field("scheduledActions", _ACTIONS),
-    Field(
-        "targetTrackingPolicies",
-        list_of(map_of(*_WINDOW, *_METRIC, Field("minCapacity", number), Field("maxCapacity", number))),
-    ),
+    *fields_of(_without(capacity.PROVISION, "target", "defaultTarget"), {}),
 )
-SCALING = (
-    Field("minInstances", number),
-    Field("residentPoolId", text),
-    Field("enableOnDemandScaling", switch),
-    Field("enableMixMode", switch),
-    Field("requestDispatchPolicy", text),
-    Field("scheduledPolicies", _ACTIONS),
-    Field(
-        "horizontalScalingPolicies",
-        list_of(map_of(*_WINDOW, *_METRIC, Field("minInstances", number), Field("maxInstances", number))),
-    ),
-)
-CONCURRENCY = (Field("reservedConcurrency", number, required=True),)
+SCALING = fields_of(capacity.SCALING.fields, {})
+CONCURRENCY = fields_of(capacity.CONCURRENCY.fields, {})
 
-_REWRITES = list_of(map_of(Field("match", text, required=True), Field("replacement", text, required=True)))
-ROUTE = (
-    Field("path", text),
-    Field("serviceName", text),
-    Field("functionName", text),
-    Field("qualifier", text),
-    Field("methods", texts),
-    Field(
-        "rewriteConfig",
-        map_of(Field("equalRules", _REWRITES), Field("wildcardRules", _REWRITES), Field("regexRules", _REWRITES)),
-    ),
-)
-CERTIFICATE = map_of(Field("certName", text), Field("certificate", text), Field("privateKey", text))
+ROUTE = fields_of(catalog.ROUTE.fields, {})
+ROUTES = map_of(Field("routes", list_of(map_of(*ROUTE)), required=True))
+CERTIFICATE = _reader("certConfig", catalog.DOMAIN.fields["certConfig"], {})
 DOMAIN = (
     Field("domainName", text, required=True),
-    Field("protocol", text),
-    Field("certConfig", CERTIFICATE),
-    Field("tlsConfig", lowered),
-    Field("authConfig", lowered),
-    Field("wafConfig", noted("there is no firewall here")),
-)
-ROUTES = map_of(Field("routes", list_of(map_of(*ROUTE)), required=True))
-
-VERSION = (Field("description", text),)
-ALIAS = (
-    Field("aliasName", text, required=True),
-    Field("versionId", text, required=True),
-    Field("description", text),
-    Field("additionalVersionWeight", lambda part, capital: {each.name: number(each) for each in part.entries()}),
-)
-LAYER = (
-    Field("layerName", text, required=True),
-    Field("compatibleRuntime", texts, required=True),
-    Field("description", text),
+    *fields_of(_without(catalog.DOMAIN, "routeConfig"), {"wafConfig": noted("there is no firewall here")}),
 )
 
+VERSION = fields_of(_kinds((catalog.DESCRIPTION,)), {})
+ALIAS = (Field("aliasName", text, required=True), *fields_of(_kinds(catalog.ALIAS), {}))
+LAYER = (Field("layerName", text, required=True), *fields_of(_kinds(catalog.LAYER), {}))
 
-def _filter(part: Part, capital: bool) -> Any:
-    """Read which objects count: ``{Key: {Prefix, Suffix}}``."""
-    return _known(part, {"key": ("key", lambda key, _: _known(key, _PREFIX, capital))}, capital)
+# --- triggers --------------------------------------------------------------------------------------------------------
 
-
-def _lower(part: Part, capital: bool) -> Any:
-    """Read a word; templates write it in capitals."""
-    found = text(part, capital)
-    return found.lower() if found else found
-
-
-_PREFIX: Mapping[str, tuple[str, Reader]] = {"prefix": ("prefix", text), "suffix": ("suffix", text)}
-
-_CONFIGS: Mapping[str, Mapping[str, tuple[str, Reader]]] = {
-    "http": {
-        "authtype": ("authType", _lower),
-        "methods": ("methods", texts),
-        "disableurlinternet": ("disableURLInternet", switch),
-        "authconfig": ("authConfig", anything),
-        "corsconfig": ("corsConfig", anything),
-    },
-    "timer": {
-        "cronexpression": ("cronExpression", text),
-        "payload": ("payload", text),
-        "enable": ("enable", switch),
-    },
-    "oss": {"events": ("events", texts), "filter": ("filter", _filter)},
-    "mns_topic": {
-        "filtertag": ("filterTag", text),
-        "notifycontentformat": ("notifyContentFormat", text),
-        "notifystrategy": ("notifyStrategy", text),
-    },
-    "log": {
-        "sourceconfig": ("sourceConfig", anything),
-        "jobconfig": ("jobConfig", anything),
-        "logconfig": ("logConfig", anything),
-        "functionparameter": ("functionParameter", text_map),
-        "enable": ("enable", switch),
-    },
-    "cdn_events": {
-        "eventname": ("eventName", text),
-        "eventversion": ("eventVersion", text),
-        "notes": ("notes", text),
-        "filter": ("filter", anything),
-    },
-    "rds": {
-        "subscriptionobjects": ("subscriptionObjects", list_of(text)),
-        "retry": ("retry", number),
-        "concurrency": ("concurrency", number),
-        "eventformat": ("eventFormat", text),
-    },
-    "tablestore": {},
+_CONFIGS: Mapping[str, Check] = {
+    **TRIGGER_CONFIGS,  # type: ignore[dict-item]  # its keys are texts
+    "log": Shape(
+        sourceConfig=ANYTHING, jobConfig=ANYTHING, logConfig=ANYTHING, functionParameter=TEXT_MAP, enable=FLAG
+    ),
+    "cdn_events": Shape(eventName=TEXT, eventVersion=TEXT, notes=TEXT, filter=ANYTHING),
+    "rds": Shape(subscriptionObjects=TEXTS, retry=WHOLE, concurrency=WHOLE, eventFormat=TEXT),
+    "tablestore": Shape(),
 }
-"""Names in lower case -> the API's name and the reader. A type that is missing here (eventbridge) takes anything."""
+"""The configurations that the service checks, and those that it passes on as the services they are for know them.
 
-TRIGGER_TYPES = frozenset({*_CONFIGS, "eventbridge"})
+One that is not a `Shape` (eventbridge) takes anything.
+"""
+
+TRIGGER_TYPES = frozenset(_CONFIGS)
 
 
 def trigger_config(part: Part, kind: str) -> Any:
-    """Return the configuration of a trigger of type *kind*."""
-    table = _CONFIGS.get(kind)
-    return part.value if table is None else _known(part, table, capital=False)
+    """Return the configuration of a trigger of type *kind*; the case of its names does not count."""
+    shape = _CONFIGS.get(kind, ANYTHING)
+    return _members(part, shape) if isinstance(shape, Shape) else part.value
 
 
-def _known(part: Part, table: Mapping[str, tuple[str, Reader]], capital: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _members(part: Part, shape: Shape) -> dict[str, Any]:
+    names = {name.lower(): name for name in shape.fields}
+    values: dict[str, Any] = {}
     for entry in part.entries():
-        name, read = table.get(entry.name.lower(), ("", anything))
+        name = names.get(entry.name.lower(), "")
         if not name:
-            known = [name for name, _ in table.values()]
-            entry.problem(f"there is no such property{suggestion(entry.name, known)}")
+            entry.problem(f"there is no such property{suggestion(entry.name, list(shape.fields))}")
         elif entry.value is not None:
-            found[name] = read(entry, capital)
-    return found
+            kind = shape.fields[name]
+            values[name] = _members(entry, kind) if isinstance(kind, Shape) else _reader(name, kind, {})(entry, False)
+    return values

@@ -403,8 +403,8 @@ _FUNCTION_2 = tuple(row.wire for row in catalog.FUNCTION_2)
 _FUNCTION_3 = tuple(row.wire for row in catalog.FUNCTION_3)
 _TRIGGER = ("triggerType", "triggerConfig", "sourceArn", "invocationRole", "qualifier", "description")
 _TRIGGER_TELLS = {"TriggerId": "triggerId", "UrlInternet": "urlInternet", "UrlIntranet": "urlIntranet"}
-_ALIAS = ("versionId", "description", "additionalVersionWeight")
-_DOMAIN = ("protocol", "routeConfig", "certConfig", "tlsConfig", "authConfig")
+_ALIAS = tuple(row.wire for row in catalog.ALIAS)
+_DOMAIN = tuple(catalog.DOMAIN.fields)
 _S2, _F2, _F3 = (
     _V2 + "/services/{0}",
     _V2 + "/services/{0}/functions/{1}",

@@ -66,9 +66,8 @@ class Attempt:
 class Visit:
     """One entry of a step. ``input``, ``output`` and ``reply`` are JSON values, None when not recorded.
 
-    ``number`` is the id of the event that entered it; ``waits_for`` is ``10 s`` or a time, for a wait; ``goto`` the
-    target of a jump. ``entry``, ``exit`` and ``answer`` are the details that values are read from when asked for, and
-    ``task`` the ARN that the scheduled task names.
+    ``number`` is the id of the event that entered it, ``goto`` the target of a jump. ``entry``, ``start``, ``exit`` and
+    ``answer`` are the details that values are read from when asked for, ``task`` the ARN that the scheduled task names.
     """
 
     step: str
@@ -78,12 +77,12 @@ class Visit:
     ended: Millis | None = None
     outcome: Outcome = "running"
     entry: "Detail"
+    start: "Detail | None" = None
     exit: "Detail | None" = None
     answer: "Detail | None" = None
     error: str = ""
     cause: str = ""
     goto: str = ""
-    waits_for: str = ""
     task: str = ""
     attempts: list[Attempt] = field(default_factory=list)
     parts: list["Part"] = field(default_factory=list)
@@ -102,6 +101,16 @@ class Visit:
     def reply(self) -> Any:
         """What the call of a task has answered."""
         return None if self.answer is None else self.answer.get("output")
+
+    @property
+    def waits_for(self) -> str:
+        """``10 s`` or a time, for a wait; empty for other steps."""
+        if self.start is None:
+            return ""
+        seconds = self.start.get("duration")
+        if seconds is None:
+            seconds = self.start.get("seconds")
+        return str(self.start.get("timestamp") or "") if seconds is None else f"{seconds} s"
 
     @property
     def resource(self) -> str:
@@ -265,10 +274,7 @@ def _enter(strand: _Strand, name: str, number: int, at: Millis, detail: Detail) 
 def _step_event(strand: _Strand, visit: Visit, kind: str, at: Millis, detail: Detail) -> None:
     match kind:
         case "StepStarted":
-            seconds = detail.get("duration")
-            if seconds is None:
-                seconds = detail.get("seconds")
-            visit.waits_for = str(detail.get("timestamp") or "") if seconds is None else f"{seconds} s"
+            visit.start = detail
         case "StepSucceeded":
             visit.exit = detail
         case "StepFailed":

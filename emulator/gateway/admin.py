@@ -24,8 +24,10 @@ from typing import Any, Protocol, cast
 
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.router import ADMIN_PREFIX
-from emulator.http.message import Response
+from emulator.http.message import Headers, Request, Response
+from emulator.kernel.clock import Millis
 from emulator.kernel.errors import AuthFailure, ServiceError
+from emulator.kernel.identity import Principal, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import CONTENT_TYPE
 from emulator.wire import large_json
@@ -104,13 +106,35 @@ class AdminFront:
         route = self._routes.find(method, http.path.removeprefix(ADMIN_PREFIX), call.query)
         if route is None:
             raise GatewayError("NotFound", method=http.method, path=http.path)
-        found, call.path = route
-        call.operation = f"{method} {found.name}"
-        if found.right != ANYONE and not (found.right == ANYONE_LOCAL and self._is_local):
+        operation, call.path = route
+        call.operation = f"{method} {operation.name}"
+        if operation.right != ANYONE and not (operation.right == ANYONE_LOCAL and self._is_local):
             self._check_token(call)
-        call.arguments = _arguments(found.parameters, call, _document(call) if method == "POST" else {})
-        result = found.perform(self._services[found.route], call)
+        call.arguments = _arguments(operation.parameters, call, _document(call) if method == "POST" else {})
+        result = operation.perform(self._services[operation.route], call)
         return _answer_later(result, call) if isawaitable(result) else _answer(result, call)
+
+    async def perform(self, method: str, path: str, arguments: Mapping[str, Any], tenant: Tenant, now: Millis) -> Any:
+        """Perform the operation at *path*, below the prefix, for the emulator's own pages, and return what it answers.
+
+        Raises: ServiceError as the operation, also for what it answers with an error's status.
+        """
+        body = json.dumps(arguments).encode("ascii")
+        http = Request(method, f"{ADMIN_PREFIX}{path}", Headers([("Content-Type", "application/json")]), body)
+        call = OperationRequest(http, now)
+        call.region, call.principal = tenant.region, Principal(tenant.account, "", f"acs:ram::{tenant.account}:root")
+        call.request_id = self._ids.uuid()
+        route = self._routes.find(method, path, call.query)
+        if route is None:
+            raise GatewayError("NotFound", method=method, path=path)
+        operation, call.path = route
+        call.arguments = _arguments(operation.parameters, call, arguments)
+        result = operation.perform(self._services[operation.route], call)
+        answer = _answer(await result if isawaitable(result) else result, call)
+        content = json.loads(answer.body) if isinstance(answer.body, bytes) else {}
+        if answer.status >= 400:
+            raise GatewayError("Conflict", reason=content["Message"])
+        return content
 
     def _check_token(self, call: OperationRequest) -> None:
         token = call.header("x-localyun-token") or call.header("authorization").removeprefix("Bearer ")
@@ -278,6 +302,17 @@ def openapi(emulator: RunningEmulator, call: OperationRequest) -> dict[str, Any]
     """The description of this API in OpenAPI 3.1."""
     del call
     return emulator.openapi()
+
+
+@operation("schema", "GET /schemas/{name}", right=ANYONE_LOCAL)
+def schema(emulator: RunningEmulator, call: OperationRequest) -> Response | None:
+    """A JSON Schema for editors: ``fdl``, ``statemachine``, ``localyun``, ``function`` or ``service``."""
+    del emulator
+    from emulator.schemas import FOLDER  # few ever ask
+
+    name = call.path["name"].removesuffix(".json")
+    file = next((each for each in FOLDER.glob("*.json") if each.stem == name), None)
+    return None if file is None else Response(200, file.read_bytes(), [("Content-Type", "application/schema+json")])
 
 
 @operation("report", "GET /report")

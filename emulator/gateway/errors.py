@@ -22,6 +22,7 @@ ERRORS: Mapping[str, ErrorRow] = {
     "Forbidden": ErrorRow(403, "This call needs the header X-Localyun-Token with this installation's admin token."),
     "NotFound": ErrorRow(404, "There is no {method} {path}."),
     "InvalidArgument": ErrorRow(400, "The request is not understood."),
+    "Conflict": ErrorRow(409, "{reason}"),
 }
 
 

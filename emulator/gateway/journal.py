@@ -6,7 +6,7 @@ where each line of ``--log-format json`` names its request and its trace.
 
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from emulator.kernel.clock import Clock, Millis
@@ -44,9 +44,17 @@ class _Line:
         if isinstance(self.source, bytes):
             logger, message = "function", self.source.decode("utf-8", "replace").rstrip("\n")
         else:
-            logger, message = self.source.name, self.source.getMessage()
+            logger, message = self.source.name, _message_of(self.source)
         line = {**self.fields, "time": iso_millis(Millis(self.at)), "logger": logger, "message": message}
         return line | {"trace": self.trace} if self.trace else line
+
+
+def _message_of(record: logging.LogRecord) -> str:
+    """Return the message, or its template when the values do not fit it, as other handlers do not fail either."""
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, LookupError):
+        return str(record.msg)
 
 
 _Kept = tuple[logging.LogRecord, str, str, Millis]
@@ -72,11 +80,11 @@ class Journal(logging.Handler):
         self._marked: _Line | _Kept | None = None
 
     def open(self) -> None:
-        """Begin to keep lines."""
+        """Start recording log lines."""
         logging.getLogger().addHandler(self)
 
     def close(self) -> None:
-        """Keep no more."""
+        """Stop recording."""
         logging.getLogger().removeHandler(self)
         super().close()
 
@@ -89,12 +97,12 @@ class Journal(logging.Handler):
     def effects(self, latest: int) -> list[tuple[int, str, str, Mapping[str, Any]]]:
         """Return time, trace, cause and fields of the *latest* records that have a trace, in their order."""
         records = [each for each in list(self._lines) if not isinstance(each, _Line)]  # threads log as well
-        found = []
+        effects = []
         for record, present, key, at in records[-latest:] if latest > 0 else []:
             fields = fields_of(record)
             if fields:
-                found.append((int(at), trace_of(fields, present), key, fields))
-        return found
+                effects.append((int(at), trace_of(fields, present), key, fields))
+        return effects
 
     def mark(self) -> None:
         """Remember the last line: `since_mark` returns what came after it."""
@@ -115,10 +123,11 @@ class Journal(logging.Handler):
             fields = {"request": request, "function": function}
             self._lines.append(_Line(self._clock.now(), text[:OUTPUT_BYTES], fields, ""))
 
-    def latest(self, logger: str) -> list[dict[str, Any]]:
-        """Return the kept lines of a logger, oldest first, in JSON's terms."""
-        lines = [each for each in list(self._lines) if not isinstance(each, _Line) and each[0].name == logger]
-        return [_line(*each).rendered() for each in lines]
+    def latest(self, logger: str) -> Iterator[dict[str, Any]]:
+        """Yield the kept lines of a logger, newest first, in JSON's terms."""
+        for each in reversed(list(self._lines)):
+            if not isinstance(each, _Line) and each[0].name == logger:
+                yield _line(*each).rendered()
 
     def find(self, request: str) -> list[dict[str, Any]]:
         """Return the lines that came of *request*, in their order, in JSON's terms.

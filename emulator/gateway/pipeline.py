@@ -15,6 +15,7 @@ from emulator.auth.authenticator import Authenticator, scheme_of
 from emulator.auth.permissions.conditions import Facts, facts_of
 from emulator.gateway.errors import GatewayError
 from emulator.gateway.hosts import HostPolicy, browser_trace, host_of, is_loopback
+from emulator.gateway.refusals import Refusals
 from emulator.gateway.router import HEALTH, UNKNOWN_RPC, choose
 from emulator.gateway.traffic import OpenRequests, Traffic
 from emulator.http.message import FORM_BYTES, FORM_PAIRS, Request, Respond, Response
@@ -116,7 +117,7 @@ def limit_body(front: Front, call: OperationRequest) -> None:
 
 
 def authenticate(
-    authenticator: Authenticator, own_account: AccountId, clock: Clock, *, head_only: bool = False
+    authenticator: Authenticator, own_account: AccountId, clock: Clock, refusals: Refusals, *, head_only: bool = False
 ) -> Stage:
     """Make the stage that finds out who calls; unsigned requests pass only where the front allows it.
 
@@ -142,6 +143,7 @@ def authenticate(
                 head_only=head_only,
             )
         except AuthFailure as failure:
+            refusals.add(call, failure)
             raise front.auth_error(failure, call) from failure
 
     return stage
@@ -213,12 +215,13 @@ class Pipeline:
         self._fronts = fronts
         self._choose = choose_front(fronts, policy, region)
         self._authenticator = authenticator
-        self._authenticate_head = authenticate(authenticator, account, clock, head_only=True)
+        self.refusals = Refusals(authenticator)
+        self._authenticate_head = authenticate(authenticator, account, clock, self.refusals, head_only=True)
         self._stages: tuple[Stage, ...] = (
             # before these: foreign Host names and web pages are refused, and the front is chosen
             name_request,  # from here on every answer carries a request id
             limit_body,  # before anything is computed over the body
-            authenticate(authenticator, account, clock),  # who calls, in whose account
+            authenticate(authenticator, account, clock, self.refusals),  # who calls, in whose account
             *([authorize(authorizer)] if authorizer is not None else []),  # with --enforce-ram: may they
             # here stands what `interfere` is given
             dispatch,  # the operation itself

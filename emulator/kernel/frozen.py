@@ -38,6 +38,7 @@ def frozen(cls: type[T] | None = None, /, *, kw_only: bool = True) -> type[T] | 
             "__repr__": _representation([each.name for each in own if each.repr]),
             "__setattr__": _refuse,
             "__delattr__": _refuse,
+            "__setstate__": _restore,
             **_comparison([each.name for each in own if each.compare]),
         }
         for name, method in methods.items():
@@ -102,6 +103,12 @@ def _representation(names: list[str]) -> Callable[[object], str]:
         return f"{self.__class__.__qualname__}({content})"
 
     return representation
+
+
+def _restore(self: object, state: tuple[None, dict[str, Any]]) -> None:
+    """Fill a copy, deep or unpickled, that `copy` and `pickle` have made empty."""
+    for name, value in state[1].items():
+        object.__setattr__(self, name, value)
 
 
 def _refuse(self: object, name: str, *_: object) -> NoReturn:

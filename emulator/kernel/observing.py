@@ -25,6 +25,7 @@ class Busy:
 class Upcoming:
     """Something that happens by itself at a known time.
 
+    ``kind`` is what ``resource`` names: ``queue``, ``topic``, ``function``, ``flow`` or ``execution``.
     ``recurring`` things come again for ever (schedules, timer triggers); they are no reason to jump while quiet is
     waited for.
     """
@@ -32,6 +33,7 @@ class Upcoming:
     at: Millis
     what: str
     resource: str
+    kind: str = ""
     recurring: bool = False
 
 

@@ -14,8 +14,14 @@ def shown_work(busy: Busy) -> dict[str, Any]:
 
 
 def shown_event(event: Upcoming, now: Millis) -> dict[str, Any]:
-    """Return a coming event: ``at``, ``in_ms``, ``what``, ``resource``."""
-    return {"at": iso_millis(event.at), "in_ms": event.at - now, "what": event.what, "resource": event.resource}
+    """Return a coming event: ``at``, ``in_ms``, ``what``, ``resource`` and the ``kind`` of the latter."""
+    return {
+        "at": iso_millis(event.at),
+        "in_ms": event.at - now,
+        "what": event.what,
+        "resource": event.resource,
+        "kind": event.kind,
+    }
 
 
 def shown_waiting(waiting: Waiting) -> dict[str, Any]:

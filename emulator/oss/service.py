@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from emulator.kernel.identity import Region
+from emulator.kernel.identity import Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.storage.database import Database, Schema
 from emulator.wire.operation import Operation, operations_of
 
 if TYPE_CHECKING:
-    from emulator.oss.model import Watcher
+    from emulator.oss.model import Bucket, StoredObject, Watcher
     from emulator.oss.storage import ObjectStorage
 
 SCHEMA = Schema("oss", Path(__file__).parent / "schema")
@@ -72,6 +72,23 @@ class LazyStorage:
             return False
         of_bucket, of_object = acls
         return (of_bucket if of_object in ("", "default") else of_object) in (_PUBLIC[1:] if writing else _PUBLIC)
+
+    def buckets(self, tenant: Tenant) -> "list[Bucket]":
+        """Return the buckets of an account in a region by name, without the model."""
+        from emulator.oss.store import ObjectStore  # small, and rarely needed
+
+        buckets = ObjectStore(self._database).buckets()
+        return sorted(
+            (each for each in buckets if Tenant(each.account, each.region) == tenant), key=lambda each: each.name
+        )
+
+    def listed(self, tenant: Tenant, bucket: str, after: str, limit: int) -> "list[StoredObject]":
+        """Return up to *limit* objects beyond the name *after*, without the model; none of a foreign bucket."""
+        from emulator.oss.store import ObjectStore  # small, and rarely needed
+
+        if bucket not in {each.name for each in self.buckets(tenant)}:
+            return []
+        return ObjectStore(self._database).listed(bucket, after, limit)
 
     def files(self) -> list[str]:
         """Return the content the rows name, as paths below the emulator's folder."""

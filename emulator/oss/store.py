@@ -35,6 +35,15 @@ class ObjectStore:
             for name, account, region, at, acl, storage_class in rows
         ]  # fmt: skip
 
+    def listed(self, bucket: str, after: str, limit: int) -> list[StoredObject]:
+        """Return up to *limit* objects of a bucket beyond the name *after*."""
+        rows = self._database.read(
+            "SELECT bucket, key, kind, pieces, etag, crc, modified_at, acl, attributes, target FROM oss_objects"
+            " WHERE bucket = ? AND key > ? ORDER BY key LIMIT ?",
+            (bucket, after, limit),
+        )
+        return [_object(row) for row in rows]
+
     def objects(self, count: int) -> Iterator[list[tuple[str, StoredObject]]]:
         """Yield (bucket, object) by *count* at a time; others may write in between, to what came already."""
         bucket = key = ""

@@ -1,19 +1,14 @@
 """The environment of a command whose programs are to find the emulator at the cloud's own addresses.
 
-An environment goes in, a new one comes out, with the names of what was taken away. Only the bundle of certificates and
-Java's trust store are written to files.
+An environment goes in, a new one comes out, with the names of what was taken away. Only the bundle of certificates is
+written to a file.
 """
 
-import hashlib
 import importlib.util
 import os
-import shutil
 import ssl
-import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from emulator.redirect import python_site
 
@@ -49,12 +44,6 @@ OTHER_IDENTITIES = (
 """Where the official credential chain finds an identity other than the emulator's key."""
 
 _REAL_KEY_PREFIX = "LTAI"
-JAVA_VARIABLE = "JAVA_TOOL_OPTIONS"
-STORE_PASSWORD = "changeit"  # noqa: S105 - a trust store holds no secrets, and Java wants one
-_JAVA_DIRECT = "localhost|*.localhost|127.*|[::1]|10.*|192.168.*|" + "|".join(
-    f"172.{number}.*" for number in range(16, 32)
-)
-_STORES_KEPT = 4
 
 
 def write_bundle(authority: Path, bundle: Path, environ: Mapping[str, str]) -> None:
@@ -107,8 +96,14 @@ def _secrets_of(key_id: str) -> list[str]:
 
 
 def identity(key_id: str, secret: str, account: str, region: str) -> dict[str, str]:
-    """Return who to be, under the names that older official clients and the guide's scripts read."""
+    """Return who to be, under the names that older clients, Funcraft, Terraform and the guide's scripts read."""
     return {
+        "ACCESS_KEY_ID": key_id,
+        "ACCESS_KEY_SECRET": secret,
+        "ALICLOUD_ACCESS_KEY": key_id,
+        "ALICLOUD_SECRET_KEY": secret,
+        "ALICLOUD_ACCOUNT_ID": account,
+        "ALICLOUD_REGION": region,
         "ALIYUN_ACCESS_KEY_ID": key_id,
         "ALIYUN_ACCESS_KEY_SECRET": secret,
         "OSS_ACCESS_KEY_ID": key_id,
@@ -158,77 +153,3 @@ def with_hooks(environ: Mapping[str, str], address: Mapping[str, str], node_hook
 def _quoted(path: Path) -> str:
     """Return *path* as Node.js reads it in ``NODE_OPTIONS``."""
     return '"{}"'.format(str(path).replace("\\", "\\\\").replace('"', '\\"'))
-
-
-def with_java(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return *environ* with the options in front of the user's own.
-
-    The proxy is that of ``LOCALYUN_PROXY_URL``, the authorities are those of ``LOCALYUN_CA_BUNDLE``. A Java virtual
-    machine reads neither proxy variables nor bundles in PEM form, so it gets the proxy in its own properties and the
-    authorities in a trust store beside the bundle. Clients that bring an HTTP library of their own may ignore the
-    properties; most of these read the proxy variables instead.
-
-    Source: Java networking properties; keytool, ``PKCS12`` trust stores.
-    """
-    if "JAVA_HOME" not in environ and shutil.which("java", path=environ.get("PATH")) is None:
-        return dict(environ)  # the trust store takes longer than the rest
-    options = [_quoted_java(f"-D{name}={value}") for name, value in _properties(environ)]
-    return {**environ, JAVA_VARIABLE: " ".join(filter(None, (*options, environ.get(JAVA_VARIABLE))))}
-
-
-def _quoted_java(option: str) -> str:
-    """Return *option* as the virtual machine reads it; it knows quotes and no escapes."""
-    quote = '"' if "'" in option else "'"
-    return f"{quote}{option}{quote}" if any(letter.isspace() or letter in "'\"" for letter in option) else option
-
-
-def _properties(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    proxy = environ.get("LOCALYUN_PROXY_URL")
-    if proxy and environ.get("HTTPS_PROXY") == proxy:
-        where = urlsplit(proxy)
-        for scheme in ("http", "https"):
-            yield f"{scheme}.proxyHost", where.hostname or ""
-            yield f"{scheme}.proxyPort", str(where.port)
-            yield f"{scheme}.proxyUser", where.username or ""
-            yield f"{scheme}.proxyPassword", where.password or ""
-        yield "http.nonProxyHosts", _JAVA_DIRECT
-        yield "jdk.http.auth.tunneling.disabledSchemes", ""  # Basic is off in tunnels by default
-    if bundle := environ.get("LOCALYUN_CA_BUNDLE"):
-        yield "javax.net.ssl.trustStore", str(write_trust_store(Path(bundle)))
-        yield "javax.net.ssl.trustStoreType", "PKCS12"
-        yield "javax.net.ssl.trustStorePassword", STORE_PASSWORD
-
-
-def write_trust_store(bundle: Path) -> Path:
-    """Return a PKCS#12 trust store with the certificates of *bundle*, beside it; made when the bundle has changed.
-
-    Certificates that cannot be read are left out, as TLS libraries do.
-
-    Raises: OSError.
-    """
-    content = bundle.read_bytes()
-    store = bundle.with_name(f"java-{hashlib.sha256(content).hexdigest()[:16]}.p12")
-    if store.is_file():
-        return store
-    draft = store.with_name(store.name + ".new")
-    draft.write_bytes(_trust_store(content))
-    draft.replace(store)
-    others = [path for path in bundle.parent.glob("java-*.p12") if path != store]
-    for old in sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)[_STORES_KEPT - 1 :]:
-        old.unlink(missing_ok=True)
-    return store
-
-
-def _trust_store(bundle: bytes) -> bytes:
-    # Slow to import, and needed the first time only.
-    from cryptography import x509
-    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
-    from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12Certificate, serialize_java_truststore
-
-    end = b"-----END CERTIFICATE-----"
-    trusted: dict[bytes, PKCS12Certificate] = {}
-    for number, piece in enumerate(bundle.split(end)[:-1]):
-        with warnings.catch_warnings(action="ignore"), suppress(ValueError):  # of authorities with odd numbers
-            certificate = x509.load_pem_x509_certificate(piece[piece.index(b"-----BEGIN") :] + end)
-            trusted.setdefault(certificate.tbs_certificate_bytes, PKCS12Certificate(certificate, b"ca%d" % number))
-    return serialize_java_truststore(list(trusted.values()), BestAvailableEncryption(STORE_PASSWORD.encode()))

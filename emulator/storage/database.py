@@ -107,10 +107,10 @@ class Database:
 
         Raises: StorageDamaged, sqlite3.DatabaseError.
         """
-        found = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if found != "ok":
+        verdict = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if verdict != "ok":
             self._connection.close()
-            raise StorageDamaged(" ".join(str(found).split()))
+            raise StorageDamaged(" ".join(str(verdict).split()))
 
     # --- reading and writing -------------------------------------------------------------------------------------
 

@@ -10,24 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, ReceivedRequest, Sink
     from emulator.testing.errors import ApiError, NotInstalled, TestingError
     from emulator.testing.kit import Localyun
     from emulator.testing.process import Emulator
-    from emulator.testing.resources import (
-        Call,
-        Checkpoint,
-        Clock,
-        Execution,
-        Faults,
-        Flow,
-        InvokeResult,
-        Message,
-        Mock,
-        Queue,
-        ReceivedRequest,
-        Sink,
-        Topic,
-    )
+    from emulator.testing.resources import Checkpoint, Clock, Execution, Flow, Message, Queue, Topic
 
 _PLACES = {
     "ApiError": "errors",
@@ -35,6 +22,7 @@ _PLACES = {
     "TestingError": "errors",
     "Localyun": "kit",
     "Emulator": "process",
+    **dict.fromkeys(("Call", "Faults", "InvokeResult", "Mock", "ReceivedRequest", "Sink"), "doubles"),
 }
 
 __all__ = [

@@ -15,24 +15,9 @@ from urllib.parse import urlsplit
 
 import emulator
 from emulator.testing.api import Api, segment
+from emulator.testing.doubles import Call, Faults, InvokeResult, Mock, Sink, calls_of, encoded
 from emulator.testing.errors import ApiError, NotInstalled, TestingError
-from emulator.testing.resources import (
-    Call,
-    Checkpoint,
-    Clock,
-    Duration,
-    Execution,
-    Faults,
-    Flow,
-    InvokeResult,
-    Mock,
-    Queue,
-    Sink,
-    Topic,
-    calls_of,
-    duration,
-    encoded,
-)
+from emulator.testing.resources import Checkpoint, Clock, Duration, Execution, Flow, Queue, Topic, duration
 
 _SDK = "pip install 'localyun[sdk]'"
 

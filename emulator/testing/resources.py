@@ -1,8 +1,6 @@
-"""What a test holds in its hands: a clock, queues, topics, flows, mocks, sinks, checkpoints."""
+"""What a test holds in its hands: a clock, queues, topics, flows, checkpoints; functions are in `doubles`."""
 
 import json
-from base64 import b64encode
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -284,7 +282,7 @@ class Flow:
         self._api = api
         self.name = name
         if definition is not None:
-            given = {
+            content = {
                 "Name": name,
                 "Definition": definition,
                 "Description": "",
@@ -292,11 +290,11 @@ class Flow:
                 "RoleArn": role_arn or None,
             }
             try:
-                api.fnf("CreateFlow", **given)
+                api.fnf("CreateFlow", **content)
             except ApiError as error:
                 if error.code != "FlowAlreadyExists":
                     raise
-                api.fnf("UpdateFlow", **given)
+                api.fnf("UpdateFlow", **content)
 
     def start(self, input: Any = None, *, name: str | None = None) -> Execution:
         """Start an execution; *input* is a value or JSON text."""
@@ -309,151 +307,6 @@ class Flow:
         """The executions, newest first, up to 99."""
         answer = self._api.fnf("ListExecutions", FlowName=self.name, Limit=99)
         return [Execution(self._api, self.name, each["Name"]) for each in answer["Executions"]]
-
-
-# --- functions -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class InvokeResult:
-    """How a call of a function ended. ``error_type`` is empty when the function has returned."""
-
-    payload: bytes
-    request_id: str
-    error_type: str
-    log: str
-
-    @property
-    def ok(self) -> bool:
-        """Whether the function has returned."""
-        return not self.error_type
-
-    @property
-    def text(self) -> str:
-        """The payload as text."""
-        return self.payload.decode("utf-8", "replace")
-
-    def json(self) -> Any:
-        """Return the payload read as JSON."""
-        return json.loads(self.payload)
-
-
-@dataclass(frozen=True)
-class Call:
-    """A recorded call of a function: ``caller`` is client, flow, trigger, push or async, ``cause`` a request id."""
-
-    event: Any
-    caller: str
-    cause: str
-    at: str
-    request_id: str
-    answer: Any
-    error: Any
-    log: str
-
-
-def calls_of(answer: dict[str, Any]) -> list[Call]:
-    """Read the calls of an answer of the admin API; events that are JSON become values."""
-    return [
-        Call(
-            event=_value(each.get("event")),
-            caller=each.get("caller", ""),
-            cause=each.get("cause", ""),
-            at=each.get("at", ""),
-            request_id=each.get("request_id", ""),
-            answer=_value(each.get("answer")),
-            error=each.get("error"),
-            log=each.get("log") or "",
-        )
-        for each in answer["calls"]
-    ]
-
-
-def _value(text: Any) -> Any:
-    if not isinstance(text, str):
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-class Mock:
-    """Answers that stand in for a function until `remove` or the end of the test."""
-
-    def __init__(self, api: Api, function: str, answers: Sequence[dict[str, Any]], then: str) -> None:
-        self._api = api
-        self.function = function
-        self.id = str(api.admin("POST", "mocks", {"function": function, "answers": list(answers), "then": then})["id"])
-
-    @property
-    def calls(self) -> list[Call]:
-        """The calls it has answered, oldest first."""
-        return calls_of(self._api.admin("GET", f"mocks/{segment(self.id)}/calls"))
-
-    def remove(self) -> None:
-        """Let the real function answer again."""
-        self._api.admin("DELETE", f"mocks/{segment(self.id)}")
-
-
-@dataclass(frozen=True)
-class ReceivedRequest:
-    """A request that a sink has received. ``signature_valid`` is None for a request without a push signature."""
-
-    method: str
-    path: str
-    headers: dict[str, str]
-    body: str
-    at: str
-    status: int
-    signature_valid: bool | None
-
-    def json(self) -> Any:
-        """Return the body read as JSON."""
-        return json.loads(self.body)
-
-
-class Sink:
-    """An HTTP endpoint of the emulator that keeps what it is sent and answers as it is told."""
-
-    def __init__(self, api: Api, answers: Sequence[dict[str, Any]] = ()) -> None:
-        self._api = api
-        made = api.admin("POST", "sinks", {"answers": list(answers)} if answers else {})
-        self.id = str(made["id"])
-        self.url = str(made["url"])
-
-    @property
-    def requests(self) -> list[ReceivedRequest]:
-        """What it has received, oldest first."""
-        rows = self._api.admin("GET", f"sinks/{segment(self.id)}")["requests"]
-        return [
-            ReceivedRequest(
-                method=row["method"],
-                path=row.get("path", ""),
-                headers=row["headers"],
-                body=row["body"],
-                at=row["at"],
-                status=row.get("status", 200),
-                signature_valid=row.get("signature_valid"),
-            )
-            for row in rows
-        ]
-
-    def only(self) -> ReceivedRequest:
-        """Return the one request it has received.
-
-        Raises: AssertionError when it is none or more than one.
-        """
-        received = self.requests
-        if len(received) != 1:
-            raise AssertionError(f"the sink has received {len(received)} requests, not one: {received}")
-        return received[0]
-
-    def __len__(self) -> int:
-        return len(self.requests)
-
-    def __iter__(self) -> Iterator[ReceivedRequest]:
-        return iter(self.requests)
 
 
 class Checkpoint:
@@ -471,62 +324,3 @@ class Checkpoint:
     def delete(self) -> None:
         """Forget it."""
         self._api.admin("DELETE", f"checkpoints/{segment(self.name)}")
-
-
-class Faults:
-    """Errors made on purpose; those a test adds go with it."""
-
-    def __init__(self, api: Api) -> None:
-        self._api = api
-
-    def add(
-        self,
-        *,
-        service: str | None = None,
-        operation: str | None = None,
-        resource: str | None = None,
-        source: str | None = None,
-        do: dict[str, Any] | None = None,
-        after: int = 0,
-        times: int | None = None,
-        probability: float | None = None,
-        seed: int | None = None,
-        **effect: Any,
-    ) -> str:
-        """Make matching calls fail, wait or be dropped; return the fault's id.
-
-        *source* is client, flow, trigger, push or async. The effect is *do*, or its members as keywords:
-        ``error="QueueNotExist"``, ``delay="2s"``, ``drop=True``, ``throttle=True``, ``function="timeout"``.
-        """
-        match = {"service": service, "operation": operation, "resource": resource, "from": source}
-        body: dict[str, Any] = {
-            "match": {name: value for name, value in match.items() if value is not None},
-            "do": {**(do or {}), **effect},
-            "after": after,
-        }
-        optional = {"times": times, "probability": probability, "seed": seed}
-        body |= {name: value for name, value in optional.items() if value is not None}
-        return str(self._api.admin("POST", "faults", body)["id"])
-
-    def list(self) -> list[dict[str, Any]]:
-        """Return the faults there are."""
-        rows: list[dict[str, Any]] = self._api.admin("GET", "faults")["faults"]
-        return rows
-
-    def remove(self, fault: str | None = None) -> None:
-        """Remove one fault, or all."""
-        self._api.admin("DELETE", "faults" if fault is None else f"faults/{segment(fault)}")
-
-
-def encoded(event: Any) -> bytes:
-    """Return an event as a function gets it: bytes and text as they are, anything else as JSON, None as nothing."""
-    if event is None:
-        return b""
-    if isinstance(event, bytes):
-        return event
-    return json_text(event).encode()
-
-
-def base64_text(content: bytes) -> str:
-    """Return *content* in base64."""
-    return b64encode(content).decode("ascii")

@@ -77,10 +77,15 @@ class Node:
 
 @dataclass(slots=True)
 class Scalar(Node):
-    """One value: ``text`` as written; ``plain`` when without quotes, so that it may be a number, boolean or null."""
+    """One value: ``text`` as written; ``plain`` when without quotes, so that it may be a number, boolean or null.
+
+    ``inside`` is how many columns after its start the text begins, when every character of it stands in one line as it
+    is; None otherwise.
+    """
 
     text: str = ""
     plain: bool = False
+    inside: int | None = None
 
     @property
     def is_null(self) -> bool:
@@ -217,12 +222,12 @@ def _marked(node: Node, path: Path, marks: dict[Path, Mark]) -> Any:
     if isinstance(node, Sequence):
         return [_marked(item, (*path, str(number)), marks) for number, item in enumerate(node.items)]
     assert isinstance(node, Table)
-    found = {}
+    places = {}
     for key, value in node.entries:
         inner = (*path, key.text)
         marks[inner] = Mark(key.line, key.column)
-        found[key.text] = _marked(value, inner, marks)
-    return found
+        places[key.text] = _marked(value, inner, marks)
+    return places
 
 
 # --- from events to nodes --------------------------------------------------------------------------------------------
@@ -275,9 +280,12 @@ class _Composer:
         return self._anchors[event.anchor]
 
     def _scalar(self, event: Any) -> Node:
-        mark = event.start_mark
+        mark, end = event.start_mark, event.end_mark
+        quotes = 0 if event.style is None else 1
+        as_it_is = mark.line == end.line and end.column - mark.column == len(event.value) + 2 * quotes
         plain = event.implicit[0] and event.tag is None
-        node = Scalar(mark.line + 1, mark.column + 1, text=event.value, plain=plain)
+        inside = quotes if as_it_is and event.tag is None else None
+        node = Scalar(mark.line + 1, mark.column + 1, text=event.value, plain=plain, inside=inside)
         return node if event.tag is None or event.tag in _STRING_TAGS else self._tagged(event, node)
 
     def _tagged(self, event: Any, node: Node) -> Node:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from emulator.cli.parser import parse
+from emulator.cli.main import parse
 
 ROOT = Path(__file__).parents[2]
 FILES = [

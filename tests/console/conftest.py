@@ -9,12 +9,11 @@ from tests.console.browser import MISSING, chromium
 
 @pytest.fixture(scope="module")
 def localyun(tmp_path_factory):
-    """An emulator with a function ``hello`` and the scene of the pages."""
-    folder = tmp_path_factory.mktemp("functions") / "hello"
-    folder.mkdir()
-    (folder / "index.py").write_text("def handler(event, context):\n    print('<b>seen</b>')\n    return event\n")
-    with Emulator(functions=folder.parent) as kit:
-        scene.build(kit)
+    """An emulator with the scene of the pages; its ``scene`` fills in their addresses."""
+    folder = tmp_path_factory.mktemp("functions")
+    scene.write_functions(folder)
+    with Emulator(functions=folder) as kit:
+        kit.scene = scene.build(kit)
         yield kit
 
 
@@ -25,3 +24,10 @@ def browser():
         pytest.skip(f"{' and '.join(MISSING)} missing; python3 dev.py browser installs what the console's tests need")
     with chromium() as driver:
         yield driver
+
+
+@pytest.fixture(scope="module")
+def console(localyun, browser):
+    """The browser, let in."""
+    browser.get(localyun.endpoint + localyun.api.admin("POST", "console-link")["path"])
+    return browser

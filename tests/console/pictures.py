@@ -33,18 +33,14 @@ def main():
         return 1
     FOLDER.mkdir(exist_ok=True)
     with TemporaryDirectory(dir=Path.home()) as folder:
-        function = Path(folder) / "hello"
-        function.mkdir()
-        (function / "index.py").write_text(
-            "def handler(event, context):\n    print('called')\n    return event\n", encoding="utf-8"
-        )
-        with Emulator(functions=function.parent) as localyun, chromium() as browser:
-            scene.build(localyun)
+        scene.write_functions(Path(folder))
+        with Emulator(functions=Path(folder)) as localyun, chromium() as browser:
+            names = scene.build(localyun)
             browser.get(localyun.endpoint + localyun.api.admin("POST", "console-link")["path"])
             for name, page in scene.PAGES.items():
                 for theme in ("light", "dark") if name in DARK else ("light",):
                     resize(browser, 1280, 860, theme)
-                    browser.get(f"{localyun.endpoint}/_localyun/console{page}")
+                    browser.get(f"{localyun.endpoint}/_localyun/console{page.format_map(names)}")
                     if name == "execution":
                         browser.find_element(By.CSS_SELECTOR, ".step[data-step=prepare]").click()
                         WebDriverWait(browser, 20).until(lambda driver: driver.find_elements(By.ID, "chosen"))
@@ -53,7 +49,7 @@ def main():
                                 By.CSS_SELECTOR, ".step[data-step=long][data-state=running]"
                             )
                         )
-                    browser.execute_script(_HIDE, str(function.parent))
+                    browser.execute_script(_HIDE, folder)
                     path = FOLDER / f"{name}{'-dark' if theme == 'dark' else ''}.png"
                     browser.save_screenshot(str(path))
                     print(path.relative_to(FOLDER.parents[1]), path.stat().st_size)

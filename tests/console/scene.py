@@ -1,5 +1,12 @@
 """Something of everything, for pages to show."""
 
+from email.utils import formatdate
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+from emulator.auth import mns
+from emulator.http.message import Headers, Request
+
 FLOW = """
 version: v1
 type: flow
@@ -43,19 +50,81 @@ PAGES = {
     "functions": "/functions",
     "function": "/functions/hello",
     "requests": "/requests",
+    "delivery": "/topics/reminders/deliveries/inbox/{message}",
+    "request": "/requests/approve/first",
+    "refused": "/requests/{refused}",
+    "compare": "/flows/approve/executions/first/compare?with=second",
+    "schedules": "/schedules",
+    "triggers": "/triggers",
+    "buckets": "/buckets",
     "clock": "/clock",
+    "faults": "/faults",
+    "mocks": "/mocks",
+    "checkpoints": "/checkpoints",
+    "accounts": "/accounts",
     "search": "/search?q=o",
 }
 
 
+CODE = {
+    "hello/index.py": "def handler(event, context):\n    print('<b>seen</b>')\n    return event\n",
+    "hello/function.yml": (
+        "triggers:\n- triggerName: nightly\n  triggerType: timer\n"
+        "  triggerConfig: {cronExpression: '0 0 2 * * *', enable: true, payload: tea}\n"
+    ),
+    "fragile/index.py": "def handler(event, context):\n    raise ValueError('no tea left')\n",
+}
+
+
+def write_functions(folder):
+    """Write the functions that the scene calls."""
+    for name, text in CODE.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
 def build(localyun):
-    """Make a queue with messages, a topic with a push, a function that was called, and a flow that runs."""
-    queue = localyun.queue("orders")
-    queue.send({"id": 7, "what": "tea"})
-    queue.send("later", delay_s=600)
+    """Make something for every page; return what the addresses of some pages need: see `address`."""
+    _messages(localyun)
     sink = localyun.sink()
     topic = localyun.topic("reminders")
     topic.subscribe(sink.url, name="inbox")
-    topic.publish("hello")
+    message = topic.publish("hello")
     localyun.invoke("hello", {"name": "you"})
-    return localyun.flow("approve", FLOW).start({"items": list(range(50))}, name="first")
+    localyun.invoke("fragile")
+    localyun.mock("payment/charge", returns={"ok": True})
+    localyun.invoke("payment/charge", {"amount": 7})
+    localyun.faults.add(service="oss", error="InternalError", status=500, times=2)
+    localyun.checkpoint("before")
+    localyun.account()
+    flow = localyun.flow("approve", FLOW)
+    flow.start({"items": list(range(50))}, name="first")
+    flow.start({"items": list(range(3))}, name="second")
+    schedule = {"FlowName": "approve", "ScheduleName": "nightly", "CronExpression": "0 0 2 * * *", "Enable": "true"}
+    localyun.api.fnf("CreateSchedule", **schedule, Payload='{"items": []}')
+    return {"message": message, "refused": refused(localyun)}
+
+
+def _messages(localyun):
+    queue = localyun.queue("orders")
+    queue.send({"id": 7, "what": "tea", "parts": [{"leaf": "green", "grams": 20}, {"leaf": "black", "grams": 30}]})
+    queue.send("in somebody's hands", priority=1)
+    queue.send("later", delay_s=600)
+    queue.receive()
+
+
+def refused(localyun):
+    """Send a request whose path was encoded after signing; return its id."""
+    address = urlsplit(localyun.endpoint)
+    headers = {"Host": address.netloc, "Date": formatdate(usegmt=True), "x-mns-version": "2015-06-06"}
+    meant = Request("GET", "/queues/a,b", Headers(headers.items()))
+    headers["Authorization"] = mns.authorization(meant, localyun.access_key_id, localyun.access_key_secret)
+    connection = HTTPConnection(address.hostname, address.port, timeout=20)
+    try:
+        connection.request("GET", "/queues/a%2Cb", headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.headers["x-mns-request-id"]
+    finally:
+        connection.close()

@@ -6,56 +6,10 @@ import pytest
 import requests
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
 
 from emulator.testing.api import Api
 from tests.console import scene
-from tests.console.browser import resize
-
-DEADLINE_S = 20
-ROOT = "/_localyun/console"
-
-
-@pytest.fixture(scope="module")
-def console(localyun, browser):
-    """The browser, let in."""
-    browser.get(localyun.endpoint + localyun.api.admin("POST", "console-link")["path"])
-    return browser
-
-
-def opened(console, localyun, page):
-    """Open a page and forget what the browser has complained about so far."""
-    console.get_log("browser")
-    console.get(f"{localyun.endpoint}{ROOT}{page}")
-    return console.find_element(By.TAG_NAME, "main")
-
-
-def eventually(console, condition):
-    """Wait until *condition* holds; the page may be replaced meanwhile."""
-
-    def holds(_):
-        try:
-            return condition()
-        except Exception as error:
-            if "stale" in str(error) or "no such element" in str(error):
-                return False
-            raise
-
-    return WebDriverWait(console, DEADLINE_S, poll_frequency=0.05).until(holds)
-
-
-def text(console):
-    """The words of the page."""
-    return console.find_element(By.TAG_NAME, "main").text
-
-
-def speak(console, localyun, language):
-    """Change the language by the switch of the page."""
-    opened(console, localyun, "/")
-    if console.find_element(By.TAG_NAME, "html").get_attribute("lang").startswith(language):
-        return
-    console.find_elements(By.CSS_SELECTOR, "footer button")[0].click()
-    eventually(console, lambda: console.find_element(By.TAG_NAME, "html").get_attribute("lang").startswith(language))
+from tests.console.walking import eventually, opened, speak, text
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -70,18 +24,6 @@ def test_page_opens_in_both_languages_without_complaints(console, localyun, page
     assert console.get_log("browser") == []
     words = console.find_element(By.TAG_NAME, "nav").text
     assert ("队列" in words) == (language == "zh")
-
-
-@pytest.mark.parametrize("page", scene.PAGES.values(), ids=scene.PAGES)
-def test_no_page_is_wider_than_a_small_screen(console, localyun, page):
-    """At 360 pixels nothing has to be scrolled sideways but tables, in themselves."""
-    resize(console, 360, 740)
-    try:
-        opened(console, localyun, page)
-
-        assert console.execute_script("return document.documentElement.scrollWidth") <= 360
-    finally:
-        resize(console, 1280, 900)
 
 
 def test_message_is_sent_received_given_back_and_deleted(console, localyun):

@@ -574,6 +574,53 @@ def test_topic_trigger_brings_messages_to_the_function(site):
     account.get_client().close_connection()
 
 
+def test_event_bus_trigger_takes_messages_off_its_queue(site):
+    """Each becomes an event of the bus; a pattern chooses; without the trigger messages stay."""
+    from mns.account import Account
+    from mns.mns_exception import MNSExceptionBase
+    from mns.queue import Message, QueueMeta
+
+    account = Account(site.url, site.keys["accessKeyId"], site.keys["accessKeySecret"], logger=_quiet())
+    queue = account.get_queue("trigger-orders")
+    queue.create(QueueMeta())
+    client = site.fc2()
+    config = {
+        "triggerEnable": True,
+        "asyncInvocationType": True,
+        "eventRuleFilterPattern": json.dumps({"data": {"messageBody": [{"prefix": "wanted"}]}}),
+        "eventSourceConfig": {
+            "eventSourceType": "MNS",
+            "eventSourceParameters": {
+                "sourceMNSParameters": {
+                    "RegionId": "cn-hangzhou",
+                    "QueueName": "trigger-orders",
+                    "IsBase64Decode": True,
+                }
+            },
+        },
+    }
+
+    client.create_trigger("web", "Open", "orders", "eventbridge", config, None, None)
+    for body in ("other", "wanted order"):
+        queue.send_message(Message(body))
+    until(lambda: "wanted order" in logged(site, "web/Open"))
+    client.delete_trigger("web", "Open", "orders")
+    queue.send_message(Message("wanted later"))
+
+    lines = [line for line in logged(site, "web/Open").splitlines() if line.startswith("event {")]
+    events = [event for line in lines if (event := json.loads(line.removeprefix("event ")))["source"].startswith("MNS")]
+    assert [event["data"]["messageBody"] for event in events] == ["wanted order"]
+    assert events[0]["type"] == "mns:Queue:SendMessage"
+    assert events[0]["subject"] == f"acs:mns:cn-hangzhou:{site.keys['accountId']}:queues/trigger-orders"
+    kept = queue.receive_message(5)
+    assert kept.message_body == b"wanted later"
+    queue.delete_message(kept.receipt_handle)
+    with pytest.raises(MNSExceptionBase, match="MessageNotExist"):
+        queue.receive_message(0)
+    queue.delete()
+    account.get_client().close_connection()
+
+
 def _quiet():
     import logging
 

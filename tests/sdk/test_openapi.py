@@ -3,17 +3,22 @@
 import json
 from importlib import import_module
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator, validate
 
 import emulator
+from emulator.schemas import FOLDER
 from emulator.testing import Emulator
 from emulator.wire.operation import operations_of
 
 ROOT = Path(emulator.__file__).parent
-MODULES = [*ROOT.rglob("*admin.py"), ROOT / "lab" / "checkpoints" / "operations.py", ROOT / "console" / "front.py"]
+MODULES = [
+    *ROOT.rglob("*admin.py"),
+    *(ROOT / each for each in ("gateway/refusals.py", "lab/checkpoints/operations.py", "console/front.py")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +79,14 @@ def test_description_is_valid_and_has_the_contract(document):
     }  # fmt: skip
     body = document["paths"]["/_localyun/clock"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(body["properties"]) == {"advance", "to", "next", "freeze"}
+
+
+def test_schemas_for_editors_are_served(kit):
+    """As they are in the package, without a token; a name that is none is not found."""
+    page = f"{kit.endpoint}/_localyun/schemas"
+    for name in ("fdl", "statemachine.json", "localyun", "function", "service"):
+        with urlopen(f"{page}/{name}") as answer:
+            assert answer.headers["Content-Type"] == "application/schema+json"
+            assert answer.read() == (FOLDER / f"{name.removesuffix('.json')}.json").read_bytes()
+    with pytest.raises(HTTPError, match="404"):
+        urlopen(f"{page}/other")

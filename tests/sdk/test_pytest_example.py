@@ -39,7 +39,7 @@ def test_example_of_a_project_s_tests_passes(tmp_path):
 
 def test_workflow_example_uses_commands_that_exist():
     """Each localyun command of the GitHub Actions example is understood by the program."""
-    from emulator.cli.parser import build
+    from emulator.cli.main import build
 
     workflow = yaml.safe_load((ROOT / "examples" / "ci" / "github-actions.yml").read_text(encoding="utf-8"))
     steps = workflow["jobs"]["tests"]["steps"]

@@ -9,9 +9,9 @@ from argparse import ArgumentParser, Namespace, _SubParsersAction
 from collections.abc import Callable, Iterable, Sequence
 
 from emulator.cli.client import Client, connect
+from emulator.cli.main import build
 from emulator.cli.mns import Mns
 from emulator.cli.output import DONE, CommandFailed, say
-from emulator.cli.parser import build
 from emulator.cli.tutorials import TUTORIALS
 from emulator.config import Settings
 
@@ -72,12 +72,12 @@ def candidates(words: Sequence[str], names: Callable[[str], Iterable[str]]) -> s
         elif not word.startswith("-"):
             place += 1
     if kind:
-        found = set(offered) or set(names(kind))
+        candidates = set(offered) or set(names(kind))
     elif begun.startswith("-"):
-        found = set(parser._option_string_actions)
+        candidates = set(parser._option_string_actions)
     else:
-        found = set(_commands(parser)) or _positional(parser, place, names)
-    return {name for name in found if name.startswith(begun)}
+        candidates = set(_commands(parser)) or _positional(parser, place, names)
+    return {name for name in candidates if name.startswith(begun)}
 
 
 def _commands(parser: ArgumentParser) -> dict[str, ArgumentParser]:

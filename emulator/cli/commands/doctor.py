@@ -1,4 +1,4 @@
-"""``doctor`` and ``support``: what is wrong on this machine, and an archive for somebody who helps."""
+"""``doctor`` and ``support``: what is wrong on this machine, and an archive for a helper."""
 
 import os
 from argparse import Namespace
@@ -7,9 +7,9 @@ from typing import Any
 
 from emulator.cli import endpoint
 from emulator.cli.client import Client, connect
-from emulator.cli.commands.info import shown_settings
-from emulator.cli.diagnosis import bundle, machine, network, programs, secrets
-from emulator.cli.diagnosis.model import Finding
+from emulator.cli.commands.server import shown_settings
+from emulator.cli.diagnosis import bundle, machine, network
+from emulator.cli.diagnosis.machine import Finding
 from emulator.cli.output import DONE, FAILED, CommandFailed, _, note, say, say_json, say_table, wants_json
 from emulator.config import DEFAULT_REGION, Config, Settings
 from emulator.kernel.clock import SystemClock
@@ -19,14 +19,16 @@ from emulator.wire.dates import iso_seconds
 
 def run(arguments: Namespace, settings: Settings) -> int:
     """Print each finding with its remedy; the exit code is 1 when something is wrong."""
-    found = _examine(settings)
-    problems = [each for each in found if each.verdict == "wrong"]
+    findings = _examine(settings)
+    problems = [each for each in findings if each.verdict == "wrong"]
     if wants_json(arguments):
-        say_json({"findings": [_plain(each) for each in found], "wrong": len(problems)})
+        say_json({"findings": [_plain(each) for each in findings], "wrong": len(problems)})
     else:
         marks = {"ok": _("ok"), "note": _("note"), "wrong": _("wrong")}
-        say_table(("subject", "verdict", "found"), [(each.subject, marks[each.verdict], each.found) for each in found])
-        remedies = [each for each in found if each.remedy]
+        say_table(
+            ("subject", "verdict", "found"), [(each.subject, marks[each.verdict], each.found) for each in findings]
+        )
+        remedies = [each for each in findings if each.remedy]
         if remedies:
             say()
         for each in remedies:
@@ -49,7 +51,7 @@ def support(arguments: Namespace, settings: Settings) -> int:
         "status": client.admin("GET", "status") if client else None,
     }
     try:
-        names = bundle.write(target, config, secrets.collect(config), documents)
+        names = bundle.write(target, config, bundle.collect(config), documents)
     except OSError as error:
         raise CommandFailed(_("{path} cannot be written: {problem}", path=target, problem=error)) from error
     if wants_json(arguments):
@@ -75,8 +77,8 @@ def _examine(settings: Settings) -> list[Finding]:
         *network.proxies(os.environ, client.proxy("forwarding") if client else None),
         *machine.clocks(config.state, now, client.admin("GET", "clock") if client else None),
         *machine.state_folder(config),
-        *programs.tool_chains(config),
-        *programs.sdks(Path.cwd()),
+        *machine.tool_chains(config),
+        *machine.sdks(Path.cwd()),
     ]
 
 

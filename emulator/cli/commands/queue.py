@@ -4,20 +4,11 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from emulator.cli.client import connect
-from emulator.cli.mns import Mns, element, fields, path_of, read_body, shown_body
+from emulator.cli.mns import Mns, chosen, element, fields, path_of, read_body, shown_body
 from emulator.cli.output import DONE, FAILED, CallRefused, Fields, _, complain, show, show_table, tell, wants_json
 from emulator.config import Settings
+from emulator.services.mns.queues.model import QUEUE
 from emulator.wire.xml import Element
-
-ATTRIBUTES = {
-    "delay_seconds": "DelaySeconds",
-    "maximum_message_size": "MaximumMessageSize",
-    "message_retention_period": "MessageRetentionPeriod",
-    "visibility_timeout": "VisibilityTimeout",
-    "polling_wait_seconds": "PollingWaitSeconds",
-    "logging_enabled": "LoggingEnabled",
-}
-"""Options of ``queue create`` and ``queue attributes`` and the API's names for them."""
 
 _COLUMNS = {
     "queue": "QueueName",
@@ -35,7 +26,7 @@ NOTHING_THERE = "MessageNotExist"
 def create(arguments: Namespace, settings: Settings) -> int:
     """Create a queue; nothing changes when it exists with the same attributes."""
     service = Mns(connect(settings))
-    service.call("PUT", path_of("queues", arguments.queue), element("Queue", _chosen(arguments)))
+    service.call("PUT", path_of("queues", arguments.queue), element("Queue", chosen(QUEUE, arguments)))
     return tell(arguments, _("created {name}", name=arguments.queue), {"QueueName": arguments.queue})
 
 
@@ -47,17 +38,17 @@ def delete(arguments: Namespace, settings: Settings) -> int:
 
 def show_list(arguments: Namespace, settings: Settings) -> int:
     """List queues with the numbers of their messages."""
-    found = list(Mns(connect(settings)).listed("/queues", "Queue", arguments.prefix))
-    return show_table(arguments, _COLUMNS, found)
+    queues = list(Mns(connect(settings)).listed("/queues", "Queue", arguments.prefix))
+    return show_table(arguments, _COLUMNS, queues)
 
 
 def attributes(arguments: Namespace, settings: Settings) -> int:
     """Print the attributes of a queue, after changing those that are given."""
     service = Mns(connect(settings))
     path = path_of("queues", arguments.queue)
-    chosen = _chosen(arguments)
-    if chosen:
-        service.call("PUT", path, element("Queue", chosen), query={"metaoverride": "true"})
+    changed = chosen(QUEUE, arguments)
+    if changed:
+        service.call("PUT", path, element("Queue", changed), query={"metaoverride": "true"})
     root = service.call("GET", path)
     return show(arguments, [{} if root is None else fields(root)], as_list=False)
 
@@ -66,11 +57,6 @@ def purge(arguments: Namespace, settings: Settings) -> int:
     """Delete every message of a queue: visible, hidden and delayed ones."""
     done = connect(settings).admin("POST", "purge-queue", queue=arguments.queue)
     return tell(arguments, _("purged {name}: {number} messages", name=arguments.queue, number=done["deleted"]), done)
-
-
-def _chosen(arguments: Namespace) -> Fields:
-    named = {name: getattr(arguments, option) for option, name in ATTRIBUTES.items()}
-    return {name: value for name, value in named.items() if value is not None}
 
 
 # --- messages ----------------------------------------------------------------------------------------------------
@@ -96,10 +82,10 @@ def receive(arguments: Namespace, settings: Settings) -> int:
     path = path_of("queues", arguments.queue, "messages")
     query = {"numOfMessages": arguments.number}
     query |= {} if arguments.wait is None else {"waitseconds": arguments.wait}
-    found = _messages(service, path, query)
-    code = _show(arguments, found)
-    if arguments.delete and found:
-        handles = [Element("ReceiptHandle", message["ReceiptHandle"]) for message in found]
+    messages = _messages(service, path, query)
+    code = _show(arguments, messages)
+    if arguments.delete and messages:
+        handles = [Element("ReceiptHandle", message["ReceiptHandle"]) for message in messages]
         service.call("DELETE", path, Element("ReceiptHandles", children=handles))
     return code
 
@@ -120,10 +106,10 @@ def _messages(service: Mns, path: str, query: dict[str, str | int]) -> list[Fiel
     return [] if root is None else [fields(message) for message in root.all("Message")]
 
 
-def _show(arguments: Namespace, found: Sequence[Fields]) -> int:
+def _show(arguments: Namespace, messages: Sequence[Fields]) -> int:
     shown = [
         {**message, "MessageBody": shown_body(message["MessageBody"], from_base64=arguments.base64)}
-        for message in found
+        for message in messages
     ]
     if not shown and not wants_json(arguments):
         complain(_("no message in {name}", name=arguments.queue))

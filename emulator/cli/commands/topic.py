@@ -3,9 +3,10 @@
 from argparse import Namespace
 
 from emulator.cli.client import Client, connect
-from emulator.cli.mns import Mns, element, fields, path_of, read_body
+from emulator.cli.mns import Mns, chosen, element, fields, path_of, read_body
 from emulator.cli.output import _, show, show_table, tell
 from emulator.config import Settings
+from emulator.services.mns.topics.model import SUBSCRIPTION, TOPIC
 
 _QUEUE = "queue:"
 _TOPICS = {"topic": "TopicName", "on their way": "MessageCount"}
@@ -41,8 +42,8 @@ _OUTBOX = {
 
 def create(arguments: Namespace, settings: Settings) -> int:
     """Create a topic; nothing changes when it exists with the same attributes."""
-    chosen = {"MaximumMessageSize": arguments.maximum_message_size, "LoggingEnabled": arguments.logging_enabled}
-    Mns(connect(settings)).call("PUT", path_of("topics", arguments.topic), element("Topic", chosen))
+    content = element("Topic", chosen(TOPIC, arguments))
+    Mns(connect(settings)).call("PUT", path_of("topics", arguments.topic), content)
     return tell(arguments, _("created {name}", name=arguments.topic), {"TopicName": arguments.topic})
 
 
@@ -76,12 +77,7 @@ def publish(arguments: Namespace, settings: Settings) -> int:
 def subscribe(arguments: Namespace, settings: Settings) -> int:
     """Subscribe an endpoint; nothing changes when it exists with the same attributes."""
     client = connect(settings)
-    subscription = {
-        "Endpoint": _endpoint(client, arguments.endpoint),
-        "FilterTag": arguments.tag,
-        "NotifyStrategy": arguments.strategy,
-        "NotifyContentFormat": arguments.format,
-    }
+    subscription = chosen(SUBSCRIPTION, arguments) | {"Endpoint": _endpoint(client, arguments.endpoint)}
     path = path_of("topics", arguments.topic, "subscriptions", arguments.subscription)
     Mns(client).call("PUT", path, element("Subscription", subscription))
     done = {"TopicName": arguments.topic, "SubscriptionName": arguments.subscription}
@@ -89,11 +85,11 @@ def subscribe(arguments: Namespace, settings: Settings) -> int:
     return tell(arguments, text, done)
 
 
-def _endpoint(client: Client, given: str) -> str:
+def _endpoint(client: Client, endpoint: str) -> str:
     """Return the endpoint's full form; ``queue:NAME`` is short for the queue's."""
-    if not given.startswith(_QUEUE):
-        return given
-    return f"acs:mns:{client.keys.region}:{client.keys.account_id}:queues/{given.removeprefix(_QUEUE)}"
+    if not endpoint.startswith(_QUEUE):
+        return endpoint
+    return f"acs:mns:{client.keys.region}:{client.keys.account_id}:queues/{endpoint.removeprefix(_QUEUE)}"
 
 
 def unsubscribe(arguments: Namespace, settings: Settings) -> int:

@@ -1,5 +1,18 @@
 """The pages, a blueprint each."""
 
-from emulator.console.pages import clock, flows, functions, overview, queues, requests, topics
+from emulator.console.pages import (
+    buckets,
+    clock,
+    flows,
+    functions,
+    lab,
+    overview,
+    queues,
+    requests,
+    topics,
+    triggers,
+)
 
-BLUEPRINTS = tuple(page.blueprint for page in (overview, flows, queues, topics, functions, requests, clock))
+BLUEPRINTS = tuple(
+    page.blueprint for page in (overview, flows, queues, topics, functions, triggers, buckets, requests, clock, lab)
+)

@@ -1,5 +1,8 @@
 """The emulator's time: what comes next, jumping there, freezing."""
 
+from math import log1p
+from typing import Any
+
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
@@ -11,10 +14,22 @@ from emulator.wire.dates import parse_duration
 blueprint = Blueprint("clock", __name__, url_prefix="/clock")
 
 
+def timed() -> dict[str, Any]:
+    """Return the clock, each event with its place on the line of time, from 0 to 1000.
+
+    The line is logarithmic: seconds, hours and days have room beside each other.
+    """
+    shown = view().clock()
+    furthest = log1p(max((event["in_ms"] for event in shown["next"]), default=0)) or 1.0
+    for event in shown["next"]:
+        event["place"] = round(log1p(max(event["in_ms"], 0)) / furthest * 1000)
+    return shown
+
+
 @blueprint.get("")
 def show() -> str:
     """Show the time and everything that comes."""
-    return render_template("clock.html", clock=view().clock())
+    return render_template("clock.html", clock=timed())
 
 
 @blueprint.post("")

@@ -1,32 +1,69 @@
-"""Flows and their executions: definition, history step by step, starting, stopping, reporting."""
+"""Flows and their executions: definition, history step by step, starting, stopping, reporting, comparing."""
+
+from typing import Any
+from urllib.parse import quote
 
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.executions import Look
-from emulator.console.pages.shared import done, marker, number, view
+from emulator.console.comparison import compared
+from emulator.console.executions import EVENTS_SHOWN, Fold, Look, chosen, event_row, graph, rows
+from emulator.console.pages.shared import done, field, given, marker, number, view, whole
+from emulator.console.view import PAGE, Row
+from emulator.drawing.model import build, steps_of
+from emulator.gateway.errors import GatewayError
+from emulator.kernel.tracing import step_key
+from emulator.services.workflow.engine.language import DefinitionError
+from emulator.services.workflow.languages.programs import read_program
+from emulator.services.workflow.model import ExecutionFilter, ExecutionRecord, FlowRecord, HistoryEvent
+from emulator.wire import large_json
+from emulator.wire.dates import iso_millis
 
 blueprint = Blueprint("flows", __name__, url_prefix="/flows")
+
+_EVENTS = 1_000
+"""Events read in one go: more would keep the loop from other work."""
+
+_COMING = 1_000
+_OTHERS = 20
+
+_WAKEUPS = {
+    "wait": "end of a wait",
+    "retry": "retry",
+    "timeout": "time-out of a step",
+    "flow": "time-out of the flow",
+}
 
 
 @blueprint.get("")
 def index() -> str:
     """List the flows."""
-    rows, following = view().flows(marker())
-    return render_template("flows.html", flows=rows, following=following)
+    page = view().call(view().workflow.flows.page, view().tenant, PAGE, marker())
+    return render_template("flows.html", flows=[_flow(each) for each in page.items], following=page.next_marker)
 
 
 @blueprint.get("/<name>")
 def show(name: str) -> str:
     """Show a flow and its executions."""
-    return render_template("flow.html", flow=view().flow(name, marker()))
+    flow = view().call(view().workflow.flows.get, view().tenant, name)
+    page = _executions(name, PAGE, marker())
+    shown = {
+        **_flow(flow),
+        "graph": graph(flow.definition, None, name),
+        "executions": [_execution(record) for record in page.items],
+        "following": page.next_marker,
+    }
+    return render_template("flow.html", flow=shown)
 
 
 @blueprint.post("/<name>/start")
 def start(name: str) -> Response:
-    """Start an execution."""
-    execution = view().start(name, request.form.get("input", "").strip())
-    return done("flows.execution", name=name, execution=execution)
+    """Start an execution, or one that stops at every step."""
+    if "debug" in request.form:
+        arguments = given(input=_object("input"), name=field("name"))
+        stopped = view().admin("POST", f"/flows/{quote(name, safe='')}/debug", **arguments)
+        return done("flows.execution", name=name, execution=stopped["execution"])
+    return _started(name, request.form.get("input", "").strip(), field("name") or None)
 
 
 @blueprint.get("/<name>/executions/<execution>")
@@ -35,7 +72,24 @@ def execution(name: str, execution: str) -> str:
     look = Look(
         at=number("at") or None, visit=number("step") or 0, opened=number("open") or 0, offset=number("offset") or 0
     )
-    return render_template("execution.html", execution=view().execution(name, execution, look), look=look)
+    return render_template("execution.html", execution=_shown(name, execution, look), look=look)
+
+
+@blueprint.get("/<name>/executions/<execution>/compare")
+def compare(name: str, execution: str) -> str:
+    """Show two executions of a flow side by side, from the first event in which they differ."""
+    other = request.args.get("with", "").strip()
+    others = [each.name for each in _executions(name, _OTHERS, "").items if each.name != execution]
+    sides = []
+    for each in (execution, other) if other else ():
+        record = view().call(view().workflow.executions.get, view().tenant, name, each)
+        fold = view().folds.upto(record.id, _reader(name, each), None)
+        drawn = graph(record.definition, fold, f"{name} / {each}")
+        sides.append({**_execution(record), "graph": drawn, "input": record.input, "output": record.output})
+    pairs = compared(_history(name, execution), _history(name, other)) if other else None
+    return render_template(
+        "compare.html", flow=name, execution=execution, other=other, others=others, sides=sides, pairs=pairs
+    )
 
 
 @blueprint.post("/<name>/executions/<execution>/stop")
@@ -49,7 +103,33 @@ def stop(name: str, execution: str) -> Response:
 def again(name: str, execution: str) -> Response:
     """Start another execution with the same input."""
     before = view().call(view().workflow.executions.get, view().tenant, name, execution)
-    return done("flows.execution", name=name, execution=view().start(name, before.input))
+    return _started(name, before.input)
+
+
+@blueprint.post("/<name>/executions/<execution>/fork")
+def fork(name: str, execution: str) -> Response:
+    """Start an execution that shares the history up to an event."""
+    arguments = given(event=whole("event", 1, 999_999), input=_object("input"))
+    forked = view().admin("POST", f"{_path(name, execution)}/fork", **arguments)
+    return done("flows.execution", name=forked["flow"], execution=forked["execution"])
+
+
+@blueprint.post("/<name>/executions/<execution>/debug")
+def debug(name: str, execution: str) -> Response:
+    """Add a breakpoint, remove one, or do something at a stop."""
+    path = f"{_path(name, execution)}/debug"
+    action = field("action")
+    if action == "break":
+        wanted = given(when=field("when"), step=field("step"))
+        present = view().admin("GET", path)["breakpoints"]
+        view().admin("POST", path, breakpoints=[each for each in present if each != wanted] + [wanted])
+    else:
+        arguments = given(data=_object("data"))
+        strand = whole("strand", 0, 999_999_999)
+        view().admin(
+            "POST", f"{path}/{quote(action, safe='')}", **arguments, **({} if strand is None else {"strand": strand})
+        )
+    return done("flows.execution", name=name, execution=execution)
 
 
 @blueprint.post("/<name>/executions/<execution>/report")
@@ -62,3 +142,149 @@ def report(name: str, execution: str) -> Response:
     else:
         view().call(reports.succeeded, view().tenant, token, request.form.get("output", "") or "{}")
     return done("flows.execution", name=name, execution=execution)
+
+
+def _started(flow: str, input_text: str, name: str | None = None) -> Response:
+    record = view().call(view().workflow.executions.start, view().tenant, flow, name, input_text or "{}")
+    return done("flows.execution", name=flow, execution=record.name)
+
+
+def _path(flow: str, execution: str) -> str:
+    """Return the address of an execution in the admin API."""
+    return f"/flows/{quote(flow, safe='')}/executions/{quote(execution, safe='')}"
+
+
+def _object(name: str) -> Row | None:
+    """Return the JSON object of a field, None when it is left empty.
+
+    Raises: GatewayError.
+    """
+    text = field(name)
+    try:
+        value = large_json.loads(text.encode("utf-8", "replace")) if text else None
+    except (ValueError, RecursionError):
+        value = text
+    if value is None or isinstance(value, dict):
+        return value
+    raise GatewayError("InvalidArgument", f"{name} must be a JSON object")
+
+
+def _executions(flow: str, limit: int, start: str) -> Any:
+    return view().call(view().workflow.executions.page, view().tenant, flow, ExecutionFilter(), limit, start)
+
+
+def _reader(flow: str, name: str) -> Any:
+    """Return what reads the events of an execution from an id on, a page of them."""
+
+    def read(start: int, *, whole: bool = False, limit: int = _EVENTS) -> list[HistoryEvent]:
+        history = view().workflow.executions.history
+        return list(view().call(history, view().tenant, flow, name, limit, start, whole=whole).items)
+
+    return read
+
+
+def _history(flow: str, name: str) -> list[HistoryEvent]:
+    read, found = _reader(flow, name), list[HistoryEvent]()
+    while page := read(len(found) + 1):
+        found += page
+    return found
+
+
+def _shown(flow: str, name: str, look: Look) -> Row:
+    """Return an execution as *look* asks for it: steps, graph, the chosen step, waiting tokens, events.
+
+    Raises: WorkflowError.
+    """
+    record = view().call(view().workflow.executions.get, view().tenant, flow, name)
+    read = _reader(flow, name)
+    latest = view().folds.upto(record.id, read, None)
+    at = look.at if look.at is not None and 0 < look.at < latest.upto else None
+    fold = latest if at is None else view().folds.upto(record.id, read, at)
+    is_open = record.is_open and at is None
+    now = view().now() if is_open else fold.at
+    last = at or latest.upto
+    events = read(max(1, last - EVENTS_SHOWN + 1), whole=True, limit=EVENTS_SHOWN)
+    return {
+        **_execution(record),
+        "status": fold.execution.status,
+        "input": record.input,
+        "output": record.output if at is None else "",
+        "error": record.error if at is None else "",
+        "cause": record.cause if at is None else "",
+        "at": at,
+        "last": latest.upto,
+        "at_time": iso_millis(fold.at),
+        "steps": rows(fold, look, now),
+        "chosen": chosen(fold, look),
+        "calls": _calls(fold, look, flow, name),
+        "graph": graph(record.definition, fold, f"{flow} / {name}"),
+        "events": [event_row(event) for event in reversed(events) if event.id <= last],
+        "next": _next(flow, name) if is_open else [],
+        "debugging": view().admin("GET", f"{_path(flow, name)}/debug") if is_open else None,
+        "names": sorted({visit.step for visit in fold.by_id.values()} | set(_steps(record.definition))),
+        "tokens": view().call(view().workflow.tokens, view().tenant, flow, name) if is_open else [],
+    }
+
+
+def _steps(definition: str) -> list[str]:
+    """Return the names of the steps of a definition, none of one that cannot be read."""
+    try:
+        return [each.name for each in steps_of(build(read_program(definition)))]
+    except DefinitionError:
+        return []
+
+
+def _next(flow: str, name: str) -> list[Row]:
+    coming = view().call(view().workflow.upcoming, view().now(), _COMING)
+    return [
+        {"what": _WAKEUPS.get(what, what), "at": iso_millis(due), "to_ms": due}
+        for its_flow, its_name, what, due in coming
+        if (its_flow, its_name) == (flow, name)
+    ]
+
+
+def _calls(fold: Fold, look: Look, flow: str, name: str) -> list[Row]:
+    """Return the calls of functions that came of the chosen step while it was open, with what they have logged."""
+    visit = fold.by_id.get(look.visit)
+    if visit is None or not visit.resource:
+        return []
+    key = step_key(flow, name, visit.step, 1)[:-1]
+    until = visit.ended if visit.ended is not None else view().now()
+    found = [
+        each
+        for each in view().call(list, view().bench.calls)
+        if each.cause.startswith(key) and visit.entered <= each.at <= until
+    ]
+    return [
+        {
+            "function": each.name,
+            "request": each.request_id,
+            "at": iso_millis(each.at),
+            "ms": each.ended_at - each.at,
+            "error": each.error_type,
+            "log": each.log.decode("utf-8", "replace"),
+        }
+        for each in found[:_OTHERS]
+    ]
+
+
+def _flow(flow: FlowRecord) -> Row:
+    return {
+        "name": flow.name,
+        "definition": flow.definition,
+        "description": flow.settings.description,
+        "modified_at": iso_millis(flow.modified_at),
+    }
+
+
+def _execution(record: ExecutionRecord) -> Row:
+    stopped = record.stopped_at
+    return {
+        "flow": record.flow_name,
+        "name": record.name,
+        "status": record.status.value,
+        "is_open": record.is_open,
+        "started_at": iso_millis(record.started_at),
+        "stopped_at": iso_millis(stopped) if stopped is not None else None,
+        "ms": stopped - record.started_at if stopped is not None else None,
+    }

@@ -1,33 +1,169 @@
-"""Functions: configuration, versions, calling, logs."""
+"""Functions: configuration, code, versions, instances, calling, how calls went, logs."""
+
+from itertools import islice
+from typing import Any
 
 from flask import Blueprint, render_template, request
 
-from emulator.console.pages.shared import marker, view
+from emulator.console.code import files_of
+from emulator.console.pages.shared import field, marker, view
+from emulator.console.view import PAGE, Row
+from emulator.kernel.clock import Millis
+from emulator.lab.calls import Recorded, shown_call
+from emulator.services.fc.catalog.store import Slice
+from emulator.services.fc.model import Function, display_name
+from emulator.wire.dates import iso_millis
 
 blueprint = Blueprint("functions", __name__, url_prefix="/functions")
+
+_CALLS = 100
+"""So many calls are drawn and listed."""
 
 
 @blueprint.get("")
 def index() -> str:
     """List the functions."""
-    rows, following = view().functions_listed(marker())
-    return render_template("functions.html", functions=rows, following=following)
+    page = view().call(view().function_admin.page, marker(), PAGE)
+    rows = [{"name": display_name(*each), "service": each[0], "function": each[1]} for each in page.items]
+    return render_template("functions.html", functions=rows, following=page.next_marker)
 
 
 @blueprint.get("/<name>", defaults={"service": ""})
 @blueprint.get("/<service>/<name>")
-def show(service: str, name: str) -> str:
-    """Show a function and the end of its log."""
-    return render_template("function.html", function=view().function(service, name))
+def show(service: str, name: str, **more: Any) -> str:
+    """Show a function, its latest calls and its log."""
+    found = dict(view().call(_function, service, name))
+    found["files"] = files_of(found["place"])
+    calls = view().call(lambda: list(islice(reversed(view().bench.calls.of(found["name"])), _CALLS)))
+    return render_template(
+        "function.html", function=found, plot=_plot(calls), errors=_errors(calls), calls=len(calls), **more
+    )
 
 
 @blueprint.post("/<name>/call", defaults={"service": ""})
 @blueprint.post("/<service>/<name>/call")
 def call(service: str, name: str) -> str:
     """Call a function and show how it ended."""
-    event = request.form.get("event", "").encode()
-    qualifier = request.form.get("qualifier", "").strip() or None
-    result = view().invoke(service, name, qualifier, event)
-    return render_template(
-        "function.html", function=view().function(service, name), result=result, event=event.decode()
+    event = request.form.get("event", "").encode("utf-8", "replace")
+    invoked = view().call(
+        view().functions.invoke, view().tenant, service or None, name, field("qualifier") or None, event
     )
+    result = invoked.result
+    shown = {
+        "error": result.error_type or "",
+        "body": result.body.decode("utf-8", "replace"),
+        "log": result.log.decode("utf-8", "replace"),
+        "ms": round(result.duration_ms, 1),
+        "start": "cold" if result.cold else "provisioned" if result.provisioned else "warm",
+    }
+    return show(service, name, result=shown, event=event.decode("utf-8", "replace"))
+
+
+def _function(service: str, name: str) -> Row:
+    functions, admin, tenant = view().functions, view().function_admin, view().tenant
+    function = functions.functions.get(tenant, service, name)
+    full = display_name(service, name)
+    config = function.config
+    triggers = [row for row in admin.triggers() if row["function"] == full]
+    return {
+        "name": full,
+        "service": service,
+        "function": name,
+        "runtime": config.runtime,
+        "handler": config.handler,
+        "timeout": config.timeout_s,
+        "memory": config.memory_mb,
+        "description": config.description,
+        "environment": sorted(config.environment),
+        "folder": function.folder,
+        "problem": function.problem,
+        "modified_at": iso_millis(function.modified_at),
+        "triggers": triggers,
+        "templates": [
+            {
+                "name": f"{row['trigger']} ({row['type']})",
+                "event": admin.trigger_event(full, row["trigger"]).decode("utf-8", "replace"),
+            }
+            for row in triggers
+        ],
+        "versions": _versions(function),
+        "aliases": _aliases(function),
+        "instances": _instances(service, name),
+        "place": functions.codes.path(function.code) if function.code is not None else None,
+    }
+
+
+def _instances(service: str, name: str) -> list[Row]:
+    return [
+        {
+            "id": each.instance_id,
+            "version": each.version,
+            "state": str(each.state),
+            "start": "provisioned" if each.provisioned else "cold" if each.state == "starting" else "warm",
+            "since": iso_millis(Millis(each.started_at)) if each.started_at else None,
+            "memory": round(each.memory_mb, 1),
+        }
+        for each in view().functions.instance_list.of_function(view().tenant, service, name)
+    ]
+
+
+def _versions(function: Function) -> list[Row]:
+    page = view().functions.publishing.page_versions(
+        view().tenant, function.scope, start=None, newest_first=True, limit=PAGE
+    )
+    return [
+        {"version": each.number, "description": each.description, "created_at": iso_millis(each.created_at)}
+        for each in page.items
+    ]
+
+
+def _aliases(function: Function) -> list[Row]:
+    """Return aliases with the share of each version in per cent; the first version has what the others leave."""
+    page = view().functions.publishing.page_aliases(view().tenant, function.scope, Slice(limit=PAGE))
+    return [
+        {
+            "alias": each.name,
+            "shares": [
+                (each.version_id, round(100 * (1 - sum(each.weights.values())), 1)),
+                *((version, round(100 * weight, 1)) for version, weight in each.weights.items()),
+            ],
+        }
+        for each in page.items
+    ]
+
+
+def _plot(calls: list[Recorded]) -> Row:
+    """Return a bar for each call, oldest first, with its height from 0 to 100; the longest call is the measure."""
+    longest = max((each.ended_at - each.at for each in calls), default=0) or 1
+    width = 1000 / max(len(calls), 20)
+    return {
+        "longest": longest,
+        "bars": [
+            {
+                "left": round(place * width, 1),
+                "width": round(width * 0.8, 1),
+                "height": max(2, round((each.ended_at - each.at) / longest * 100)),
+                "state": "failed" if each.error_type else "succeeded",
+                "ms": each.ended_at - each.at,
+                "at": iso_millis(each.at),
+            }
+            for place, each in enumerate(reversed(calls))
+        ],
+    }
+
+
+def _errors(calls: list[Recorded]) -> list[Row]:
+    """Return the errors of calls, newest first, alike ones together: how often, the latest call, and what it said."""
+    groups: dict[tuple[str, str], Row] = {}
+    for each in calls:
+        if each.error_type:
+            error = shown_call(each)["error"]
+            message = str(error.get("errorMessage", ""))
+            group = groups.setdefault(
+                (each.error_type, message[:200]),
+                {"type": each.error_type, "message": message, "count": 0, "at": iso_millis(each.at)},
+            )
+            group["count"] += 1
+            group.setdefault("request", each.request_id)
+            group.setdefault("trace", error.get("stackTrace"))
+    return list(groups.values())

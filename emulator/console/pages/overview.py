@@ -2,6 +2,7 @@
 
 from flask import Blueprint, render_template, request
 
+from emulator.console.pages.clock import timed
 from emulator.console.pages.shared import view
 
 blueprint = Blueprint("overview", __name__)
@@ -10,7 +11,7 @@ blueprint = Blueprint("overview", __name__)
 @blueprint.get("/")
 def overview() -> str:
     """Show what there is and what comes next."""
-    return render_template("overview.html", clock=view().clock(), counts=view().counts(), about=view().about())
+    return render_template("overview.html", clock=timed(), counts=view().counts(), about=view().about())
 
 
 @blueprint.get("/search")

@@ -1,32 +1,53 @@
-"""Queues: counters, messages, sending, receiving, purging."""
+"""Queues: counters, messages in all their states, sending, receiving, moving, purging."""
+
+from base64 import b64decode
+from typing import Any
 
 from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response
 
-from emulator.console.pages.shared import done, marker, view, whole
+from emulator.console.pages.shared import done, field, marker, view, whole
+from emulator.console.view import PAGE, Row
+from emulator.services.mns.admin import message_object
+from emulator.services.mns.queues.model import Draft, Property, QueueView
+from emulator.wire.dates import iso_millis
 
 blueprint = Blueprint("queues", __name__, url_prefix="/queues")
+
+_SHOWN = 16
+"""So many messages of each state are shown, and of visible and hidden ones looked at."""
 
 
 @blueprint.get("")
 def index() -> str:
     """List the queues."""
-    rows, following = view().queues(marker())
-    return render_template("queues.html", queues=rows, following=following)
+    page = view().call(view().messages.queues.page, view().tenant, start=marker(), limit=PAGE)
+    return render_template("queues.html", queues=[_row(each) for each in page.items], following=page.next_marker)
 
 
 @blueprint.get("/<name>")
-def show(name: str) -> str:
+def show(name: str, **more: Any) -> str:
     """Show a queue, its messages and what can be done with it."""
-    return render_template("queue.html", queue=view().queue(name))
+    counters = view().call(view().messages.queues.view, view().tenant, name)
+    rows = [message(each) for each in view().admin("GET", "/messages", queue=name, limit=4 * _SHOWN)["messages"]]
+    states = {state: [row for row in rows if row["state"] == state] for state in ("active", "inactive", "delayed")}
+    return render_template(
+        "queue.html", queue=_row(counters), states={state: found[:_SHOWN] for state, found in states.items()}, **more
+    )
 
 
 @blueprint.post("/<name>/send")
 def send(name: str) -> Response:
-    """Send a message."""
-    delay_s, priority = whole("delay", 0, 604_800), whole("priority", 1, 16)
+    """Send a message with all that a sender can say of it."""
+    draft = Draft(
+        body=request.form.get("body", ""),
+        delay_s=whole("delay", 0, 604_800),
+        priority=whole("priority", 1, 16),
+        group_id=field("group") or None,
+        user_properties=tuple(_properties(field("properties"))),
+    )
     messages = view().messages
-    view().call(messages.send, view().tenant, name, request.form.get("body", ""), delay_s, priority)
+    view().call(lambda: messages.messages.send(messages.find(view().tenant, name), draft))
     return done("queues.show", name=name)
 
 
@@ -34,34 +55,86 @@ def send(name: str) -> Response:
 def receive(name: str) -> str:
     """Receive a message, which hides it, and show it."""
     received = view().call(view().messages.receive, view().tenant, name, 1, 0)
-    return render_template(
-        "queue.html", queue=view().queue(name), received=view().message(received[0]) if received else None, asked=True
-    )
+    shown = message(message_object(received[0], view().now())) if received else None
+    return show(name, received=shown, asked=True)
 
 
 @blueprint.post("/<name>/purge")
 def purge(name: str) -> Response:
     """Delete every message."""
-    view().call(view().messages.purge, view().tenant, name)
+    view().admin("POST", "/purge-queue", queue=name)
     return done("queues.show", name=name)
 
 
 @blueprint.post("/<name>/return")
 def give_back(name: str) -> Response:
-    """Give a received message back, which makes it visible again."""
-    view().give_back(name, request.form.get("handle", ""))
+    """Make a hidden message visible again after the shortest time the service knows, a second."""
+    messages, handle = view().messages, request.form.get("handle", "")
+    view().call(lambda: messages.messages.change_visibility(messages.find(view().tenant, name), handle, 1))
     return done("queues.show", name=name)
 
 
 @blueprint.post("/<name>/delete")
 def delete(name: str) -> Response:
     """Delete a received message."""
-    view().delete(name, request.form.get("handle", ""))
+    messages, handle = view().messages, request.form.get("handle", "")
+    view().call(lambda: messages.messages.delete(messages.find(view().tenant, name), handle))
     return done("queues.show", name=name)
 
 
 @blueprint.post("/<name>/move")
 def move(name: str) -> Response:
-    """Send the visible messages to another queue: what dead letters are sent back by."""
-    view().move(name, request.form.get("target", "").strip())
+    """Send messages to another queue, or dead letters to where they come from."""
+    view().admin("POST", "/move-messages", queue=name, to=field("target"), message=field("message"))
     return done("queues.show", name=name)
+
+
+def message(shown: Row) -> Row:
+    """Return a message of the admin API as pages show it."""
+    next_at = shown.get("NextVisibleTime")
+    return {
+        "id": shown["MessageId"],
+        "state": shown["State"],
+        "body": shown["MessageBody"],
+        "priority": shown["Priority"],
+        "received": shown["DequeueCount"],
+        "sent_at": iso_millis(shown["EnqueueTime"]),
+        "next_at": iso_millis(next_at) if next_at is not None else None,
+        "held": shown["Held"],
+        "trace": shown["Request"],
+        "handle": shown.get("ReceiptHandle", ""),
+        "source": shown["DeadLetterOf"],
+        "group": shown.get("MessageGroupId", ""),
+        "properties": {**shown["UserProperties"], **shown["SystemProperties"]},
+        "decoded": _decoded(shown["MessageBody"]),
+    }
+
+
+def _row(queue: QueueView) -> Row:
+    settings = queue.queue.settings
+    return {
+        "name": queue.queue.name,
+        "active": queue.counters.active,
+        "inactive": queue.counters.inactive,
+        "delayed": queue.counters.delayed,
+        "visibility_timeout_s": settings.visibility_timeout_s,
+        "delay_s": settings.delay_s,
+        "retention_s": settings.retention_s,
+        "fifo": settings.fifo,
+        "dead_letters": settings.dead_letter.target if settings.dead_letter and settings.dead_letter.enabled else "",
+    }
+
+
+def _properties(text: str) -> list[Property]:
+    """Read properties written a line each, ``name=value``."""
+    pairs = (line.partition("=") for line in text.splitlines())
+    return [Property(name.strip(), value.strip(), "STRING") for name, mark, value in pairs if mark and name.strip()]
+
+
+def _decoded(body: str) -> str:
+    """Return the text behind Base64, empty when the body is none."""
+    try:
+        text = b64decode(body.encode("ascii"), validate=True).decode() if len(body) % 4 == 0 and len(body) > 7 else ""
+    except ValueError:
+        return ""
+    return text if text.isprintable() or "\n" in text else ""

@@ -1,4 +1,4 @@
-"""What the pages share: the view, going back after a post, paging."""
+"""What the pages share: the view, going back after a post, paging, addresses of what has a page."""
 
 from typing import Any
 
@@ -6,9 +6,6 @@ from flask import current_app, redirect, request, url_for
 from werkzeug.wrappers import Response
 
 from emulator.console.view import View
-
-PAGE = 50
-"""Rows of a list."""
 
 
 def view() -> View:
@@ -42,7 +39,47 @@ def number(name: str) -> int | None:
 
 def whole(name: str, low: int, high: int) -> int | None:
     """Return a whole number of the form, None when it is left empty or is not one from *low* to *high*."""
-    text = request.form.get(name, "").strip()
+    text = field(name)
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         return None
     return min(max(int(text), low), high)
+
+
+def field(name: str) -> str:
+    """Return a text of the form without blanks around it, empty when it is not there."""
+    return request.form.get(name, "").strip()
+
+
+def given(**fields: Any) -> dict[str, Any]:
+    """Return the fields that have a value: an admin operation has defaults for the others."""
+    return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
+
+
+def link(kind: str, name: str) -> str:
+    """Return the address of the page of what is called *name*, empty when there is none."""
+    first, slash, rest = str(name).partition("/")
+    if not first:
+        return ""
+    match kind:
+        case "flow" | "schedule":
+            return url_for("flows.show", name=first)
+        case "execution" if slash:
+            return url_for("flows.execution", name=first, execution=rest)
+        case "execution":
+            return url_for("flows.show", name=first)
+        case "queue":
+            return url_for("queues.show", name=first)
+        case "topic" | "push":
+            return url_for("topics.show", name=first)
+        case "function" | "call" if slash:
+            return url_for("functions.show", service=first, name=rest)
+        case "function" | "call":
+            return url_for("functions.show", name=first)
+        case "bucket":
+            return url_for("buckets.show", name=first)
+        case "request":
+            return url_for("requests.show", id=name)
+        case "message":
+            return url_for("requests.show", id=name)
+        case _:
+            return ""

@@ -4,7 +4,7 @@
   const content = document.getElementById("content");
   const typing = (event) => /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
   let latest = null;
-  let open = [];
+  const folded = new Map();
   let replay = null;
 
   // The live part is asked for under the address that is shown, which the slider and chosen steps change.
@@ -19,10 +19,20 @@
     if (text === latest || reading) event.detail.shouldSwap = false;
     else latest = text;
     content.asked = false;
-    open = [...content.querySelectorAll("details[open][data-keep]")].map((each) => each.dataset.keep);
+    for (const each of content.querySelectorAll("details[data-keep]")) folded.set(each.dataset.keep, each.open);
   });
-  document.body.addEventListener("htmx:afterSwap", () => {
-    for (const each of content.querySelectorAll("details[data-keep]")) each.open = open.includes(each.dataset.keep);
+  // A log that is followed keeps its latest pieces, and stays at its end unless somebody has scrolled up.
+  document.body.addEventListener("htmx:sseMessage", (event) => {
+    const log = event.target.closest("pre.log");
+    if (!log) return;
+    while (log.childNodes.length > 2000) log.firstChild.remove();
+    if (!log.matches(":hover")) log.scrollTop = log.scrollHeight;
+  });
+  document.body.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.target !== content) return;
+    for (const each of content.querySelectorAll("details[data-keep]")) {
+      if (folded.has(each.dataset.keep)) each.open = folded.get(each.dataset.keep);
+    }
     follow();
   });
 

@@ -13,6 +13,7 @@ from emulator.http.message import Response
 from emulator.kernel.clock import Clock
 from emulator.kernel.ids import Ids
 from emulator.kernel.metrics import Family, Sample, gauge, labelled
+from emulator.kernel.paging import Page, cut
 from emulator.services.fc.catalog.resolving import Target
 from emulator.services.fc.code.store import Download
 from emulator.services.fc.errors import FcError, InvalidArgument, function_not_found
@@ -50,6 +51,15 @@ class FunctionAdmin:
             for tenant, service, name, version in keys
             if tenant == self._tenant and not version
         )
+
+    def page(self, start: str, limit: int, containing: str = "") -> Page[tuple[str, str]]:
+        """Return (service, function) of a page of functions, from ``service/function`` or ``function`` on.
+
+        *containing* is part of their names, in whatever case. The marker is where the next page begins.
+        """
+        service, _, name = start.rpartition("/")
+        found = self._functions.store.names(self._tenant, containing, (service, name), limit + 1)
+        return cut(found, limit, lambda each: display_name(*each))
 
     def counts(self) -> dict[str, int]:
         """Return how many services and functions there are in all tenants."""
@@ -113,6 +123,19 @@ class FunctionAdmin:
             if owner == self._tenant
         ]
 
+    def trigger_event(self, function: str, trigger: str, payload: str | None = None) -> bytes:
+        """Return the event that a trigger of ``service/function`` would give its function now; see `fire_trigger`.
+
+        Raises: TriggerNotFound.
+        """
+        service, _, name = function.rpartition("/")
+        row = self._functions.sources.triggers.get(self._tenant, service, name, trigger)
+        return self._firing().event(self._tenant, row, payload)
+
+    def _firing(self) -> Firing:
+        functions = self._functions
+        return Firing(functions.invoker, functions.sources.http_invoker, self._clock, self._ids)
+
     async def fire_trigger(
         self, function: str, trigger: str, payload: str | None, event: bytes | None
     ) -> dict[str, Any]:
@@ -124,10 +147,8 @@ class FunctionAdmin:
         Raises: TriggerNotFound and what a call raises.
         """
         service, _, name = function.rpartition("/")
-        functions = self._functions
-        row = functions.sources.triggers.get(self._tenant, service, name, trigger)
-        firing = Firing(functions.invoker, functions.sources.http_invoker, self._clock, self._ids)
-        fired = await firing.fire(self._tenant, row, payload=payload, event=event)
+        row = self._functions.sources.triggers.get(self._tenant, service, name, trigger)
+        fired = await self._firing().fire(self._tenant, row, payload=payload, event=event)
         return {
             "requestId": fired.request_id,
             "status": fired.status,
@@ -244,6 +265,22 @@ def triggers(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
     """The triggers of all functions."""
     del call
     return {"triggers": admin.triggers()}
+
+
+@operation(
+    "trigger-event",
+    "GET /trigger-event",
+    Parameter("function", about="``service/function`` or ``function``."),
+    Parameter("trigger", about="The trigger's name."),
+    Parameter("payload", about="What its source brings, instead of an example.", default=None),
+)
+def trigger_event(admin: FunctionAdmin, call: OperationRequest) -> dict[str, Any]:
+    """The event that a trigger would give its function now.
+
+    Raises: TriggerNotFound.
+    """
+    function, trigger, payload = (call.arguments[name] for name in ("function", "trigger", "payload"))
+    return {"event": admin.trigger_event(function, trigger, payload).decode("utf-8", "replace")}
 
 
 @operation(

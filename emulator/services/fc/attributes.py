@@ -74,13 +74,19 @@ def not_allowed(label: str, choices: Iterable[str], value: Any) -> str:
 
 @frozen(kw_only=False)
 class OneOf:
-    """A string out of *choices*. With *label* a refusal has the form that clients of the service look for."""
+    """A string out of *choices*, in the spelling that *fold* makes of every one.
+
+    With *label* a refusal has the form that clients of the service look for.
+    """
 
     choices: Set[str]
     label: str = ""
+    fold: Callable[[str], str] | None = None
 
     def __call__(self, value: Any, field: str) -> str:
         """Check a value."""
+        if self.fold is not None and isinstance(value, str):
+            value = self.fold(value)
         if not isinstance(value, str) or value not in self.choices:
             if self.label:
                 raise InvalidArgument(not_allowed(self.label, sorted(self.choices), value))
@@ -121,18 +127,32 @@ class Whole:
 
 @frozen(kw_only=False)
 class Items:
-    """A list of at most *most* values of a kind."""
+    """A list of at most *most* values of a kind. With *titled* a refusal has the form that clients look for.
+
+    Source of that form: fc-java-sdk FunctionComputeClientTest.
+    """
 
     kind: Check
     most: int | None = None
+    titled: bool = False
 
     def __call__(self, value: Any, field: str) -> list[Any]:
         """Check a value."""
         if not isinstance(value, list):
             raise InvalidArgument(f"{field} must be a list")
         if self.most is not None and len(value) > self.most:
+            if self.titled:
+                raise InvalidArgument(
+                    f"{titled(field)} contains too many values (max: {self.most}, actual: {len(value)})"
+                )
             raise InvalidArgument(f"{field} must not have more than {self.most} items")
         return [self.kind(item, f"{field}[{index}]") for index, item in enumerate(value)]
+
+
+def titled(field: str) -> str:
+    """Return the last name of a field with a capital letter, as some messages of the service have it."""
+    name = field.rpartition(".")[2]
+    return name[:1].upper() + name[1:]
 
 
 @frozen(kw_only=False)
@@ -197,6 +217,8 @@ FLAG = Flag()
 WHOLE = Whole()
 TEXT_MAP = TextMap()
 ANYTHING = Anything()
+METHOD = OneOf({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"}, fold=str.upper)
+"""An HTTP method."""
 
 
 # --- tables ------------------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """What Function Compute needs from outside; `emulator.app` joins them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.frozen import frozen
@@ -43,7 +43,7 @@ class Shell(Protocol):
 
 
 StartShell = Callable[[Callable[[int, bytes], None], Callable[[], None]], Shell]
-"""Starts the command, given who gets its output and who is told of its end. Raises: OSError, RuntimeFailure."""
+"""Starts the command; the arguments are called with its output, and at its end. Raises: OSError, RuntimeFailure."""
 
 
 class Instances(Protocol):
@@ -297,6 +297,38 @@ class TopicSubscriptions(Protocol):
         ...
 
 
+class QueueMissing(Exception):
+    """There is no queue of that name."""
+
+
+@frozen
+class QueuedMessage:
+    """A message that was received. ``token`` is what its queue knows it by."""
+
+    message_id: str
+    body: str
+    sent_at: Millis
+    token: Any
+
+
+class SourceQueues(Protocol):
+    """Gives the messages of queues to triggers."""
+
+    async def receive(self, tenant: Tenant, queue: str, count: int, wait_s: int) -> Sequence[QueuedMessage]:
+        """Return up to *count* messages, hidden from others, after at most *wait_s*; none when there were none.
+
+        Raises: QueueMissing; ServiceError.
+        """
+        ...
+
+    def delete(self, tenant: Tenant, queue: str, message: QueuedMessage) -> None:
+        """Delete a message that was received, in the transaction of this moment.
+
+        Raises: ServiceError.
+        """
+        ...
+
+
 @frozen
 class Ports:
     """What other services do for Function Compute; whatever is None is done without.
@@ -304,7 +336,8 @@ class Ports:
     Without *credentials* functions get no keys; without *objects* code cannot come from a bucket and without
     *uploads* no bucket is lent for it; without
     *queue_destinations* and *topic_destinations* results of asynchronous calls go to functions only. Without
-    *host_names* HTTP triggers are reached by their paths only, without *topics* topic triggers get no messages.
+    *host_names* HTTP triggers are reached by their paths only, without *topics* topic triggers get no messages,
+    without *queues* those of event buses none.
     Without *guard* roles may do everything, without *doubles* there are no mocks and records of calls.
     """
 
@@ -315,6 +348,7 @@ class Ports:
     topic_destinations: DestinationTopic | None = None
     host_names: HostNames | None = None
     topics: TopicSubscriptions | None = None
+    queues: SourceQueues | None = None
     guard: RoleGuard | None = None
     interference: Interference = field(default_factory=NoInterference)
     doubles: FunctionDoubles | None = None

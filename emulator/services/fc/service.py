@@ -160,6 +160,7 @@ class FunctionCompute:
             endpoint=endpoint,
             host_names=ports.host_names,
             topics=ports.topics,
+            queues=ports.queues,
             may_fire=self.role_checks.may_fire,
         )
 

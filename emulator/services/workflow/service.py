@@ -5,7 +5,7 @@ from emulator.kernel.identity import Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.interfering import Interference, NoInterference
 from emulator.kernel.timers import Timers
-from emulator.services.workflow.debugging import Debugging
+from emulator.services.workflow.debugging.parts import Debugging
 from emulator.services.workflow.engine.driver import Driver
 from emulator.services.workflow.engine.store import EngineStore
 from emulator.services.workflow.engine.tokens import Mint

@@ -2,7 +2,7 @@
 
 from emulator.services.workflow.engine.language import DefinitionError
 from emulator.services.workflow.expression.paths import EvaluationError, ExpressionError
-from emulator.services.workflow.languages.document import read_document
+from emulator.services.workflow.languages.fields import read_document
 from emulator.services.workflow.languages.statemachine.expressions import RESULT_ROOTS, parse
 from emulator.services.workflow.languages.statemachine.patterns import Pattern, PatternError
 from emulator.services.workflow.languages.statemachine.reader import read_machine

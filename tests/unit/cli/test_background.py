@@ -1,7 +1,7 @@
 """Repeating a command line for the process in the background."""
 
 from emulator.cli.background import flags
-from emulator.cli.parser import build
+from emulator.cli.main import build
 from emulator.config import OPTIONS, load
 
 

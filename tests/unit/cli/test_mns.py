@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from emulator.cli.mns import read_body, shown_body
+from emulator.cli.main import parse
+from emulator.cli.mns import RESOURCES, chosen, option_of, read_body, shown_body
 from emulator.cli.output import WrongUsage
 
 
@@ -51,3 +52,32 @@ def test_decoding_undoes_what_an_sdk_did():
 def test_body_that_is_no_encoded_text_is_shown_as_it_is(body):
     """A raw body among encoded ones is not hidden."""
     assert shown_body(body, from_base64=True) == body
+
+
+@pytest.mark.parametrize(("resource", "command"), [("Queue", "queue create q"), ("Topic", "topic create t")])
+def test_each_attribute_of_a_table_is_an_option(resource, command):
+    """What an attribute is called stands in its table only; a new one is an option without a change here."""
+    settable = list(RESOURCES[resource].of_form("xml"))
+    words = [
+        word
+        for each in settable
+        for word in ([f"--{option_of(each).replace('_', '-')}"] + ([] if each.kind is bool else ["7"]))
+    ]
+
+    arguments = parse([*command.split(), *words])
+
+    assert chosen(RESOURCES[resource], arguments) == {each.name: each.kind is bool or 7 for each in settable}
+
+
+def test_short_options_of_subscriptions_set_the_attributes_of_the_table():
+    """A subscription's options have shorter names, which the table gives."""
+    words = ["topic", "subscribe", "t", "s", "queue:q", "--tag", "a", "--strategy", "BACKOFF_RETRY", "--format", "JSON"]
+
+    arguments = parse(words)
+
+    assert chosen(RESOURCES["Subscription"], arguments) == {
+        "Endpoint": "queue:q",
+        "FilterTag": "a",
+        "NotifyStrategy": "BACKOFF_RETRY",
+        "NotifyContentFormat": "JSON",
+    }

@@ -5,8 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from emulator.cli.main import main
-from emulator.cli.parser import build
+from emulator.cli.main import build, main
 from emulator.config import OPTIONS
 
 
@@ -37,7 +36,7 @@ def test_every_command_is_there():
             f"flow {action}"
             for action in ("start", "history", "graph", "check", "list", "describe", "create", "delete", "stop")
         ),
-        *("flow schedules", "flow fire"),
+        *("flow schedules", "flow fire", "flow step", "flow debug", "flow fork", "flow convert"),
         *(
             f"queue {action}"
             for action in ("create", "delete", "list", "send", "receive", "peek", "purge", "attributes")

@@ -1,6 +1,7 @@
 """Flows and tutorials on the command line, against a running emulator."""
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -200,3 +201,50 @@ def _started_bare(program, folder):
     )
     assert "none yet" in started.stdout, started.stderr
     return folder
+
+
+def test_a_flow_is_converted_to_a_state_machine(program):
+    """To standard output or a file, under the file's name or another; what cannot be converted says why."""
+    (program.folder / "judge.yml").write_text(FLOW)
+    (program.folder / "tagged.yml").write_text(FLOW.replace("600", "!Ref Seconds"))
+    (program.folder / "dated.yml").write_text(FLOW.replace("duration: 600", "timestamp: '2030-01-01T00:00:00Z'"))
+
+    shown = program.run("flow", "convert", "judge.yml")
+    written = program.run("flow", "convert", "judge.yml", "--name", "other", "--output", "machine.yml")
+    checked = program.run("flow", "check", "machine.yml")
+    again = program.run("flow", "convert", "machine.yml")
+    refused = {name: program.run("flow", "convert", f"{name}.yml").stderr for name in ("tagged", "dated")}
+
+    assert "Name: judge\n" in shown.stdout
+    assert written.stdout == "wrote machine.yml\n"
+    assert checked.stdout.startswith("ok, ")
+    assert "Name: other\n" in (program.folder / "machine.yml").read_text()
+    assert (again.returncode, "a state machine already" in again.stderr) == (1, True)
+    assert "!Ref has no value here" in refused["tagged"]
+    assert "'Slow' waits for a time of day" in refused["dated"]
+
+
+def test_a_file_is_checked_again_whenever_it_changes(program):
+    """Until Ctrl-C; a file that is gone for a moment is no end."""
+    file = program.folder / "judge.yml"
+    file.write_text(FLOW)
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "emulator", "flow", "check", "--watch", "judge.yml"],
+        cwd=program.folder, env=program.env, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        first = watching.stdout.readline()
+        file.write_text(FLOW.replace("goto: Good", "goto: Nowhere"))
+        second = watching.stdout.readline()
+        file.unlink()
+        third = watching.stdout.readline()
+    finally:
+        watching.send_signal(signal.SIGINT)
+        code = watching.wait(30)
+        watching.stdout.close()
+
+    assert first == "ok, 4 steps\n"
+    assert second.startswith("judge.yml:9:15: steps[0].choices[0].goto: no step 'Nowhere'")
+    assert "cannot be read" in third
+    assert code == 0
+    assert program.run("flow", "check", "--watch", "-").returncode == 2

@@ -1,5 +1,7 @@
 """Immutable data classes."""
 
+import pickle
+from copy import deepcopy
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 
 import pytest
@@ -140,3 +142,16 @@ def test_hash_and_equality_are_those_of_the_standard_library():
         assert hash(kind(a=1)) == hash(kind(a=1, b="b"))
         assert repr(kind(a=1)).endswith("Standard(a=1, b='b')")
         assert kind.__slots__ == ("a", "b")
+
+
+@pytest.mark.parametrize("copied", [deepcopy, lambda each: pickle.loads(pickle.dumps(each))], ids=["copy", "pickle"])
+def test_copies_are_equal_and_as_immutable(copied):
+    """Checkpoints keep deep copies of what tests have set up."""
+    made = Named(x=1, name="a", tags=["b"])
+
+    copy = copied(made)
+
+    assert copy == made
+    assert copy.tags is not made.tags
+    with pytest.raises(FrozenInstanceError):
+        copy.x = 2

@@ -10,17 +10,29 @@ import pytest
 
 from emulator.http.certificates import CertificateAuthority
 from emulator.kernel.clock import SystemClock
-from emulator.redirect.environment import JAVA_VARIABLE, with_java, write_trust_store
+from emulator.redirect.java_options import JAVA_VARIABLE, with_java, write_trust_store
 
+KEYTOOL = shutil.which("keytool")
 PROXY = "http://forward:s3cret@127.0.0.1:8869"
 
 
+@pytest.fixture(autouse=True)
+def java_alone(monkeypatch, tmp_path):
+    """A java without a compiler, and no other."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "java").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+
+
 def properties(environ):
-    words = with_java({"JAVA_HOME": "/java", **environ})[JAVA_VARIABLE].split()
+    words = with_java(environ)[JAVA_VARIABLE].split()
     return dict(word.removeprefix("-D").split("=", 1) for word in words if word.startswith("-D"))
 
 
-def test_proxy_is_told_with_its_secret_and_tunnels_may_use_it():
+def test_without_a_compiler_the_proxy_is_told_with_its_secret():
     """Host, port, user and password for both schemes; Basic is allowed in tunnels."""
     told = properties({"LOCALYUN_PROXY_URL": PROXY, "HTTPS_PROXY": PROXY})
 
@@ -34,16 +46,14 @@ def test_proxy_is_told_with_its_secret_and_tunnels_may_use_it():
 
 def test_user_s_options_come_last_and_win():
     """Of a property that is given twice Java takes the last."""
-    found = with_java(
-        {"JAVA_HOME": "/java", "LOCALYUN_PROXY_URL": PROXY, "HTTPS_PROXY": PROXY, JAVA_VARIABLE: "-Xmx1g"}
-    )
+    found = with_java({"LOCALYUN_PROXY_URL": PROXY, "HTTPS_PROXY": PROXY, JAVA_VARIABLE: "-Xmx1g"})
 
     assert found[JAVA_VARIABLE].endswith(" -Xmx1g")
 
 
 def test_without_java_nothing_is_told(tmp_path):
     """The trust store is not made for nothing."""
-    environ = {"PATH": str(tmp_path), "LOCALYUN_CA_BUNDLE": str(tmp_path / "none.pem")}
+    environ = {"PATH": str(tmp_path / "none"), "LOCALYUN_CA_BUNDLE": str(tmp_path / "none.pem")}
 
     assert with_java(environ) == environ
 
@@ -73,13 +83,13 @@ def bundle(tmp_path, authority):
     return path
 
 
-@pytest.mark.skipif(shutil.which("keytool") is None, reason="needs Java's keytool")
+@pytest.mark.skipif(KEYTOOL is None, reason="needs Java's keytool")
 def test_java_reads_the_trust_store(bundle):
     """The authority is in it once, as one that is trusted."""
     store = write_trust_store(bundle)
 
     listed = subprocess.run(
-        ["keytool", "-list", "-keystore", str(store), "-storepass", "changeit"],
+        [KEYTOOL, "-list", "-keystore", str(store), "-storepass", "changeit"],
         capture_output=True, text=True, timeout=60, check=True,
     ).stdout  # fmt: skip
 
@@ -103,7 +113,7 @@ def test_trust_store_follows_the_bundle(bundle):
 
 def test_path_with_spaces_is_quoted(bundle):
     """Java splits its options at blanks outside quotes."""
-    found = with_java({"JAVA_HOME": "/java", "LOCALYUN_CA_BUNDLE": str(bundle)})
+    found = with_java({"LOCALYUN_CA_BUNDLE": str(bundle)})
 
     assert f"'-Djavax.net.ssl.trustStore={write_trust_store(bundle)}'" in found[JAVA_VARIABLE]
     assert " " in str(Path(bundle))

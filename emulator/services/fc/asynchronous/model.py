@@ -15,26 +15,12 @@ from typing import Any, NamedTuple
 
 from emulator.kernel.clock import SECOND, Millis
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import Tenant
 from emulator.kernel.interfering import Origin
 from emulator.services.fc import limits
-from emulator.services.fc.errors import GONE, FcError
-from emulator.services.fc.model import LATEST
+from emulator.services.fc.attributes import FLAG, TEXT, Check, Field, Shape, Whole
+from emulator.services.fc.errors import GONE, FcError, InvalidArgument
+from emulator.services.fc.model import FunctionRef, parse_function_arn
 from emulator.services.fc.runtime.model import HttpCall
-
-
-class Lane(NamedTuple):
-    """A queue: the calls of one function through one qualifier. ``service`` is empty for a 3.0 function."""
-
-    tenant: Tenant
-    service: str
-    function: str
-    qualifier: str
-
-
-def lane_of(tenant: Tenant, service: str, function: str, qualifier: str | None) -> Lane:
-    """Return the queue of calls through *qualifier*; none means ``LATEST``."""
-    return Lane(tenant, service, function, qualifier or LATEST)
 
 
 class Status(StrEnum):
@@ -72,7 +58,7 @@ class AsyncConfig:
 class StoredConfig:
     """A configuration with its place and its times."""
 
-    lane: Lane
+    lane: FunctionRef
     config: AsyncConfig
     created_at: Millis
     modified_at: Millis
@@ -95,7 +81,7 @@ def policy_of(config: AsyncConfig | None, retry_delay_ms: int) -> Policy:
 
 
 def destination_of(config: AsyncConfig | None, status: Status) -> str:
-    """Return the resource name that is told of a call that ended with *status*, empty when none does.
+    """Return the resource name of the destination for a call that ended with *status*, empty when there is none.
 
     A call that was stopped, or whose function is gone, is reported to no destination.
     """
@@ -105,8 +91,8 @@ def destination_of(config: AsyncConfig | None, status: Status) -> str:
         side = "onFailure"
     else:
         return ""
-    given = ((config and config.destinations) or {}).get(side) or {}
-    return str(given.get("destination", ""))
+    target = ((config and config.destinations) or {}).get(side) or {}
+    return str(target.get("destination", ""))
 
 
 @frozen
@@ -121,7 +107,7 @@ class AsyncCall:
     """
 
     seq: int
-    lane: Lane
+    lane: FunctionRef
     request_id: str
     task_id: str
     call_key: str
@@ -301,3 +287,46 @@ def judge(call: AsyncCall, attempt: Attempt, policy: Policy, now: Millis) -> Ver
 def event_detail(error: str) -> str:
     """Return what an event of a task says about an error."""
     return json.dumps({"Error": error}, separators=(",", ":")) if error else ""
+
+
+_KINDS = ("acs:fc:", "acs:mns:", "acs:eventbridge:", "acs:mq:", "acs:rocketmq:", "acs:alikafka:")
+
+
+def _destination(value: Any, field: str) -> str:
+    """Check the resource name of a destination; one of a service that is not emulated is kept and never reached."""
+    arn: str = TEXT(value, field)
+    if arn and not arn.startswith(_KINDS):
+        raise InvalidArgument(f"{field} '{arn[:200]}' is invalid: it must be the resource name of a destination")
+    if arn.startswith("acs:fc:") and parse_function_arn(arn) is None:
+        raise InvalidArgument(f"{field} '{arn[:200]}' is invalid: it does not name a function")
+    return arn
+
+
+_SIDE = Shape(destination=_destination)
+
+
+_DESTINATIONS: Check = Shape(onSuccess=_SIDE, onFailure=_SIDE)
+
+
+CONFIG_2 = (
+    Field("destinationConfig", "destinations", _DESTINATIONS),
+    Field("maxAsyncEventAgeInSeconds", "max_age_s", Whole(limits.ASYNC_AGE_S), unset=None),
+    Field("maxAsyncRetryAttempts", "max_retries", Whole(limits.ASYNC_RETRIES), unset=None),
+    Field("statefulInvocation", "task_mode", FLAG, unset=False),
+)
+"""A configuration of asynchronous calls of a function in a service.
+
+Source: fc-java-sdk FunctionComputeClientTest, whose configuration without an age reads null.
+"""
+
+
+CONFIG_3 = (
+    Field("destinationConfig", "destinations", _DESTINATIONS),
+    Field("maxAsyncEventAgeInSeconds", "max_age_s", Whole(limits.ASYNC_AGE_S), unset=limits.ASYNC_AGE_S.default),
+    Field("maxAsyncRetryAttempts", "max_retries", Whole(limits.ASYNC_RETRIES), unset=limits.ASYNC_RETRIES.default),
+    Field("asyncTask", "task_mode", FLAG, unset=False),
+)
+"""The same of a function without a service.
+
+Source: the defaults of the API reference; that they are shown is assumed.
+"""

@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
-from emulator.services.fc.asynchronous.model import Lane
-from emulator.services.fc.capacity.model import Kind, Place, place_of
+from emulator.services.fc.capacity.model import Kind, place_of
 from emulator.services.fc.capacity.store import CapacityStore
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
-from emulator.services.fc.model import LATEST, FunctionConfig
+from emulator.services.fc.model import LATEST, FunctionConfig, FunctionRef
 
 LONG_AGO = Millis(0)
 """When a call began whose beginning is of no interest."""
@@ -58,12 +57,12 @@ class Admission:
     *kept_ready* returns how many instances are kept ready for a function and qualifier.
     """
 
-    def __init__(self, store: CapacityStore, resolver: Resolver, kept_ready: Callable[[Place], int]) -> None:
+    def __init__(self, store: CapacityStore, resolver: Resolver, kept_ready: Callable[[FunctionRef], int]) -> None:
         self._store = store
         self._resolver = resolver
         self._kept_ready = kept_ready
         self._running: dict[_Function, set[Ticket]] = {}
-        self._rules: dict[Place, _Rules] = {}
+        self._rules: dict[FunctionRef, _Rules] = {}
         self._seen = -1
 
     def enter(
@@ -77,16 +76,16 @@ class Admission:
         request_id: str = "",
         since: Millis = LONG_AGO,
     ) -> Ticket:
-        """Count a call in; its id and beginning are for those who look at what runs.
+        """Count a call in; its id and start are for lists of what runs.
 
         Raises: InvocationDisabled, ResourceExhausted, ResourceThrottled.
         """
         key = (tenant, service, function)
         ticket = Ticket(qualifier or LATEST, request_id, since)
         running = self._running.get(key)
-        rules = self._rules_of(Place(tenant, service, function, ticket.qualifier))
+        rules = self._rules_of(FunctionRef(tenant, service, function, ticket.qualifier))
         if rules is not _NO_RULES:
-            self._check(Place(tenant, service, function, ticket.qualifier), rules, config, running or set())
+            self._check(FunctionRef(tenant, service, function, ticket.qualifier), rules, config, running or set())
         if running is None:
             running = self._running[key] = set()
         running.add(ticket)
@@ -109,7 +108,7 @@ class Admission:
 
         Raises: InvocationDisabled.
         """
-        rules = self._rules_of(Place(tenant, service, function, LATEST))
+        rules = self._rules_of(FunctionRef(tenant, service, function, LATEST))
         if rules.disabled is not None:
             raise FcError("InvocationDisabled", function=function, reason=rules.disabled)
 
@@ -128,10 +127,9 @@ class Admission:
             ticket.task.uncancel()
         return FcError("InvocationAborted", function=function, reason=ticket.aborted)
 
-    def room(self, lane: Lane) -> int | None:
+    def room(self, lane: FunctionRef) -> int | None:
         """Return how many calls of a queue can run at once, None when nothing limits them."""
-        place = Place(*lane)
-        rules = self._rules_of(place)
+        rules = self._rules_of(lane)
         if rules.on_demand is None and rules.reserved is None:
             return None
         try:
@@ -140,10 +138,10 @@ class Admission:
             return None  # its calls find out what is wrong
         limits = [] if rules.reserved is None else [rules.reserved]
         if rules.on_demand is not None:
-            limits.append(rules.on_demand + self._kept_ready(place))
+            limits.append(rules.on_demand + self._kept_ready(lane))
         return min(limits) * config.instance_concurrency
 
-    def _check(self, place: Place, rules: _Rules, config: FunctionConfig, running: set[Ticket]) -> None:
+    def _check(self, place: FunctionRef, rules: _Rules, config: FunctionConfig, running: set[Ticket]) -> None:
         if rules.disabled is not None:
             raise FcError("InvocationDisabled", function=place.function, reason=rules.disabled)
         each = config.instance_concurrency
@@ -167,7 +165,7 @@ class Admission:
             f"function '{place.function}' has no instance on demand and all that are kept ready are busy",
         )
 
-    def _rules_of(self, place: Place) -> _Rules:
+    def _rules_of(self, place: FunctionRef) -> _Rules:
         if self._seen != self._store.generation:
             self._rules.clear()
             self._seen = self._store.generation
@@ -178,19 +176,19 @@ class Admission:
             rules = self._rules[place] = self._read(place)
         return rules
 
-    def _read(self, place: Place) -> _Rules:
-        found = {}
+    def _read(self, place: FunctionRef) -> _Rules:
+        configs = {}
         for setting in self._store.of_function(place.tenant, place.service, place.function):
-            if setting.place == place_of(setting.kind, *place):
-                found[setting.kind] = setting.config
-        if not found:
+            if setting.place == place_of(setting.kind, place):
+                configs[setting.kind] = setting.config
+        if not configs:
             return _NO_RULES
-        switch = found.get(Kind.SWITCH, {})
-        on_demand = found.get(Kind.ON_DEMAND, {}).get("maximumInstanceCount")
-        if found.get(Kind.SCALING, {}).get("enableOnDemandScaling") is False:
+        switch = configs.get(Kind.SWITCH, {})
+        on_demand = configs.get(Kind.ON_DEMAND, {}).get("maximumInstanceCount")
+        if configs.get(Kind.SCALING, {}).get("enableOnDemandScaling") is False:
             on_demand = 0
         return _Rules(
             disabled=str(switch.get("reason") or "no reason given") if switch.get("disable") else None,
             on_demand=on_demand,
-            reserved=found.get(Kind.CONCURRENCY, {}).get("reservedConcurrency"),
+            reserved=configs.get(Kind.CONCURRENCY, {}).get("reservedConcurrency"),
         )

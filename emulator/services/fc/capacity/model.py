@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 from emulator.kernel.clock import DAY, SECOND, Millis
 from emulator.kernel.cron import LENIENT, CronError, Schedule, parse_schedule
 from emulator.kernel.frozen import frozen
-from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import FLAG, TEXT, Check, Items, OneOf, Shape, Text, Whole
+from emulator.services.fc.attributes import FLAG, TEXT, Check, Items, OneOf, Ruled, Shape, Text, Whole, titled
 from emulator.services.fc.errors import InvalidArgument
-from emulator.services.fc.model import LATEST, etag
+from emulator.services.fc.model import FunctionRef, etag
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LOOK_BACK_MS = 8 * 366 * DAY
@@ -162,21 +161,9 @@ class Kind(StrEnum):
 PER_QUALIFIER = frozenset({Kind.ON_DEMAND, Kind.PROVISION, Kind.SCALING})
 
 
-class Place(NamedTuple):
-    """What a configuration is for: a function through a qualifier, or a whole function when that is empty.
-
-    ``service`` is empty for a 3.0 function.
-    """
-
-    tenant: Tenant
-    service: str
-    function: str
-    qualifier: str = ""
-
-
-def place_of(kind: Kind, tenant: Tenant, service: str, function: str, qualifier: str | None) -> Place:
-    """Return the place of a configuration; no qualifier means ``LATEST`` where they are kept per qualifier."""
-    return Place(tenant, service, function, (qualifier or LATEST) if kind in PER_QUALIFIER else "")
+def place_of(kind: Kind, ref: FunctionRef) -> FunctionRef:
+    """Return what a configuration is for: the qualifier, or the whole function where there is one for all."""
+    return ref if kind in PER_QUALIFIER else ref._replace(qualifier="")
 
 
 @frozen
@@ -184,7 +171,7 @@ class Setting:
     """A configuration: a checked JSON object under the API's own field names."""
 
     kind: Kind
-    place: Place
+    place: FunctionRef
     config: Mapping[str, Any]
     setting_id: str
     created_at: Millis
@@ -197,7 +184,7 @@ class Setting:
         return etag(self.setting_id, self.revision)
 
 
-def resource_of(place: Place) -> str:
+def resource_of(place: FunctionRef) -> str:
     """Return ``services/{service}.{qualifier}/functions/{function}``, or ``functions/{function}`` in 3.0."""
     if not place.service:
         return f"functions/{place.function}" + (f"/{place.qualifier}" if place.qualifier else "")
@@ -232,9 +219,7 @@ _HORIZONTAL = Shape(
 )  # fmt: skip
 
 
-def _actions(value: Any, field: str) -> list[Any]:
-    _check_number(value, field)
-    actions: list[Any] = Items(_ACTION)(value, field)
+def _check_actions(actions: list[Any], field: str) -> list[Any]:
     for index, action in enumerate(actions):
         place = f"{field}[{index}]"
         _require(action, ("name", "target", "scheduleExpression"), place)
@@ -243,10 +228,11 @@ def _actions(value: Any, field: str) -> list[Any]:
     return actions
 
 
-def _policies(check: Check, low: str, high: str) -> Check:
-    def check_policies(value: Any, field: str) -> list[Any]:
-        _check_number(value, field)
-        policies: list[Any] = Items(check)(value, field)
+_ACTIONS = Ruled(Items(_ACTION, limits.POLICIES, titled=True), _check_actions)
+
+
+def _policies(kind: Check, low: str, high: str) -> Check:
+    def check(policies: list[Any], field: str) -> list[Any]:
         for index, policy in enumerate(policies):
             place = f"{field}[{index}]"
             _require(policy, ("name", "metricType", "metricTarget", low, high), place)
@@ -256,26 +242,13 @@ def _policies(check: Check, low: str, high: str) -> Check:
         _distinct(policies, "policy", field)
         return policies
 
-    return check_policies
+    return Ruled(Items(kind, limits.POLICIES, titled=True), check)
 
 
-def _require(given: Mapping[str, Any], names: tuple[str, ...], field: str) -> None:
+def _require(row: Mapping[str, Any], names: tuple[str, ...], field: str) -> None:
     for name in names:
-        if name not in given:
+        if name not in row:
             raise InvalidArgument(f"{field}.{name} is required")
-
-
-def _check_number(value: Any, field: str) -> None:
-    """See that a list is not too long. Source of the text: fc-java-sdk FunctionComputeClientTest."""
-    if isinstance(value, list) and len(value) > limits.POLICIES:
-        raise InvalidArgument(
-            f"{_title(field)} contains too many values (max: {limits.POLICIES}, actual: {len(value)})"
-        )
-
-
-def _title(field: str) -> str:
-    name = field.rpartition(".")[2]
-    return name[:1].upper() + name[1:]
 
 
 def _distinct(rows: list[Any], what: str, field: str) -> None:
@@ -283,19 +256,19 @@ def _distinct(rows: list[Any], what: str, field: str) -> None:
     seen = set()
     for row in rows:
         if row["name"] in seen:
-            raise InvalidArgument(f"Duplicate {what} name '{row['name']}' in {_title(field)} is not allowed")
+            raise InvalidArgument(f"Duplicate {what} name '{row['name']}' in {titled(field)} is not allowed")
         seen.add(row["name"])
 
 
 ON_DEMAND = Shape(maximumInstanceCount=_TARGET)
 CONCURRENCY = Shape(reservedConcurrency=Whole(limits.RESERVED_CONCURRENCY))
 PROVISION = Shape(
-    target=_TARGET, defaultTarget=_TARGET, alwaysAllocateCPU=FLAG, alwaysAllocateGPU=FLAG, scheduledActions=_actions,
+    target=_TARGET, defaultTarget=_TARGET, alwaysAllocateCPU=FLAG, alwaysAllocateGPU=FLAG, scheduledActions=_ACTIONS,
     targetTrackingPolicies=_policies(_TRACKING, "minCapacity", "maxCapacity"),
 )  # fmt: skip
 SCALING = Shape(
     minInstances=_TARGET, residentPoolId=TEXT, enableOnDemandScaling=FLAG, enableMixMode=FLAG,
-    requestDispatchPolicy=TEXT, scheduledPolicies=_actions,
+    requestDispatchPolicy=TEXT, scheduledPolicies=_ACTIONS,
     horizontalScalingPolicies=_policies(_HORIZONTAL, "minInstances", "maxInstances"),
 )  # fmt: skip
 SWITCH = Shape(reason=Text(1024), abortOngoingRequest=FLAG)

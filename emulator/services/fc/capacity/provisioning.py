@@ -1,4 +1,4 @@
-"""Instances kept ready: how many of each version there should be, and the pool told so; and lists of instances.
+"""Instances kept ready: how many of each version there should be, which the pool is asked for; and lists of instances.
 
 What should be follows from the configurations, the aliases, the functions and the time; nothing of it is stored. It is
 worked out anew when any of these changes, so that an alias that moves takes its instances along, and after a restart.
@@ -16,7 +16,6 @@ from emulator.services.fc import limits
 from emulator.services.fc.capacity import model as shapes
 from emulator.services.fc.capacity.model import (
     Kind,
-    Place,
     Setting,
     default_target,
     next_change,
@@ -28,7 +27,7 @@ from emulator.services.fc.catalog.resolving import Resolver, Target
 from emulator.services.fc.catalog.store import CatalogStore
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.invoking import FunctionKeys
-from emulator.services.fc.model import LATEST, family, scope_of
+from emulator.services.fc.model import LATEST, FunctionRef, family, scope_of
 from emulator.services.fc.ports import Instances
 from emulator.services.fc.runtime.model import InstanceInfo, RuntimeFailure
 from emulator.storage.database import CommitFailed, Database
@@ -139,10 +138,10 @@ class Provisioner:
             )
         return Readiness(wanted, current, "; ".join(errors))
 
-    def kept_ready(self, place: Place) -> int:
+    def kept_ready(self, place: FunctionRef) -> int:
         """Return how many instances are ready for a function and qualifier."""
-        found = [self._settings.get(kind, place) for kind in (Kind.PROVISION, Kind.SCALING)]
-        return sum(self.readiness(setting).current for setting in found if setting is not None)
+        configured = [self._settings.get(kind, place) for kind in (Kind.PROVISION, Kind.SCALING)]
+        return sum(self.readiness(setting).current for setting in configured if setting is not None)
 
     def target(self, setting: Setting) -> int:
         """Return how many instances a configuration wants now."""
@@ -156,8 +155,8 @@ class Provisioner:
         return known[0]
 
     def _ready(self, target: Target) -> int:
-        found = self._instances.instances(target.image.family)
-        return sum(info.provisioned and info.state in {"idle", "busy"} for info in found)
+        instances = self._instances.instances(target.image.family)
+        return sum(info.provisioned and info.state in {"idle", "busy"} for info in instances)
 
     # --- what should be ------------------------------------------------------------------------------------------
 
@@ -173,10 +172,10 @@ class Provisioner:
                 continue
             for target, asked in shares:
                 key = target.image.key
-                given = min(asked, left)
-                left -= given
+                granted = min(asked, left)
+                left -= granted
                 asked_in_all += asked
-                wanted[key] = Share(target, given + (wanted[key].number if key in wanted else 0))
+                wanted[key] = Share(target, granted + (wanted[key].number if key in wanted else 0))
         self._is_full = asked_in_all > limits.PROVISIONED_INSTANCES
         for key, share in self._wanted.items():
             if key not in wanted and self._applied.get(key):
@@ -289,7 +288,7 @@ class InstanceList:
         return self._of_versions(tenant, service, function, [0, *(version.number for version in versions)])
 
     def _of_versions(self, tenant: Tenant, service: str, function: str, numbers: list[int]) -> list[InstanceInfo]:
-        found = [
+        instances = [
             info for number in numbers for info in self._instances.instances(family(tenant, service, function, number))
         ]
-        return sorted(found, key=lambda info: (info.started_at, info.instance_id))
+        return sorted(instances, key=lambda info: (info.started_at, info.instance_id))

@@ -214,13 +214,13 @@ class Tagging:
 
     def every(self, tenant: Tenant, kind: str) -> list[tuple[str, dict[str, str]]]:
         """Return all tagged resources of *kind* with their tags."""
-        found: list[tuple[str, dict[str, str]]] = []
+        rows: list[tuple[str, dict[str, str]]] = []
         marker = ""
         while True:
             page = self.page(tenant, kind, Slice(limit=limits.LIST.high, start=marker))
-            found += page.items
+            rows += page.items
             if page.next_marker is None:
-                return found
+                return rows
             marker = page.next_marker
 
 

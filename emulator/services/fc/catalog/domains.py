@@ -13,13 +13,12 @@ from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.ids import Ids
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import FLAG, TEXT, TEXTS, WHOLE, Check, Items, OneOf, Shape, Text
+from emulator.services.fc.catalog.fields import DOMAIN
 from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.errors import FcError, InvalidArgument
 from emulator.services.fc.invoke.tokens import read_rules
 from emulator.services.fc.model import Struct, check_if_match, etag
 from emulator.services.fc.ports import HostNames
-from emulator.services.fc.triggers.model import METHODS
 from emulator.storage.database import CommitFailed, Database
 
 
@@ -54,13 +53,6 @@ class Domain:
         """Its routes, in the API's form."""
         routes: Sequence[Struct] = (self.config.get("routeConfig") or {}).get("routes") or ()
         return routes
-
-
-def wildcard(rule: str) -> re.Pattern[str]:
-    """Return what a wildcard rule means: ``*`` is any text, and ``^`` at its front binds it to the beginning."""
-    anchored = rule.startswith("^")
-    text = rule[1:] if anchored else rule
-    return re.compile(("^" if anchored else "") + "(.*)".join(re.escape(part) for part in text.split("*")) + "$")
 
 
 def shown(config: Struct) -> dict[str, Any]:
@@ -143,7 +135,7 @@ _OF_THE_CLOUD = (".aliyuncs.com", ".fcapp.run")
 
 
 class Domains:
-    """The custom domains of every account. *names* is told which host names lead to functions."""
+    """The custom domains of every account. *names* learns which host names lead to functions."""
 
     def __init__(self, store: DomainStore, database: Database, ids: Ids, names: HostNames | None) -> None:
         self._store = store
@@ -276,60 +268,6 @@ def _is_address(name: str) -> bool:
 
 
 # --- what a body may say -----------------------------------------------------------------------------------------
-
-
-def _path(value: Any, field: str) -> str:
-    path = str(Text(limits.ROUTE_PATH_LENGTH, 1)(value, field))
-    if not path.startswith("/") or "*" in path[:-1]:
-        raise InvalidArgument(f"{field} '{path[:200]}' is invalid: it must begin with / and may end with *")
-    return path
-
-
-def _method(value: Any, field: str) -> str:
-    return str(OneOf(METHODS)(value.upper() if isinstance(value, str) else value, field))
-
-
-def _rules(kind: str) -> Check:
-    rule = Shape(match=Text(limits.REWRITE_RULE_LENGTH, 1), replacement=Text(limits.REWRITE_RULE_LENGTH, 1))
-
-    def check(value: Any, field: str) -> list[dict[str, str]]:
-        rules: list[dict[str, str]] = Items(rule, limits.REWRITE_RULES)(value, field)
-        for index, each in enumerate(rules):
-            if len(each) < 2:
-                raise InvalidArgument(f"{field}[{index}] must have match and replacement")
-            try:
-                if kind == "regex":
-                    re.compile(each["match"])
-                elif kind == "wildcard":
-                    wildcard(each["match"])
-            except (re.error, RecursionError, OverflowError) as error:
-                raise InvalidArgument(f"{field}[{index}].match is not a regular expression: {error}") from None
-        return rules
-
-    return check
-
-
-_REWRITE = Shape(equalRules=_rules("equal"), wildcardRules=_rules("wildcard"), regexRules=_rules("regex"))
-ROUTE = Shape(
-    path=_path,
-    serviceName=Text(limits.SERVICE_NAME_LENGTH),
-    functionName=Text(limits.FUNCTION_NAME_LENGTH, 1),
-    qualifier=Text(limits.ALIAS_NAME_LENGTH),
-    methods=Items(_method),
-    rewriteConfig=_REWRITE,
-)
-DOMAIN = Shape(
-    protocol=OneOf(frozenset({"HTTP", "HTTPS", "HTTP,HTTPS"})),
-    routeConfig=Shape(routes=Items(ROUTE, limits.ROUTES)),
-    certConfig=Shape(certName=TEXT, certificate=TEXT, privateKey=TEXT),
-    tlsConfig=Shape(minVersion=TEXT, maxVersion=TEXT, cipherSuites=TEXTS),
-    wafConfig=Shape(enableWAF=FLAG),
-    authConfig=Shape(authType=OneOf(frozenset({"anonymous", "function", "jwt"})), authInfo=TEXT),
-    corsConfig=Shape(
-        allowOrigins=TEXTS, allowMethods=TEXTS, allowHeaders=TEXTS, exposeHeaders=TEXTS, allowCredentials=FLAG,
-        maxAge=WHOLE,
-    ),
-)  # fmt: skip
 
 
 def _read(body: Mapping[str, Any], api: str) -> dict[str, Any]:

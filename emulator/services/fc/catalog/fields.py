@@ -6,7 +6,8 @@ write an answer.
 Source: parameter tables of the three API versions; SDK models.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from emulator.services.fc import limits
@@ -16,14 +17,17 @@ from emulator.services.fc.attributes import (
     FLAG,
     GPU_MEMORY,
     MEMORY,
+    METHOD,
     RUNTIMES,
     TEXT,
     TEXT_MAP,
     TEXTS,
     WHOLE,
+    Check,
     Field,
     Items,
     OneOf,
+    Ruled,
     Shape,
     Text,
     Whole,
@@ -217,3 +221,66 @@ def check_together(config: FunctionConfig) -> None:
         raise InvalidArgument("customContainerConfig.image is required for the runtime custom-container")
     if not config.handler and not is_custom(config.runtime):
         raise InvalidArgument("handler is required")
+
+
+def wildcard(rule: str) -> re.Pattern[str]:
+    """Return what a wildcard rule means: ``*`` is any text, and ``^`` at its front binds it to the beginning."""
+    anchored = rule.startswith("^")
+    text = rule[1:] if anchored else rule
+    return re.compile(("^" if anchored else "") + "(.*)".join(re.escape(part) for part in text.split("*")) + "$")
+
+
+def _path(path: str, field: str) -> str:
+    if not path.startswith("/") or "*" in path[:-1]:
+        raise InvalidArgument(f"{field} '{path[:200]}' is invalid: it must begin with / and may end with *")
+    return path
+
+
+def _rules(compiled: Callable[[str], object] | None) -> Check:
+    """Return the kind of a list of rewrite rules; *compiled* fails for what is no pattern."""
+    rule = Shape(match=Text(limits.REWRITE_RULE_LENGTH, 1), replacement=Text(limits.REWRITE_RULE_LENGTH, 1))
+
+    def check(rules: list[dict[str, str]], field: str) -> list[dict[str, str]]:
+        for index, each in enumerate(rules):
+            if len(each) < 2:
+                raise InvalidArgument(f"{field}[{index}] must have match and replacement")
+            try:
+                if compiled is not None:
+                    compiled(each["match"])
+            except (re.error, RecursionError, OverflowError) as error:
+                raise InvalidArgument(f"{field}[{index}].match is not a regular expression: {error}") from None
+        return rules
+
+    return Ruled(Items(rule, limits.REWRITE_RULES), check)
+
+
+_REWRITE = Shape(equalRules=_rules(None), wildcardRules=_rules(wildcard), regexRules=_rules(re.compile))
+ROUTE = Shape(
+    path=Ruled(Text(limits.ROUTE_PATH_LENGTH, 1), _path),
+    serviceName=Text(limits.SERVICE_NAME_LENGTH),
+    functionName=Text(limits.FUNCTION_NAME_LENGTH, 1),
+    qualifier=Text(limits.ALIAS_NAME_LENGTH),
+    methods=Items(METHOD),
+    rewriteConfig=_REWRITE,
+)
+
+
+DOMAIN = Shape(
+    protocol=OneOf(frozenset({"HTTP", "HTTPS", "HTTP,HTTPS"})),
+    routeConfig=Shape(routes=Items(ROUTE, limits.ROUTES)),
+    certConfig=Shape(certName=TEXT, certificate=TEXT, privateKey=TEXT),
+    tlsConfig=Shape(minVersion=TEXT, maxVersion=TEXT, cipherSuites=TEXTS),
+    wafConfig=Shape(enableWAF=FLAG),
+    authConfig=Shape(authType=OneOf(frozenset({"anonymous", "function", "jwt"})), authInfo=TEXT),
+    corsConfig=Shape(
+        allowOrigins=TEXTS, allowMethods=TEXTS, allowHeaders=TEXTS, exposeHeaders=TEXTS, allowCredentials=FLAG,
+        maxAge=WHOLE,
+    ),
+)  # fmt: skip
+
+
+LAYER = (
+    Field("description", "description", Text(limits.DESCRIPTION_LENGTH)),
+    Field("license", "license", Text(limits.LICENSE_LENGTH)),
+    Field("compatibleRuntime", "runtimes", Items(OneOf(RUNTIMES), limits.COMPATIBLE_RUNTIMES)),
+)

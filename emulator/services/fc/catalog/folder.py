@@ -306,7 +306,8 @@ class FolderReader:
         for number, version_path in versions:
             for entry in folders(version_path, self._follows):
                 if is_function(entry.path) and self._usable(name, entry.name, entry.path):
-                    self._read_version(name, entry.name, number, entry.path, heads.get(entry.name), problem)
+                    version = self._function(name, entry.name, number, entry.path, heads.get(entry.name), problem)
+                    self._functions.append(version)
 
     # --- functions -----------------------------------------------------------------------------------------------
 
@@ -315,13 +316,8 @@ class FolderReader:
         self._functions.append(head)
         if not service:
             for number, version_path in self._version_folders(path):
-                self._read_version("", name, number, version_path, head, "")
+                self._functions.append(self._function("", name, number, version_path, head, ""))
         return head
-
-    def _read_version(
-        self, service: str, name: str, number: int, path: str, head: FileFunction | None, problem: str
-    ) -> None:
-        self._functions.append(self._function(service, name, number, path, head, problem))
 
     def _function(
         self, service: str, name: str, version: int, path: str, head: FileFunction | None, problem: str
@@ -382,14 +378,14 @@ class FolderReader:
                 self._warnings.append(f"{place}: the field '{name}' is not known and ignored")
 
     def _version_folders(self, path: str) -> list[tuple[int, str]]:
-        found = []
+        numbered = []
         for entry in folders(str(Path(path, "versions")), self._follows):
             name = entry.name
             if name.isascii() and name.isdigit() and 0 < len(name) <= limits.VERSION_ID_DIGITS and int(name) > 0:
-                found.append((int(name), entry.path))
+                numbered.append((int(name), entry.path))
             else:
                 self._warnings.append(f"{entry.path} is left out: a version is a number from 1 on")
-        return sorted(found)
+        return sorted(numbered)
 
 
 def _config(service: str, default: FunctionConfig, content: Mapping[str, Any]) -> FunctionConfig:
@@ -436,17 +432,17 @@ def _aliases(value: Any, file: str) -> tuple[FileAlias, ...]:
         return ()
     if not isinstance(value, dict):
         raise InvalidArgument("aliases must map names to versions")
-    found = []
+    aliases = []
     weights = "additionalVersionWeight"
     for name, target in value.items():
         target = target if isinstance(target, dict) else {"versionId": target}
-        found.append(
+        aliases.append(
             FileAlias(
                 name=check_alias_name(name, "alias"),
                 version_id=version_or_latest(target.get("versionId"), f"aliases.{name}.versionId"),
-                weights=check_weights(target.get(weights) or {}, f"aliases.{name}.additionalVersionWeight"),
+                weights=check_weights(target.get(weights) or {}, f"aliases.{name}.{weights}"),
                 description=str(target.get("description") or ""),
                 file=file,
             )
         )
-    return tuple(sorted(found, key=lambda alias: alias.name))
+    return tuple(sorted(aliases, key=lambda alias: alias.name))

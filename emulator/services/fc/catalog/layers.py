@@ -12,8 +12,9 @@ from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import AccountId, Region, Tenant
 from emulator.kernel.paging import Page, cut
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import RUNTIMES, Field, Items, OneOf, Text, check_name, check_version_id, read
+from emulator.services.fc.attributes import check_name, check_version_id, read
 from emulator.services.fc.catalog.effects import Effects
+from emulator.services.fc.catalog.fields import LAYER
 from emulator.services.fc.catalog.store import Slice
 from emulator.services.fc.code.store import CodeSource, CodeStore, Packages
 from emulator.services.fc.errors import FcError, InvalidArgument
@@ -56,8 +57,8 @@ def layer_arn(tenant: Tenant, name: str, number: int) -> str:
 
 def parse_layer_arn(arn: str) -> LayerName | None:
     """Read a resource name, in the older form with a digest too; None when it names no layer."""
-    found = re.fullmatch(_ARN, arn)
-    return LayerName(AccountId(found[2]), found[3], int(found[4])) if found else None
+    match = re.fullmatch(_ARN, arn)
+    return LayerName(AccountId(match[2]), match[3], int(match[4])) if match else None
 
 
 _COLUMNS = (
@@ -161,12 +162,6 @@ def _version(row: Any) -> LayerVersion:
 
 
 _log = logging.getLogger(__name__)
-
-LAYER = (
-    Field("description", "description", Text(limits.DESCRIPTION_LENGTH)),
-    Field("license", "license", Text(limits.LICENSE_LENGTH)),
-    Field("compatibleRuntime", "runtimes", Items(OneOf(RUNTIMES), limits.COMPATIBLE_RUNTIMES)),
-)
 
 
 class Layers:
@@ -284,18 +279,18 @@ class Layers:
 
     def folders(self, tenant: Tenant, arns: Iterable[str]) -> tuple[Path, ...]:
         """Return the unpacked folders of layers, in the given order; what is not here is left out with a warning."""
-        found = []
+        paths = []
         for arn in arns:
             try:
                 version = self._find(tenant, arn)[1]
             except InvalidArgument:
                 version = None
             if version is not None:
-                found.append(self._codes.path(version.code))
+                paths.append(self._codes.path(version.code))
             elif arn not in self._warned:
                 self._warned.add(arn)
                 _log.warning("the layer %s is not here; functions that use it run without it", arn)
-        return tuple(found)
+        return tuple(paths)
 
     def size(self, tenant: Tenant, arn: str) -> int:
         """Return the size of a layer's package in bytes, 0 for one that is not here."""

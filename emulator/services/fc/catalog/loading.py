@@ -86,68 +86,68 @@ class _Step:
 
     # --- services ------------------------------------------------------------------------------------------------
 
-    def service(self, found: FileService) -> None:
-        old = self._services.pop(found.name, None) or self._store.service(self._tenant, found.name)
+    def service(self, file: FileService) -> None:
+        old = self._services.pop(file.name, None) or self._store.service(self._tenant, file.name)
         if old is None:
             new = Service(
-                name=found.name,
+                name=file.name,
                 service_id=self._ids.uuid(),
-                config=found.config,
+                config=file.config,
                 created_at=self._now,
                 modified_at=self._now,
-                folder=found.folder,
-                base=found.config,
+                folder=file.folder,
+                base=file.config,
             )
         else:
-            changed = _still_laid_over(old.changed, old.base, found.config) if old.folder else _said(old.config)
-            config = replace(found.config, **changed)
-            new = replace(old, config=config, folder=found.folder, base=found.config, changed=changed)
-        new = replace(new, last_version=max([new.last_version, *found.versions]))
+            changed = _still_laid_over(old.changed, old.base, file.config) if old.folder else _said(old.config)
+            config = replace(file.config, **changed)
+            new = replace(old, config=config, folder=file.folder, base=file.config, changed=changed)
+        new = replace(new, last_version=max([new.last_version, *file.versions]))
         if new == old:
             return
         if old is not None:
             new = replace(new, revision=old.revision + 1, modified_at=self._now)
-            heads = self._store.functions(self._tenant, found.name, 0, Slice(limit=1_000_000))
-            self.retired.update(family(self._tenant, found.name, function.name, 0) for function in heads)
+            heads = self._store.functions(self._tenant, file.name, 0, Slice(limit=1_000_000))
+            self.retired.update(family(self._tenant, file.name, function.name, 0) for function in heads)
         self._store.put_service(self._tenant, new)
 
     # --- functions -----------------------------------------------------------------------------------------------
 
-    def function(self, found: FileFunction) -> None:
-        key = (found.service, found.name, found.version)
+    def function(self, file: FileFunction) -> None:
+        key = (file.service, file.name, file.version)
         old = self._functions.pop(key, None)
         if old is None:
-            old = self._store.function(self._tenant, found.service, found.name, found.version)
-            if old is not None and found.version:
-                _log.warning("functions folder: %s is left out: the API has published that version", found.folder)
+            old = self._store.function(self._tenant, file.service, file.name, file.version)
+            if old is not None and file.version:
+                _log.warning("functions folder: %s is left out: the API has published that version", file.folder)
                 return
             if old is not None:
-                _log.warning("functions folder: %s takes the place of the function made by the API", found.folder)
-        code = Code(checksum=found.checksum, size=found.size, folder=found.folder)
+                _log.warning("functions folder: %s takes the place of the function made by the API", file.folder)
+        code = Code(checksum=file.checksum, size=file.size, folder=file.folder)
         if old is None:
-            head = self._functions_id(found)
+            head = self._functions_id(file)
             new = Function(
-                service=found.service, name=found.name, version=found.version, function_id=head,
-                config=found.config, code=code, created_at=self._now, modified_at=self._now, folder=found.folder,
-                base=found.config, problem=found.problem, triggers=found.triggers,
+                service=file.service, name=file.name, version=file.version, function_id=head,
+                config=file.config, code=code, created_at=self._now, modified_at=self._now, folder=file.folder,
+                base=file.config, problem=file.problem, triggers=file.triggers,
             )  # fmt: skip
         else:
-            changed = _still_laid_over(old.changed, old.base, found.config) if old.folder else {}
+            changed = _still_laid_over(old.changed, old.base, file.config) if old.folder else {}
             new = replace(
-                old, config=replace(found.config, **changed), code=code, folder=found.folder, base=found.config,
-                changed=changed, problem=found.problem, triggers=found.triggers,
+                old, config=replace(file.config, **changed), code=code, folder=file.folder, base=file.config,
+                changed=changed, problem=file.problem, triggers=file.triggers,
             )  # fmt: skip
-        if not found.service:
+        if not file.service:
             new = self._counted(new)
         if new == old:
             return
         if old is not None:
             new = replace(new, revision=old.revision + 1, modified_at=self._now)
-            self.retired.add(family(self._tenant, found.service, found.name, found.version))
+            self.retired.add(family(self._tenant, file.service, file.name, file.version))
         self._store.put_function(self._tenant, new)
 
-    def _functions_id(self, found: FileFunction) -> str:
-        head = self._store.function(self._tenant, found.service, found.name) if found.version else None
+    def _functions_id(self, file: FileFunction) -> str:
+        head = self._store.function(self._tenant, file.service, file.name) if file.version else None
         return head.function_id if head else self._ids.uuid()
 
     def _counted(self, function: Function) -> Function:
@@ -187,8 +187,8 @@ class _Step:
         if new != old:
             self._store.put_version(self._tenant, replace(new, modified_at=self._now))
 
-    def aliases(self, scope: Scope, found: tuple[FileAlias, ...]) -> None:
-        for entry in found:
+    def aliases(self, scope: Scope, entries: tuple[FileAlias, ...]) -> None:
+        for entry in entries:
             for version_id in (entry.version_id, *entry.weights):
                 if version_id != LATEST and self._store.version(self._tenant, scope, int(version_id)) is None:
                     _log.warning("%s: alias %s names version %s, there is none", entry.file, entry.name, version_id)

@@ -120,18 +120,18 @@ def command_of(config: FunctionConfig) -> tuple[str, ...]:
 def health_check_of(config: FunctionConfig) -> HealthCheck | None:
     """Return the health check of a custom runtime or container, in whichever place a generation has it."""
     inside = (config.custom_runtime or {}, config.custom_container or {})
-    found = config.health_check or next(
+    check = config.health_check or next(
         (each["healthCheckConfig"] for each in inside if "healthCheckConfig" in each), None
     )
-    if not found or not found.get("httpGetUrl"):
+    if not check or not check.get("httpGetUrl"):
         return None
     return HealthCheck(
-        path=found["httpGetUrl"],
-        initial_delay_s=found.get("initialDelaySeconds", 0),
-        period_s=found.get("periodSeconds", 3),
-        timeout_s=found.get("timeoutSeconds", 1),
-        failure_threshold=found.get("failureThreshold", 3),
-        success_threshold=found.get("successThreshold", 1),
+        path=check["httpGetUrl"],
+        initial_delay_s=check.get("initialDelaySeconds", 0),
+        period_s=check.get("periodSeconds", 3),
+        timeout_s=check.get("timeoutSeconds", 1),
+        failure_threshold=check.get("failureThreshold", 3),
+        success_threshold=check.get("successThreshold", 1),
     )
 
 
@@ -140,19 +140,19 @@ def container_of(config: FunctionConfig) -> Container | None:
 
     Its ``command`` and ``args`` of 2.0, texts that hold JSON arrays, are what 3.0 calls ``entrypoint`` and ``command``.
     """
-    found = config.custom_container
-    if not found or not found.get("image"):
+    settings = config.custom_container
+    if not settings or not settings.get("image"):
         return None
-    command = found.get("command")
-    if "entrypoint" in found or ("args" not in found and isinstance(command, list)):
-        entrypoint, arguments = _words(found.get("entrypoint")), _words(command)
+    command = settings.get("command")
+    if "entrypoint" in settings or ("args" not in settings and isinstance(command, list)):
+        entrypoint, arguments = _words(settings.get("entrypoint")), _words(command)
     else:
-        entrypoint, arguments = _words(command), _words(found.get("args"))
+        entrypoint, arguments = _words(command), _words(settings.get("args"))
     return Container(
-        image=found["image"],
+        image=settings["image"],
         entrypoint=entrypoint,
         command=arguments,
-        web_server=found.get("webServerMode") is not False,
+        web_server=settings.get("webServerMode") is not False,
     )
 
 
@@ -313,7 +313,7 @@ class Resolver:
         if number:
             version = self.version(tenant, Scope(service=service), number)
             return version.config or ServiceConfig(), version.content
-        found = self._store.service(tenant, service)
-        if found is None:
+        current = self._store.service(tenant, service)
+        if current is None:
             raise FcError("ServiceNotFound", service=service)
-        return found.config, found.etag
+        return current.config, current.etag

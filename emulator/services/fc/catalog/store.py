@@ -294,6 +294,15 @@ class CatalogStore:
         rows = self._database.read("SELECT account, region, service, name, version FROM fc_functions")
         return [(Tenant(account, region), service, name, version) for account, region, service, name, version in rows]
 
+    def names(self, tenant: Tenant, containing: str, start: tuple[str, str], limit: int) -> list[tuple[str, str]]:
+        """Return (service, name) of the functions with *containing* in their names, from *start* on, in order."""
+        rows = self._database.read(
+            "SELECT service, name FROM fc_functions WHERE account = ? AND region = ? AND version = 0"
+            " AND (service, name) >= (?, ?) AND instr(lower(service || '/' || name), ?) ORDER BY service, name LIMIT ?",
+            (tenant.account, tenant.region, *start, containing.lower(), limit),
+        )
+        return [(service, name) for service, name in rows]
+
     def counts(self) -> dict[str, int]:
         """Return how many services and functions there are in all tenants."""
         (services,) = self._database.read("SELECT count(*) FROM fc_services").fetchone()

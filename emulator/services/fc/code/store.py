@@ -216,10 +216,10 @@ def code_source(body: Mapping[str, Any], checksum_header: str = "") -> CodeSourc
 
     Raises: InvalidArgument unless exactly one of zip and object is given.
     """
-    given = next((value for key, value in body.items() if key.lower() == "code"), None)
-    if given is None:
+    content = next((value for key, value in body.items() if key.lower() == "code"), None)
+    if content is None:
         return None
-    code = _CODE(given, "code")
+    code = _CODE(content, "code")
     package = code.get("zipFile", "")
     bucket, name = code.get("ossBucketName", ""), code.get("ossObjectName", "")
     if not package and not bucket and not name:

@@ -37,18 +37,18 @@ def preflight(cors: Cors, request: Request) -> Pairs | None:
     method = request.headers.get("access-control-request-method")
     if request.method != "OPTIONS" or not method or "origin" not in request.headers:
         return None
-    told = allowed_fields(cors, request)
+    fields = allowed_fields(cors, request)
     methods = _texts(cors, "allowMethods")
-    if not told or not ("*" in methods or method.upper() in {each.upper() for each in methods}):
+    if not fields or not ("*" in methods or method.upper() in {each.upper() for each in methods}):
         return []
     asked = request.headers.get("access-control-request-headers")
     headers = _texts(cors, "allowHeaders")
-    told.append(("Access-Control-Allow-Methods", method.upper() if "*" in methods else ", ".join(methods)))
+    fields.append(("Access-Control-Allow-Methods", method.upper() if "*" in methods else ", ".join(methods)))
     if headers:
-        told.append(("Access-Control-Allow-Headers", (asked or "*") if "*" in headers else ", ".join(headers)))
+        fields.append(("Access-Control-Allow-Headers", (asked or "*") if "*" in headers else ", ".join(headers)))
     if cors.get("maxAge") is not None:
-        told.append(("Access-Control-Max-Age", str(cors["maxAge"])))
-    return told
+        fields.append(("Access-Control-Max-Age", str(cors["maxAge"])))
+    return fields
 
 
 def allowed_fields(cors: Cors, request: Request) -> Pairs:
@@ -59,12 +59,12 @@ def allowed_fields(cors: Cors, request: Request) -> Pairs:
         return []
     credentials = bool(cors.get("allowCredentials"))
     shown = "*" if "*" in origins and not credentials else origin
-    told = [("Access-Control-Allow-Origin", shown), ("Vary", "Origin")]
+    fields = [("Access-Control-Allow-Origin", shown), ("Vary", "Origin")]
     if credentials:
-        told.append(("Access-Control-Allow-Credentials", "true"))
+        fields.append(("Access-Control-Allow-Credentials", "true"))
     if exposed := _texts(cors, "exposeHeaders"):
-        told.append(("Access-Control-Expose-Headers", ", ".join(exposed)))
-    return told
+        fields.append(("Access-Control-Expose-Headers", ", ".join(exposed)))
+    return fields
 
 
 def with_fields(headers: Pairs, own: Pairs) -> Pairs:
@@ -103,8 +103,8 @@ class HttpInvoker:
         Raises: AccessDenied, InvalidArgument, BadResponse, and what a call raises: `Invoker.check` and `Invoker.run`.
         """
         trigger = target.trigger
-        if target.cors and (told := preflight(target.cors, request)) is not None:
-            return Response(204, b"", told)
+        if target.cors and (fields := preflight(target.cors, request)) is not None:
+            return Response(204, b"", fields)
         check_allowed(request, target, principal)
         generation = "2.0" if trigger.service else "3.0"
         check_size(request, generation)

@@ -22,7 +22,8 @@ from urllib.parse import unquote
 from emulator.http.message import Request
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
-from emulator.services.fc.catalog.domains import Domain, DomainStore, wildcard
+from emulator.services.fc.catalog.domains import Domain, DomainStore
+from emulator.services.fc.catalog.fields import wildcard
 from emulator.services.fc.catalog.resolving import Resolver
 from emulator.services.fc.errors import FcError
 from emulator.services.fc.invoke.tokens import TokenRules, read_rules
@@ -31,7 +32,7 @@ from emulator.services.fc.triggers.model import AuthKind, Trigger
 from emulator.services.fc.triggers.store import TriggerStore
 
 LONGEST_SEARCH_S: Final = 0.05
-"""How long one search may hold up everybody else; an honest one takes microseconds."""
+"""How long one search may hold up other requests, in seconds; an ordinary one takes microseconds."""
 
 
 class SearchTooLong(Exception):
@@ -133,19 +134,19 @@ def rewritten(config: Struct, path: str, query: str | None) -> str:
     for name, compiled in kinds:
         for rule in config.get(name) or ():
             try:
-                found = search(compiled(rule["match"]), whole)
+                match = search(compiled(rule["match"]), whole)
             except SearchTooLong:
                 _log.warning("the rewrite rule %r takes too long and is passed over", rule["match"][:200])
                 continue
-            if found is not None:
-                return _expanded(rule["replacement"], found)
+            if match is not None:
+                return _expanded(rule["replacement"], match)
     return whole
 
 
-def _expanded(replacement: str, found: re.Match[str]) -> str:
+def _expanded(replacement: str, match: re.Match[str]) -> str:
     def group(reference: re.Match[str]) -> str:
         number = int(reference[1])
-        return (found[number] or "") if number <= (found.re.groups or 0) else ""
+        return (match[number] or "") if number <= (match.re.groups or 0) else ""
 
     text = re.sub(_GROUP, group, replacement)
     return text if text.startswith("/") else f"/{text}"
@@ -186,8 +187,8 @@ class HttpTarget:
     def cors(self) -> Cors:
         """What web pages of other origins may do; empty when neither domain nor trigger says."""
         of_domain = self.domain.config.get("corsConfig") if self.domain is not None else None
-        found = of_domain or self.trigger.config.get("corsConfig")
-        return found if isinstance(found, dict) else {}
+        rules = of_domain or self.trigger.config.get("corsConfig")
+        return rules if isinstance(rules, dict) else {}
 
     @property
     def token_rules(self) -> list[TokenRules]:
@@ -232,8 +233,8 @@ class HttpRouting:
         self._refresh()
         if (domain := self._domains.get(host)) is not None:
             return domain.api == "2023-03-30"
-        found = self._by_label(host)
-        return found is not None and not found[1].service
+        labelled = self._by_label(host)
+        return labelled is not None and not labelled[1].service
 
     def find(self, request: Request, host: str, tenant: Tenant) -> HttpTarget:
         """Return the trigger a request is for; *tenant* is the one that its path is looked up in.
@@ -243,8 +244,9 @@ class HttpRouting:
         self._refresh()
         if (domain := self._domains.get(host)) is not None:
             return self._by_domain(domain, request)
-        if (found := self._by_label(host)) is not None and not request.path.startswith(PROXIES):
-            return HttpTarget(tenant=found[0], trigger=found[1], target=request.target, request_uri=request.target)
+        if (labelled := self._by_label(host)) is not None and not request.path.startswith(PROXIES):
+            owner, trigger = labelled
+            return HttpTarget(tenant=owner, trigger=trigger, target=request.target, request_uri=request.target)
         if request.path.startswith(PROXIES):
             return self._by_path(request, tenant)
         raise FcError("TriggerNotFound", f"no http trigger has the address '{host[:200]}'")
@@ -301,9 +303,9 @@ class HttpRouting:
         if now == self._seen:
             return
         self._seen = now
-        found = self._trigger_store.of_kind("http")
+        triggers = self._trigger_store.of_kind("http")
         self._triggers = {
-            (tenant, trigger.service, trigger.function, trigger.qualifier): trigger for tenant, trigger in found
+            (tenant, trigger.service, trigger.function, trigger.qualifier): trigger for tenant, trigger in triggers
         }
-        self._labels = {trigger.label: (tenant, trigger) for tenant, trigger in found}
+        self._labels = {trigger.label: (tenant, trigger) for tenant, trigger in triggers}
         self._domains = {domain.name: domain for domain in self._domain_store.all()}

@@ -54,11 +54,11 @@ class LogFiles:
 
         Raises: OSError.
         """
-        found = _last_lines(path, lines)
-        missing = lines - found.count(b"\n")
+        text = _last_lines(path, lines)
+        missing = lines - text.count(b"\n")
         if missing > 0:
-            found = _last_lines(path.with_name(path.name + ".1"), missing) + found
-        return found
+            text = _last_lines(path.with_name(path.name + ".1"), missing) + text
+        return text
 
     def close(self) -> None:
         """Close what is open; the next `append` opens it again."""
@@ -210,9 +210,9 @@ class LogBook:
 
     def names(self) -> list[tuple[str, str]]:
         """Return (service, function) of every log there is; service is empty for functions without one."""
-        found = [("", file.stem) for file in self._folder.glob("*.log")]
-        found += [(file.parent.name, file.stem) for file in self._folder.glob("*/*.log")]
-        return sorted(found)
+        names = [("", file.stem) for file in self._folder.glob("*.log")]
+        names += [(file.parent.name, file.stem) for file in self._folder.glob("*/*.log")]
+        return sorted(names)
 
     async def clear(self) -> None:
         """Remove every log file."""

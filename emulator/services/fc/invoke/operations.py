@@ -51,6 +51,10 @@ async def invoke_function(fc: FunctionCompute, call: OperationRequest) -> Respon
 
     Answers 200 with the result, also of a function that failed (then with ``X-Fc-Error-Type``); 202 for a queued call,
     204 for a dry run.
+
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InvalidArgument, EntityTooLarge,
+    InvocationDisabled, ResourceExhausted, ResourceThrottled, CAExited, StatefulAsyncInvocationAlreadyExists.
+    Source: API reference, InvokeFunction; aliyun-fc2 client.py; alibabacloud_fc20230330.
     """
     headers = call.http.headers
     kind = _choice(headers.get("x-fc-invocation-type"), "InvocationType", ("Sync", "Async", "DryRun"))
@@ -135,7 +139,11 @@ _LONGEST_IDLE_S = 86_400
 
 @operation("InstanceExec", "GET /services/{service}/functions/{function}/instances/{instance}/exec", api=WITH_SERVICES)
 def instance_exec(fc: FunctionCompute, call: OperationRequest) -> Response:
-    """Run a command beside an instance, connected to the caller."""
+    """Run a command beside an instance, connected to the caller.
+
+    Raises: ServiceNotFound, FunctionNotFound, VersionNotFound, AliasNotFound, InstanceNotFound, InvalidArgument.
+    Source: fc-go-sdk instance_exec.go; aliyun-fc2 client.py; @alicloud/fc2.
+    """
     instance = call.path["instance"]
     instances = fc.instance_list.of_qualifier(call.tenant, *function_of(call), qualifier_of(call))
     if all(info.instance_id != instance for info in instances):
@@ -251,12 +259,12 @@ def command_line(parts: Sequence[str]) -> list[str]:
 def _size(data: bytes) -> tuple[int, int] | None:
     """Return columns and rows, None when the message tells none."""
     try:
-        told = json.loads(data)
+        size = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(told, dict):
+    if not isinstance(size, dict):
         return None
-    width, height = (told.get(name, told.get(name.lower())) for name in ("Width", "Height"))
+    width, height = (size.get(name, size.get(name.lower())) for name in ("Width", "Height"))
     if type(width) is int and type(height) is int and 0 < width < _MOST_CELLS and 0 < height < _MOST_CELLS:
         return width, height
     return None

@@ -63,13 +63,13 @@ def read_rules(config: object, field: str) -> TokenRules:
 
     Raises: InvalidArgument.
     """
-    told = _object(config, field)
-    keys = _object(told.get("jwks"), f"{field}.jwks").get("keys")
+    rules = _object(config, field)
+    keys = _object(rules.get("jwks"), f"{field}.jwks").get("keys")
     if not isinstance(keys, list) or not keys or not all(isinstance(key, dict) for key in keys):
         raise InvalidArgument(f"{field}.jwks must have a list of keys")
-    lookups = [Lookup(*parts) for parts in _parts(told.get("tokenLookup") or DEFAULT_LOOKUP, f"{field}.tokenLookup")]
-    passings = [Passing(*parts) for parts in _parts(told.get("claimPassBy") or "", f"{field}.claimPassBy")]
-    lists = [_paths(told.get(name), f"{field}.{name}") for name in ("whitelist", "blacklist")]
+    lookups = [Lookup(*parts) for parts in _parts(rules.get("tokenLookup") or DEFAULT_LOOKUP, f"{field}.tokenLookup")]
+    passings = [Passing(*parts) for parts in _parts(rules.get("claimPassBy") or "", f"{field}.claimPassBy")]
+    lists = [_paths(rules.get(name), f"{field}.{name}") for name in ("whitelist", "blacklist")]
     return TokenRules(keys, lookups, passings, *lists)
 
 

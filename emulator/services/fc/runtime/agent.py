@@ -353,8 +353,8 @@ def interpreter_environment() -> dict[str, str]:
 
 def debugpy_folder() -> str:
     """Return the folder in which debugpy is installed, empty when it is not."""
-    found = find_spec("debugpy")
-    return str(Path(found.origin).parent.parent) if found is not None and found.origin else ""
+    spec = find_spec("debugpy")
+    return str(Path(spec.origin).parent.parent) if spec is not None and spec.origin else ""
 
 
 def _version_of(runtime: str) -> tuple[int, ...]:

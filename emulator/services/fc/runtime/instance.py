@@ -13,7 +13,7 @@ from typing import Any, Literal
 from emulator.http.client_connection import ClientError
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime import logs
-from emulator.services.fc.runtime.deadline import Deadline, DeadlineClock
+from emulator.services.fc.runtime.debugger import Deadline, DeadlineClock
 from emulator.services.fc.runtime.model import (
     Credentials,
     ErrorType,
@@ -119,7 +119,9 @@ class Instance:
             state = "stopping"
         elif self._process is None:
             state = "starting"
-        return InstanceInfo(self.instance_id, self.image.version, state, self.provisioned, self.started_at)
+        return InstanceInfo(
+            self.instance_id, self.image.version, state, self.provisioned, self.started_at, self._memory_mb
+        )
 
     @property
     def credentials(self) -> Credentials | None:

@@ -9,6 +9,7 @@ from emulator.kernel.ids import Ids
 from emulator.services.fc.runtime import container
 from emulator.services.fc.runtime.container import ContainerLauncher
 from emulator.services.fc.runtime.custom import CustomLauncher
+from emulator.services.fc.runtime.forking import ZygoteLauncher
 from emulator.services.fc.runtime.instance import Instance
 from emulator.services.fc.runtime.model import Credentials, InstanceStartFailed, RuntimeUnavailable
 from emulator.services.fc.runtime.node import NodeLauncher
@@ -18,7 +19,6 @@ from emulator.services.fc.runtime.runtime_api import PollingLauncher
 from emulator.services.fc.runtime.scratch import Scratch
 from emulator.services.fc.runtime.settings import RuntimeSettings
 from emulator.services.fc.runtime.spawn import ProgramSpawner, SpawnLauncher
-from emulator.services.fc.runtime.zygote import ZygoteLauncher
 
 _log = logging.getLogger(__name__)
 

@@ -248,13 +248,17 @@ class InvocationResult:
 
 
 class InstanceInfo(NamedTuple):
-    """One living instance as lists show it; ``started_at`` is a time of the emulator's clock."""
+    """One living instance as lists show it; ``started_at`` is a time of the emulator's clock.
+
+    ``memory_mb`` is the most that its latest call has used, 0 before the first.
+    """
 
     instance_id: str
     version: str
     state: InstanceState
     provisioned: bool = False
     started_at: int = 0
+    memory_mb: float = 0.0
 
 
 class RuntimeFailure(Exception):

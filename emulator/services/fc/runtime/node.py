@@ -2,25 +2,52 @@
 
 The agent in ``bootstrap/node`` speaks the Python agent's frames. Forked, it inherits its channel and says hello on it,
 because the server cannot see otherwise when ``node`` reads it; spawned, it connects back.
+
+A Node.js process cannot fork, and its start takes most of a first call. So where instances have namespaces one is kept
+started and waiting; what makes it an instance, folders and variables, it gets when a call needs it.
 """
 
 import asyncio
+import logging
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from emulator.kernel.ids import Ids
+from emulator.kernel.tasks import TaskGroup
 from emulator.services.fc.runtime.agent import AgentProcess
 from emulator.services.fc.runtime.bootstrap.python.frames import Header
-from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.process import Forker, InstanceProcess, Listener, Program
-from emulator.services.fc.runtime.settings import LOG_LEVEL, RuntimeSettings, instance_environment
+from emulator.services.fc.runtime.model import (
+    Credentials,
+    FunctionImage,
+    InstanceStartFailed,
+    RuntimeFailure,
+    RuntimeUnavailable,
+)
+from emulator.services.fc.runtime.process import InstanceProcess, Listener, Prepared, Preparer, Program
+from emulator.services.fc.runtime.settings import (
+    LOG_LEVEL,
+    RuntimeSettings,
+    instance_environment,
+    waiting_environment,
+)
 from emulator.services.fc.runtime.spawn import SpawnLauncher
+
+_log = logging.getLogger(__name__)
 
 _MAIN = Path(__file__).parent / "bootstrap" / "node" / "main.js"
 _SHOWN = 2000
+
+_END_ON_ERRORS = frozenset({"nodejs4.4", "nodejs6"})
+"""Runtimes in which an error that a handler throws ends the process. Source: fc-nodejs-sdk test/client.test.js for
+``nodejs6``; the older one is assumed to do the same."""
+
+_AHEAD_AFTER_S = 0.05
+"""How long after a launch the next process is started: the call shall have the processor first."""
+
+_READ_EARLY = ("NODE_", "UV_", "LD_", "OPENSSL_", "SSL_", "ICU_", "LANG", "LC_")
 
 PLATFORM_MODULES = Path(".localyun", "nodejs", "node_modules")
 """Where the modules are, below the user's home, that the platform brings and users install once."""
@@ -29,14 +56,16 @@ PLATFORM_MODULES = Path(".localyun", "nodejs", "node_modules")
 class NodeLauncher:
     """A `Launcher` for Node.js; without a *forker* it starts processes by exec."""
 
-    def __init__(self, settings: RuntimeSettings, ids: Ids, forker: Forker | None) -> None:
+    def __init__(self, settings: RuntimeSettings, ids: Ids, forker: Preparer | None) -> None:
         self._settings = settings
         self._ids = ids
         self._forker = forker
         self._spawner = SpawnLauncher(settings, ids, self._connecting_program)
+        self._waiting: dict[str, asyncio.Task[_Waiting | None]] = {}
+        self._tasks = TaskGroup("node")
 
     def warm_up(self) -> None:
-        """Do nothing: most installations run no Node.js."""
+        """Do nothing: most installations run no Node.js. The first launch has a process started for the second."""
 
     async def launch(
         self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
@@ -46,25 +75,87 @@ class NodeLauncher:
             return await self._spawner.launch(image, instance_id, listener)
         isolated = await self._forker.isolated(image.runtime)
         program = self._program(image, instance_id, isolated=isolated)
-        process = NodeProcess(listener, self._settings, self._ids)
-        control, source = await self._forker.execute(program, image, instance_id, process, keep_channel=True)
-        try:
-            async with asyncio.timeout(self._settings.start_timeout_s):
-                await process.greeted
-        except BaseException as error:
-            control.kill()
-            process.abandon()
-            source.close()
-            if isinstance(error, TimeoutError):
-                raise InstanceStartFailed(f"{program.command[0]} did not begin in time") from error
-            raise
-        process.attach(control, source)
-        process.channel.send(process.boot_frame(image, instance_id, isolated=isolated, mark=False, more=_more(image)))
+        more = _more(image)
+        waiting = await self._adopted(self._forker, program, image, instance_id) if isolated else None
+        if waiting is not None:
+            process, prepared = waiting
+            process.listen(listener)
+            more["adopted"] = dict(program.environment)
+        else:
+            process = NodeProcess(listener, self._settings, self._ids)
+            prepared = Prepared(*await self._forker.execute(program, image, instance_id, process, keep_channel=True))
+            await self._greeted(_Waiting(process, prepared))
+        process.attach(*prepared)
+        process.channel.send(process.boot_frame(image, instance_id, isolated=isolated, mark=False, more=more))
+        if isolated:
+            self._keep_waiting(self._forker, program.command[0], image)
         return process
 
     async def close(self) -> None:
-        """End the processes that were started by exec; the zygote ends the others."""
+        """End what waits, and the processes that were started by exec; the zygote ends the others."""
+        await self._tasks.close()
+        for task in self._waiting.values():
+            if not task.cancelled() and (waiting := task.result()) is not None:
+                waiting.give_up()
         await self._spawner.close()
+
+    # --- processes that wait -------------------------------------------------------------------------------------
+
+    async def _adopted(
+        self, forker: Preparer, program: Program, image: FunctionImage, instance_id: str
+    ) -> "_Waiting | None":
+        """Make the waiting process an instance, and return it; None when there is none for such a function."""
+        executable = program.command[0]
+        task = self._waiting.get(executable) if _may_wait(image) else None
+        if task is None:
+            return None
+        waiting = await asyncio.shield(task)
+        if self._waiting.get(executable) is not task:
+            return None  # another call has it
+        del self._waiting[executable]
+        if waiting is None or waiting.process.gone.done():
+            return None
+        try:
+            await forker.adopt(waiting.prepared, program, image, instance_id)
+        except BaseException as error:
+            waiting.give_up()
+            if not isinstance(error, InstanceStartFailed | OSError):
+                raise
+            _log.warning("a Node.js process that was started ahead is of no use: %s", error)
+            return None
+        return waiting
+
+    def _keep_waiting(self, forker: Preparer, executable: str, image: FunctionImage) -> None:
+        """Start a process for the next first call, unless one waits."""
+        if executable not in self._waiting:
+            self._waiting[executable] = self._tasks.spawn(self._start_ahead(forker, executable, image), "start ahead")
+
+    async def _start_ahead(self, forker: Preparer, executable: str, image: FunctionImage) -> "_Waiting | None":
+        await asyncio.sleep(_AHEAD_AFTER_S)
+        environment = _with_modules(waiting_environment(self._settings), [], self._settings)
+        program = Program(command=(executable, str(_MAIN)), folder=Path(), environment=environment)
+        process = NodeProcess(_Nobody(), self._settings, self._ids)
+        try:
+            waiting = _Waiting(process, await forker.prepare(program, image, process))
+            await self._greeted(waiting)
+        except (RuntimeFailure, OSError) as error:
+            _log.warning("no Node.js process is started ahead: %s", error)
+            return None
+        return waiting
+
+    async def _greeted(self, started: "_Waiting") -> None:
+        """Wait until the agent reads its channel; a process that does not come that far is ended.
+
+        Raises: InstanceStartFailed.
+        """
+        try:
+            async with asyncio.timeout(self._settings.start_timeout_s):
+                await started.process.greeted
+        except BaseException as error:
+            started.give_up()
+            if isinstance(error, TimeoutError):
+                raise InstanceStartFailed("node did not begin in time") from error
+            raise
 
     def _connecting_program(self, image: FunctionImage, instance_id: str) -> tuple[Program, Mapping[str, Any]]:
         return self._program(image, instance_id, "connect", isolated=False), _more(image)
@@ -73,6 +164,19 @@ class NodeLauncher:
         command = (_executable(image.runtime, self._settings.interpreters), str(_MAIN), *arguments)
         environment = node_environment(image, instance_id, self._settings, isolated=isolated)
         return Program(command=command, folder=Path(), environment=environment)
+
+
+class _Nobody:
+    """The listener of a process that is no instance yet."""
+
+    def output(self, data: bytes, request_id: str | None) -> None:
+        """Drop it: no function has run."""
+
+    def listening(self, port: int) -> None:
+        """No debugger is asked for."""
+
+    def ended(self, memory_kb: int) -> None:
+        """The next launch finds out."""
 
 
 class NodeProcess(AgentProcess):
@@ -102,6 +206,28 @@ class NodeProcess(AgentProcess):
             super()._on_frame(header, payload)
 
 
+class _Waiting(NamedTuple):
+    """A process whose agent waits for its function."""
+
+    process: NodeProcess
+    prepared: Prepared
+
+    def give_up(self) -> None:
+        """End it."""
+        self.prepared.control.kill()
+        self.process.abandon()
+        self.prepared.log.close()
+
+
+def _may_wait(image: FunctionImage) -> bool:
+    """Whether the function can run in a process that was started without its variables and layers.
+
+    Some variables are read by the interpreter and its libraries at their start and never again.
+    """
+    early = any(name.startswith(_READ_EARLY) for name in image.environment)
+    return not image.layers and not image.debug and not early
+
+
 def node_environment(
     image: FunctionImage, instance_id: str, settings: RuntimeSettings, *, isolated: bool
 ) -> dict[str, str]:
@@ -110,7 +236,10 @@ def node_environment(
     Source: Function Compute, layers for the folder of their modules.
     """
     environment = instance_environment(image, instance_id, settings, isolated=isolated)
-    modules = [f"{layer}/nodejs/node_modules" for layer in image.layers]
+    return _with_modules(environment, [f"{layer}/nodejs/node_modules" for layer in image.layers], settings)
+
+
+def _with_modules(environment: dict[str, str], modules: list[str], settings: RuntimeSettings) -> dict[str, str]:
     if "NODE_PATH" in environment:
         modules.append(environment["NODE_PATH"])
     platform = Path.home() / PLATFORM_MODULES
@@ -126,17 +255,18 @@ def _executable(runtime: str, interpreters: Mapping[str, str]) -> str:
 
     Raises: RuntimeUnavailable.
     """
-    found = interpreters.get(runtime) or shutil.which("node")
-    if found is None:
+    executable = interpreters.get(runtime) or shutil.which("node")
+    if executable is None:
         reason = "there is no node on the PATH; install Node.js, or name an executable under runtimes: in localyun.yaml"
         raise RuntimeUnavailable(runtime, reason)
-    return found
+    return executable
 
 
 def _more(image: FunctionImage) -> Header:
     """Return the fields of the boot frame for Node.js only; without a level of the function's own all is logged."""
     return {
         "generation": image.generation,
+        "ends_on_errors": image.runtime in _END_ON_ERRORS,
         "initializer_timeout": image.initializer_timeout_s,
         "log_level": image.environment.get(LOG_LEVEL, ""),
     }

@@ -8,7 +8,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from emulator.kernel.frozen import frozen
 from emulator.services.fc.runtime.bootstrap.python.frames import BrokenFrame, FrameBuffer, Header, encode
@@ -202,6 +202,10 @@ class InstanceProcess(ABC):
         self._control = control
         self._log = log
 
+    def listen(self, listener: Listener) -> None:
+        """Let *listener* hear from now on what happens."""
+        self._listener = listener
+
     @property
     def namespaces(self) -> int:
         """The id of a process whose namespaces are the instance's; 0 when it has none of its own."""
@@ -303,6 +307,13 @@ class Program:
         }
 
 
+class Prepared(NamedTuple):
+    """A process that runs its program and waits to become an instance: how it is reached, where its output is read."""
+
+    control: ProcessControl
+    log: LogSource
+
+
 class Forker(Protocol):
     """Forks processes and makes programs of them."""
 
@@ -321,5 +332,23 @@ class Forker(Protocol):
         A program that cannot be executed is reported by a ``fatal`` frame.
 
         Raises: RuntimeUnavailable; InstanceStartFailed.
+        """
+        ...
+
+
+class Preparer(Forker, Protocol):
+    """A `Forker` that can start a program before it is known which instance it is for, where these have namespaces."""
+
+    async def prepare(self, program: Program, image: FunctionImage, process: InstanceProcess) -> Prepared:
+        """Start *program*, of the runtime of *image*, in namespaces with none of an instance's folders yet.
+
+        Raises: RuntimeUnavailable; InstanceStartFailed.
+        """
+        ...
+
+    async def adopt(self, prepared: Prepared, program: Program, image: FunctionImage, instance_id: str) -> None:
+        """Give a prepared process the folders, limits and name of an instance; *program* is what it would have been.
+
+        Raises: InstanceStartFailed; OSError, a TimeoutError when it takes too long.
         """
         ...

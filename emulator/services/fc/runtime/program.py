@@ -81,8 +81,8 @@ def _found(name: str, folder: Path, search_path: str, runtime: str) -> str:
     Raises: ProgramMissing.
     """
     in_code = folder / name
-    if os.sep not in name and not in_code.is_file() and (found := shutil.which(name, path=search_path)) is not None:
-        return found
+    if os.sep not in name and not in_code.is_file() and (installed := shutil.which(name, path=search_path)) is not None:
+        return installed
     if not in_code.is_file():
         raise ProgramMissing(runtime, str(in_code))
     return str(in_code)

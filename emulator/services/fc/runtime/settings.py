@@ -118,16 +118,13 @@ def instance_environment(
     The function's own variables may replace ``PATH``, ``HOME`` and the like, but no reserved name.
     """
     scratch = _scratch(instance_id, settings, isolated=isolated)
-    environment = {
-        "PATH": os.pathsep.join([*(f"{layer}/bin" for layer in image.layers), os.environ.get("PATH", os.defpath)]),
-        "HOME": scratch,
-        "TMPDIR": scratch,
-        "LANG": "C.UTF-8",
-        "LD_LIBRARY_PATH": _library_path(image),
-    }
-    if "SYSTEMROOT" in os.environ:  # no process starts without it on Windows
-        environment["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
-    return environment | function_environment(image, instance_id) | dict(settings.extra_environment)
+    system = _system_variables(scratch, str(image.code_dir), [str(layer) for layer in image.layers])
+    return system | function_environment(image, instance_id) | dict(settings.extra_environment)
+
+
+def waiting_environment(settings: RuntimeSettings) -> dict[str, str]:
+    """Return the variables of a process that waits in namespaces of its own until it is known whose instance it is."""
+    return _system_variables("/tmp", "/code", []) | dict(settings.extra_environment)  # noqa: S108 - as in `_scratch`
 
 
 def shell_environment(
@@ -186,6 +183,15 @@ def _platform_variables(image: FunctionImage, instance_id: str) -> dict[str, str
     return variables
 
 
-def _library_path(image: FunctionImage) -> str:
-    code = str(image.code_dir)
-    return ":".join([code, f"{code}/lib", "/usr/local/lib", *(f"{layer}/lib" for layer in image.layers)])
+def _system_variables(scratch: str, code: str, layers: list[str]) -> dict[str, str]:
+    libraries = [code, f"{code}/lib", "/usr/local/lib", *(f"{layer}/lib" for layer in layers)]
+    variables = {
+        "PATH": os.pathsep.join([*(f"{layer}/bin" for layer in layers), os.environ.get("PATH", os.defpath)]),
+        "HOME": scratch,
+        "TMPDIR": scratch,
+        "LANG": "C.UTF-8",
+        "LD_LIBRARY_PATH": ":".join(libraries),
+    }
+    if "SYSTEMROOT" in os.environ:  # no process starts without it on Windows
+        variables["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
+    return variables

@@ -1,8 +1,4 @@
-"""Starting Python instances by fork: the server's end of the warm process per interpreter.
-
-The zygote is started in the background and started again when it dies. An order to fork carries the instance's ends of
-a socket pair and of a log pipe, so nothing is shared with the zygote afterwards.
-"""
+"""The server's end of a zygote, the warm process per interpreter that forks instances, and of what it has forked."""
 
 import asyncio
 import logging
@@ -13,14 +9,13 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from emulator.kernel.ids import Ids
-from emulator.services.fc.runtime.agent import AgentProcess, bootstrap_command, executable_for, interpreter_environment
+from emulator.services.fc.runtime.agent import bootstrap_command, interpreter_environment
 from emulator.services.fc.runtime.bootstrap.python import frames
-from emulator.services.fc.runtime.bootstrap.python.frames import Header, encode
-from emulator.services.fc.runtime.logs import PipeLog
-from emulator.services.fc.runtime.model import Credentials, FunctionImage, InstanceStartFailed, RuntimeUnavailable
-from emulator.services.fc.runtime.process import InstanceProcess, Listener, LogSource, ProcessControl, Program
-from emulator.services.fc.runtime.scratch import mounts_of, root_folder, why_shared
+from emulator.services.fc.runtime.model import FunctionImage, InstanceStartFailed
+from emulator.services.fc.runtime.process import (
+    InstanceProcess,
+)
+from emulator.services.fc.runtime.scratch import root_folder, why_shared
 from emulator.services.fc.runtime.settings import RuntimeSettings
 
 _log = logging.getLogger(__name__)
@@ -29,152 +24,8 @@ _END_S = 2.0
 _UNLIMITED_MB = 2**31
 
 
-class _ZygoteLost(InstanceStartFailed):
+class ZygoteLost(InstanceStartFailed):
     """The zygote died just now, through no fault of the function that was to start; another one can fork it."""
-
-
-class ZygoteLauncher:
-    """A `Launcher` for Python on systems that can fork."""
-
-    def __init__(self, settings: RuntimeSettings, ids: Ids) -> None:
-        self._settings = settings
-        self._ids = ids
-        self._zygotes: dict[str, Zygote] = {}
-        self._ended: list[Zygote] = []
-        self._closed = False
-
-    def warm_up(self) -> None:
-        """Start the zygote of the emulator's own interpreter."""
-        self._zygote(executable_for("python3", {}))
-
-    async def launch(
-        self, image: FunctionImage, instance_id: str, listener: Listener, credentials: Credentials | None = None
-    ) -> InstanceProcess:
-        """Fork an instance; see `Launcher`."""
-        process = AgentProcess(listener, self._settings, self._ids)
-        executable = executable_for(image.runtime, self._settings.interpreters)
-        control, source = await self._fork(
-            executable,
-            image,
-            instance_id,
-            process,
-            lambda isolated: process.boot_frame(image, instance_id, isolated=isolated, mark=False),
-        )
-        process.attach(control, source)
-        return process
-
-    async def isolated(self, runtime: str) -> bool:
-        """Whether instances have namespaces; see `Forker`."""
-        return (await self._ready(runtime, executable_for("python3", {}))).isolated
-
-    async def execute(
-        self, program: Program, image: FunctionImage, instance_id: str, process: InstanceProcess, *, keep_channel: bool
-    ) -> tuple[ProcessControl, LogSource]:
-        """Fork and let the new process become *program*; see `Forker`."""
-        executable = executable_for("python3", {})
-        frame = program.exec_frame(keep_channel=keep_channel)
-        return await self._fork(executable, image, instance_id, process, lambda _: frame)
-
-    async def _ready(self, runtime: str, executable: str) -> "Zygote":
-        try:
-            zygote = self._zygote(executable)
-        except OSError as error:
-            raise RuntimeUnavailable(runtime, f"{executable} does not start: {error}") from error
-        try:
-            async with asyncio.timeout(self._settings.start_timeout_s):
-                ready = await asyncio.shield(zygote.ready)
-        except TimeoutError as error:
-            zygote.give_up()  # the next call tries another one
-            raise InstanceStartFailed(f"{executable} was not ready in time") from error
-        if not ready:
-            raise RuntimeUnavailable(runtime, f"{executable} ended before it was ready")
-        return zygote
-
-    async def close(self) -> None:
-        """End the zygotes, and with them every instance."""
-        self._closed = True
-        for zygote in [*self._zygotes.values(), *self._ended]:
-            await zygote.close()
-        self._zygotes.clear()
-        self._ended.clear()
-
-    async def _fork(
-        self,
-        executable: str,
-        image: FunctionImage,
-        instance_id: str,
-        process: InstanceProcess,
-        first: Callable[[bool], Header],
-    ) -> "tuple[ZygoteControl, LogSource]":
-        """Have an instance forked that finds the frame *first* in its channel, by a second zygote if the first is lost.
-
-        *first* is called with whether the instance has namespaces.
-        """
-        try:
-            return await self._fork_once(executable, image, instance_id, process, first)
-        except _ZygoteLost:
-            return await self._fork_once(executable, image, instance_id, process, first)
-
-    async def _fork_once(
-        self,
-        executable: str,
-        image: FunctionImage,
-        instance_id: str,
-        process: InstanceProcess,
-        first: Callable[[bool], Header],
-    ) -> "tuple[ZygoteControl, LogSource]":
-        zygote = await self._ready(image.runtime, executable)
-        frame = first(zygote.isolated)
-        if zygote.isolated and image.container is None:
-            frame |= mounts_of(image, self._settings, instance_id, frame)
-        loop = asyncio.get_running_loop()
-        ours, theirs = socket.socketpair()
-        reading, writing = os.pipe()
-        source = _SettledPipe(PipeLog(loop, reading, process.output))
-        try:
-            control = zygote.fork(image, instance_id, theirs, writing, self._settings.max_processes, process)
-            unsent = _send(ours, encode(frame))
-            await control.started
-            await loop.create_connection(lambda: process.channel, sock=ours)
-            process.channel.write(unsent)
-        except BaseException as error:
-            source.close()
-            ours.close()
-            if not isinstance(error, _ZygoteLost):
-                process.abandon()
-            raise
-        finally:
-            theirs.close()
-            os.close(writing)
-        return control, source
-
-    def _zygote(self, executable: str) -> "Zygote":
-        zygote = self._zygotes.get(executable)
-        if zygote is None:
-            zygote = self._zygotes[executable] = Zygote(executable, self._settings, self._on_end)
-        return zygote
-
-    def _on_end(self, zygote: "Zygote") -> None:
-        """Start another one, unless it never worked: then the next launch tries again and reports."""
-        if self._closed or self._zygotes.get(zygote.executable) is not zygote:
-            return
-        del self._zygotes[zygote.executable]
-        self._ended.append(zygote)
-        if zygote.ready.result():
-            _log.warning("the zygote of %s has ended and is started again", zygote.executable)
-            try:
-                self._zygote(zygote.executable)
-            except OSError:
-                _log.exception("the zygote of %s does not start again", zygote.executable)
-
-
-def _send(to: socket.socket, data: bytes) -> bytes:
-    """Send what the socket takes at once and return the rest."""
-    to.setblocking(False)
-    try:
-        return data[to.send(data) :]
-    except BlockingIOError:
-        return data
 
 
 class ZygoteControl:
@@ -224,6 +75,10 @@ class ZygoteControl:
         self._signal(signal.SIGKILL)
         asyncio.get_running_loop().call_soon(self._process.exited, 0)
 
+    def adopt(self, image: FunctionImage, instance_id: str, max_processes: int, link: socket.socket) -> None:
+        """Have the zygote make the process an instance, whose folders are named on *link*."""
+        self._zygote.order(frames.ADOPT, self._number, image, instance_id, max_processes, [link.fileno()])
+
     def watch(self, on: bool) -> None:
         """Have the zygote look at it."""
         self._zygote.command(frames.WATCH if on else frames.UNWATCH, self._number)
@@ -247,7 +102,7 @@ class ZygoteControl:
     def on_zygote_lost(self) -> None:
         """Take note that no zygote reaps the process any more; one that runs goes on."""
         if not self.started.done():
-            self.started.set_exception(_ZygoteLost("the zygote ended"))
+            self.started.set_exception(ZygoteLost("the zygote ended"))
         elif self._killed:
             self.end()
 
@@ -321,19 +176,33 @@ class Zygote:
         """
         self._last_number += 1
         number = self._last_number
-        name = instance_id.encode("ascii")
+        self.order(frames.LAUNCH, number, image, instance_id, max_processes, [channel.fileno(), log])
+        control = self._instances[number] = ZygoteControl(self, number, process)
+        self._expect_event(number)
+        return control
+
+    def order(
+        self,
+        command: int,
+        number: int,
+        image: FunctionImage,
+        instance_id: str,
+        max_processes: int,
+        descriptors: list[int],
+    ) -> None:
+        """Send a command about an instance that comes with descriptors.
+
+        Raises: InstanceStartFailed.
+        """
         memory_mb = _UNLIMITED_MB if image.debug else image.memory_mb
-        order = frames.COMMAND.pack(frames.LAUNCH, number, memory_mb, max_processes, name)
+        order = frames.COMMAND.pack(command, number, memory_mb, max_processes, instance_id.encode("ascii"))
         try:
-            socket.send_fds(self._control, [order], [channel.fileno(), log])
+            socket.send_fds(self._control, [order], descriptors)
         except BlockingIOError as error:
             raise InstanceStartFailed("the zygote is too busy") from error
         except OSError as error:
             self._end()
-            raise _ZygoteLost(f"the zygote takes no orders: {error}") from error
-        control = self._instances[number] = ZygoteControl(self, number, process)
-        self._expect_event(number)
-        return control
+            raise ZygoteLost(f"the zygote takes no orders: {error}") from error
 
     def command(self, command: int, number: int) -> None:
         """Send a command about a running instance."""
@@ -442,19 +311,3 @@ class Zygote:
         for control in self._instances.values():
             control.on_zygote_lost()
         self._on_end(self)
-
-
-class _SettledPipe:
-    """A pipe as the log of a process on this machine: what was written before an answer is there when that arrives."""
-
-    def __init__(self, pipe: PipeLog) -> None:
-        self._pipe = pipe
-
-    def settle(self, sequence: str, then: Callable[[], None]) -> None:
-        """Read what is there."""
-        self._pipe.settle()
-        then()
-
-    def close(self) -> None:
-        """Read the rest and close."""
-        self._pipe.close()

@@ -14,7 +14,7 @@ from emulator.kernel.cron import LENIENT, CronError, parse_schedule
 from emulator.kernel.frozen import frozen
 from emulator.kernel.identity import Tenant
 from emulator.services.fc import limits
-from emulator.services.fc.attributes import ANYTHING, FLAG, TEXT, Check, Items, OneOf, Shape, Text
+from emulator.services.fc.attributes import ANYTHING, FLAG, METHOD, TEXT, Check, Items, OneOf, Ruled, Shape, Text
 from emulator.services.fc.errors import InvalidArgument
 from emulator.services.fc.invoke.tokens import read_rules
 from emulator.services.fc.model import LATEST, Struct, etag
@@ -94,7 +94,6 @@ def trigger_path(trigger: Trigger) -> str:
 
 KINDS = frozenset(get_args(TriggerKind))
 
-METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"})
 PASSED_ON = frozenset({"log", "tablestore", "cdn_events", "eventbridge", "rds"})
 """Kinds whose configuration is for another service, and is kept as it comes."""
 
@@ -107,12 +106,12 @@ _TOPIC_ARN = r"acs:mns:[^:]*:[^:]*:/?topics/([A-Za-z0-9_-]+)(?:/messages)?"
 _BUCKET_ARN = r"acs:oss:[^:]*:[^:]*:([a-z0-9][a-z0-9-]*)"
 
 
-def config_of(kind: TriggerKind, given: object) -> Struct:
+def config_of(kind: TriggerKind, value: object) -> Struct:
     """Check a trigger's configuration: an object, or a string that holds one.
 
     Raises: InvalidArgument.
     """
-    config = _opened(given)
+    config = _opened(value)
     known: dict[str, Any] = TRIGGER_CONFIGS[kind](config, "triggerConfig")
     match kind:
         case "http":
@@ -154,14 +153,14 @@ def check_source(kind: TriggerKind, source_arn: str, role: str, *, role_needed: 
 
 def topic_of(source_arn: str) -> str:
     """Return the topic a resource name names, empty when it names none."""
-    found = re.fullmatch(_TOPIC_ARN, source_arn)
-    return found[1] if found else ""
+    match = re.fullmatch(_TOPIC_ARN, source_arn)
+    return match[1] if match else ""
 
 
 def bucket_of(source_arn: str) -> str:
     """Return the bucket a resource name names, empty when it names none."""
-    found = re.fullmatch(_BUCKET_ARN, source_arn)
-    return found[1] if found else ""
+    match = re.fullmatch(_BUCKET_ARN, source_arn)
+    return match[1] if match else ""
 
 
 def rule_arn(tenant: Tenant, service: str, function: str, name: str, config: Struct) -> str:
@@ -176,32 +175,20 @@ def rule_arn(tenant: Tenant, service: str, function: str, name: str, config: Str
     return f"acs:eventbridge:{tenant.region}:{tenant.account}:eventbus/{bus}/rule/{rule}"
 
 
-def _opened(given: object) -> Mapping[str, Any]:
-    if given is None or given == "":
+def _opened(value: object) -> Mapping[str, Any]:
+    if value is None or value == "":
         return {}
-    if isinstance(given, str):
+    if isinstance(value, str):
         try:
-            given = json.loads(given)
+            value = json.loads(value)
         except ValueError:
             raise InvalidArgument("triggerConfig must be a string that holds JSON") from None
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         raise InvalidArgument("triggerConfig must be an object")
-    return given
+    return value
 
 
-def _lower(choices: frozenset[str]) -> Check:
-    def check(value: Any, field: str) -> str:
-        return str(OneOf(choices)(value.lower() if isinstance(value, str) else value, field))
-
-    return check
-
-
-def _method(value: Any, field: str) -> str:
-    return str(OneOf(METHODS)(value.upper() if isinstance(value, str) else value, field))
-
-
-def _schedule(value: Any, field: str) -> str:
-    expression = str(Text(limits.CRON_LENGTH, 1)(value, field))
+def _schedule(expression: str, field: str) -> str:
     try:
         parse_schedule(expression, LENIENT)
     except CronError as error:
@@ -209,8 +196,7 @@ def _schedule(value: Any, field: str) -> str:
     return expression
 
 
-def _payload(value: Any, field: str) -> str:
-    payload = str(TEXT(value, field))
+def _payload(payload: str, field: str) -> str:
     if len(payload.encode("utf-8", "replace")) > limits.ASYNC_PAYLOAD_BYTES:
         raise InvalidArgument(f"{field} must not be larger than {limits.ASYNC_PAYLOAD_BYTES} bytes")
     return payload
@@ -236,20 +222,17 @@ def _timer(known: dict[str, Any]) -> Struct:
     return {"payload": "", "enable": True, **known}
 
 
-def _kept(value: Any, field: str) -> dict[str, Any]:
-    kept: dict[str, Any] = ANYTHING(value, field)
-    return kept
-
-
 TRIGGER_CONFIGS: Mapping[TriggerKind, Check] = {
     "http": Shape(
-        authType=_lower(frozenset({"anonymous", "function", "jwt"})),
-        methods=Items(_method),
+        authType=OneOf(frozenset({"anonymous", "function", "jwt"}), fold=str.lower),
+        methods=Items(METHOD),
         disableURLInternet=FLAG,
         authConfig=ANYTHING,
         corsConfig=ANYTHING,
     ),
-    "timer": Shape(cronExpression=_schedule, enable=FLAG, payload=_payload),
+    "timer": Shape(
+        cronExpression=Ruled(Text(limits.CRON_LENGTH, 1), _schedule), enable=FLAG, payload=Ruled(TEXT, _payload)
+    ),
     "oss": Shape(
         events=Items(_object_event),
         filter=Shape(key=Shape(prefix=TEXT, suffix=TEXT)),
@@ -259,11 +242,11 @@ TRIGGER_CONFIGS: Mapping[TriggerKind, Check] = {
         notifyContentFormat=OneOf(frozenset({"STREAM", "JSON"})),
         notifyStrategy=OneOf(frozenset({"BACKOFF_RETRY", "EXPONENTIAL_DECAY_RETRY"})),
     ),
-    "log": _kept,
-    "tablestore": _kept,
-    "cdn_events": _kept,
-    "eventbridge": _kept,
-    "rds": _kept,
+    "log": ANYTHING,
+    "tablestore": ANYTHING,
+    "cdn_events": ANYTHING,
+    "eventbridge": ANYTHING,
+    "rds": ANYTHING,
 }
 
 

@@ -16,7 +16,7 @@ from emulator.services.fc.invoke.http_invoke import HttpInvoker
 from emulator.services.fc.invoke.http_routing import HttpRouting, HttpTarget
 from emulator.services.fc.invoke.invoking import FunctionCall, Invoker
 from emulator.services.fc.model import Function
-from emulator.services.fc.ports import Enqueue, HostNames, TopicSubscriptions
+from emulator.services.fc.ports import Enqueue, HostNames, SourceQueues, TopicSubscriptions
 from emulator.services.fc.triggers.model import (
     ObjectChange,
     TopicMessage,
@@ -29,6 +29,7 @@ from emulator.services.fc.triggers.model import (
     topic_of,
     trigger_path,
 )
+from emulator.services.fc.triggers.queue_triggers import QueueTriggers
 from emulator.services.fc.triggers.store import TriggerStore
 from emulator.services.fc.triggers.triggers import Triggers
 from emulator.services.fc.triggers.watchers import (
@@ -47,7 +48,8 @@ class EventSources:
     """The triggers and custom domains of every account, and what they do.
 
     *enqueue* takes asynchronous calls, *endpoint* returns the emulator's own address. Without *host_names* triggers
-    are reached by their paths only; without *topics* topic triggers are kept and get no messages.
+    are reached by their paths only; without *topics* topic triggers are kept and get no messages, nor do those with a
+    queue without *queues*.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class EventSources:
         endpoint: Callable[[], str],
         host_names: HostNames | None = None,
         topics: TopicSubscriptions | None = None,
+        queues: SourceQueues | None = None,
         may_fire: Callable[[Tenant, Trigger], bool] = lambda tenant, trigger: True,
     ) -> None:
         self._endpoint = endpoint
@@ -83,6 +86,9 @@ class EventSources:
             self.triggers.watchers.append(self._names)
         if topics is not None:
             self.triggers.watchers.append(TopicTriggers(topics))
+        self._queue_triggers = QueueTriggers(self._store, database, queues, enqueue) if queues is not None else None
+        if self._queue_triggers is not None:
+            self.triggers.watchers.append(self._queue_triggers)
 
     # --- life ----------------------------------------------------------------------------------------------------
 
@@ -92,9 +98,13 @@ class EventSources:
         if self._names is not None:
             self._names.start()
         self.timer_triggers.start()
+        if self._queue_triggers is not None:
+            self._queue_triggers.start()
 
     async def close(self) -> None:
-        """Disarm the timers."""
+        """Disarm the timers and read no queue."""
+        if self._queue_triggers is not None:
+            await self._queue_triggers.close()
         await self.timer_triggers.close()
 
     def host_names(self) -> Iterator[str]:
@@ -190,7 +200,7 @@ class Firing:
             service=trigger.service,
             function=trigger.function,
             qualifier=trigger.qualifier,
-            event=event if event is not None else self._event(tenant, trigger, payload),
+            event=event if event is not None else self.event(tenant, trigger, payload),
             request_id=request_id,
             now=self._clock.now(),
             origin="trigger",
@@ -200,7 +210,8 @@ class Firing:
             request_id=request_id, status=200, error_type=result.error_type or "", body=result.body, log=result.log
         )
 
-    def _event(self, tenant: Tenant, trigger: Trigger, payload: str | None) -> bytes:
+    def event(self, tenant: Tenant, trigger: Trigger, payload: str | None) -> bytes:
+        """Return the event that the function of *trigger* would get now; of an HTTP trigger the body of the request."""
         now = self._clock.now()
         match trigger.kind:
             case "timer":

@@ -197,16 +197,16 @@ class Triggers:
                 _log.warning("%s", warning)
         self._warned = frozenset(warnings)
 
-    def _follow(self, tenant: Tenant, found: Trigger, now: Millis) -> None:
-        old = self._store.get(tenant, found.service, found.function, found.name)
+    def _follow(self, tenant: Tenant, described: Trigger, now: Millis) -> None:
+        old = self._store.get(tenant, described.service, described.function, described.name)
         if old is None:
-            self._check_place(tenant, found)
-            self._put(tenant, found)
+            self._check_place(tenant, described)
+            self._put(tenant, described)
             return
         new = replace(
-            found,
+            described,
             trigger_id=old.trigger_id,
-            label=old.label if found.label else "",
+            label=old.label if described.label else "",
             created_at=old.created_at,
             modified_at=old.modified_at,
             revision=old.revision,

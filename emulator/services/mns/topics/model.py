@@ -177,9 +177,17 @@ SUBSCRIPTION = Resource(
         Attribute("Subscriber", only=("xml",), shown=lambda view: view.tenant.account),
         Attribute("SubscriptionName", only=_SHOWN, shown=lambda view: view.name),
         Attribute("Endpoint", "endpoint", fixed=True, source="Subscribe"),
-        Attribute("FilterTag", "filter_tag", names={"rpc": "MessageTag"}, absent="", source="Subscribe"),
-        Attribute("NotifyStrategy", "strategy", NotifyStrategy, source="Subscribe, NotifyStrategy"),
-        Attribute("NotifyContentFormat", "content_format", ContentFormat, fixed=True, source="Subscribe"),
+        Attribute(
+            "FilterTag", "filter_tag", names={"rpc": "MessageTag", "option": "Tag"}, absent="", source="Subscribe"
+        ),
+        Attribute(
+            "NotifyStrategy", "strategy", NotifyStrategy, names={"option": "Strategy"},
+            source="Subscribe, NotifyStrategy",
+        ),
+        Attribute(
+            "NotifyContentFormat", "content_format", ContentFormat, names={"option": "Format"}, fixed=True,
+            source="Subscribe",
+        ),
         Attribute("CreateTime", kind=int, only=_SHOWN, shown=lambda view: view.created_at // 1000),
         Attribute("LastModifyTime", kind=int, only=_SHOWN, shown=lambda view: view.modified_at // 1000),
         Attribute(

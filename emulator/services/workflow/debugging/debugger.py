@@ -118,7 +118,8 @@ class Debugger:
             if run.watch is None:
                 run.watch = Watch(wanted, stepping=stepping)
             else:
-                run.watch.breakpoints, run.watch.stepping, run.watch.is_changed = wanted, stepping, True
+                goes_on = run.watch.stepping if run.watch.stops else stepping  # a stop decides how it is left
+                run.watch.breakpoints, run.watch.stepping, run.watch.is_changed = wanted, goes_on, True
             return ()
 
         self._intervene(record, act)

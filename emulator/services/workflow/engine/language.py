@@ -3,7 +3,7 @@
 A language is a package of `languages` that offers ``read(text) -> Program``. It provides:
 
 - *Reading.* The text is parsed and checked as a whole; the first thing that would keep the flow from running as written
-  is refused with a `DefinitionError` that has line, column, the path of the field and a sentence. `languages.document`
+  is refused with a `DefinitionError` that has line, column, the path of the field and a sentence. `wire.yaml`
   and `languages.fields` (YAML and JSON with positions, typed fields) are shared by all languages.
 - *Steps.* Classes derived from `model.Step`, with `model.Task` for those that call services, in `model.StepList`s. They
   answer what the fold and the snapshot ask: where a list goes on, which strands a step opens with which input. Folding
@@ -42,7 +42,7 @@ class WakeAt(NamedTuple):
 
     entry: int
     kind: TimerKind
-    instant: Millis
+    at: Millis
 
 
 class CallService(NamedTuple):

@@ -7,12 +7,35 @@ from typing import Any, Final, NamedTuple
 
 from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.language import DefinitionError
-from emulator.services.workflow.languages.document import Node, Scalar, Sequence, Table, plain_value
+from emulator.wire.yaml import Node, Scalar, Sequence, Table, UnreadableYaml, plain_value, read_nodes
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}\Z")
 """Names of flows and executions; for steps the same rule is assumed."""
 
 NAME_RULE: Final = "1 to 128 letters, digits, '_' or '-', a letter or '_' first"
+
+
+MOST_VALUES: Final = 250_000
+"""Scalars, lists and maps of one definition, aliases expanded: plenty for a flow that fills a request. Assumed."""
+
+DEEPEST: Final = 128
+"""Levels of lists and maps in one definition; assumed."""
+
+
+def read_document(text: str) -> Node:
+    """Return the root of the definition *text*, YAML or JSON.
+
+    Raises: DefinitionError for text that is not YAML, for several documents or none, for a repeated key, and when the
+    document is deeper or larger than the limits.
+    """
+    try:
+        root = read_nodes(text, most_values=MOST_VALUES, deepest=DEEPEST)
+    except UnreadableYaml as error:
+        problem = f"not YAML: {error.problem}" if error.is_syntax else error.problem
+        raise DefinitionError(problem, error.line, error.column, error.field) from error
+    if root is None:
+        raise DefinitionError("the definition is empty")
+    return root
 
 
 class Part(NamedTuple):
@@ -32,8 +55,8 @@ class Part(NamedTuple):
         """
         try:
             return plain_value(self.node)
-        except DefinitionError as error:
-            raise DefinitionError(error.message, error.line, error.column, self.field) from error
+        except UnreadableYaml as error:
+            raise DefinitionError(error.problem, error.line, error.column, self.field) from error
 
     def items(self, least: int = 0) -> list["Part"]:
         """Return the elements of a list that must have at least *least* of them.

@@ -16,7 +16,7 @@ from emulator.services.workflow.model import DefinitionId
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-    from emulator.services.workflow.languages.document import Node
+    from emulator.wire.yaml import Node
 
 KEPT = 128
 SHORT_CHARS = 2 * 1024
@@ -32,7 +32,7 @@ def read_program(text: str) -> Program:
     Raises: DefinitionError, for everything that would keep the flow from running as written.
     """
     # Here, because an emulator that has no flows starts faster without the reader and YAML.
-    from emulator.services.workflow.languages.document import read_document
+    from emulator.services.workflow.languages.fields import read_document
 
     root = read_document(text)
     if _is_machine(root):
@@ -46,7 +46,7 @@ def read_program(text: str) -> Program:
 
 def _is_machine(root: "Node") -> bool:
     """Whether a document is meant to be of the state machine language: keys there begin with a capital letter."""
-    from emulator.services.workflow.languages.document import Table
+    from emulator.wire.yaml import Table
 
     return isinstance(root, Table) and any(
         key.text in {"Type", "SpecVersion", "StartAt", "States"} for key, _ in root.entries

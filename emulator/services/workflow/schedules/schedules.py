@@ -276,6 +276,12 @@ class Schedules:
         rows = self._store.page(self._flows.get(tenant, flow_name).id, marker, limit + 1)
         return cut(rows, limit, lambda record: record.name)
 
+    def all(self, tenant: Tenant, limit: int, marker: str) -> Page[tuple[str, ScheduleRecord, Millis | None]]:
+        """Return (flow, schedule, next run) of the schedules of all flows; the marker is ``flow/schedule``."""
+        flow, _, name = marker.partition("/")
+        rows = self._store.all(tenant, (flow, name), limit + 1)
+        return cut(rows, limit, lambda each: f"{each[0]}/{each[1].name}")
+
     def _of(self, flow: FlowRecord, name: str) -> ScheduleRecord:
         record = self._store.get(flow.id, name)
         if record is None:

@@ -75,6 +75,18 @@ class ScheduleStore:
         )
         return [_record(row) for row in rows]
 
+    def all(
+        self, tenant: Tenant, start: tuple[str, str], limit: int
+    ) -> list[tuple[str, ScheduleRecord, Millis | None]]:
+        """Return (flow, schedule, next run) of up to *limit* schedules by flow and name, from *start* on."""
+        rows = self._database.read(
+            "SELECT f.name, s.next_at, s.id, s.name, s.uuid, s.expression, s.description, s.payload, s.enabled,"
+            " s.created_at, s.modified_at FROM workflow_schedules s JOIN workflow_flows f ON f.id = s.flow"
+            " WHERE s.world = ? AND (f.name, s.name) >= (?, ?) ORDER BY f.name, s.name LIMIT ?",
+            (self._tenants.id_of(tenant), *start, limit),
+        )
+        return [(flow, _record(row), next_at) for flow, next_at, *row in rows]
+
     def clear(self) -> None:
         """Forget all schedules."""
         self._database.write("DELETE FROM workflow_schedules")

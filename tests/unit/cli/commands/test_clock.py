@@ -4,8 +4,8 @@ import pytest
 
 from emulator.cli.commands.clock import _change, duration
 from emulator.cli.commands.doubles import _answers
+from emulator.cli.main import parse
 from emulator.cli.output import WrongUsage
-from emulator.cli.parser import parse
 from emulator.wire.dates import parse_duration
 
 

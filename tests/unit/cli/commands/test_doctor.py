@@ -7,8 +7,8 @@ import zipfile
 
 import pytest
 
-from emulator.cli.diagnosis import secrets
-from emulator.cli.diagnosis.secrets import MASK, Secrets
+from emulator.cli.diagnosis import bundle
+from emulator.cli.diagnosis.bundle import MASK, Secrets
 from emulator.config import Config
 
 SUBJECTS = {"python", "ports", "names", "certificates", "proxies", "clock", "state", "runtimes", "sdks"}
@@ -52,7 +52,7 @@ def busy(program):
     keys = json.loads((state / "keys.json").read_text())
     found = {keys["accessKeyId"], keys["accessKeySecret"], keys["adminToken"], "open-sesame-please"}
     with sqlite3.connect(f"file:{state / 'state.db'}?mode=ro", uri=True) as database:
-        for table, columns in secrets.COLUMNS.items():
+        for table, columns in bundle.COLUMNS.items():
             for row in database.execute(f"SELECT {', '.join(columns)} FROM {table}"):
                 found |= {each.hex() if isinstance(each, bytes) else each for each in row}
     found -= {""}
@@ -146,6 +146,6 @@ def test_damaged_files_hide_nothing_else(tmp_path):
     (tmp_path / "keys.json").write_text("{")
     (tmp_path / "state.db").write_bytes(b"no database")
 
-    found = secrets.collect(Config(state=tmp_path), {"MY_TOKEN": "hush-hush"})
+    found = bundle.collect(Config(state=tmp_path), {"MY_TOKEN": "hush-hush"})
 
     assert found.values == ("hush-hush",)

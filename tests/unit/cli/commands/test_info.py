@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from emulator import __version__
-from emulator.cli.commands.info import _assignment
+from emulator.cli.commands.server import _assignment
 from emulator.cli.main import main
 from emulator.config import OPTIONS, Config
 from emulator.kernel.ids import RandomIds

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.services.fc.catalog.domains import wildcard
+from emulator.services.fc.catalog.fields import wildcard
 from emulator.services.fc.invoke.http_routing import best_route, rewritten
 
 

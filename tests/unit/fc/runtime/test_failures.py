@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from emulator.services.fc.runtime.model import InstanceStartFailed, ResponseTooLarge, RuntimeUnavailable
+from tests.unit.fc.waiting import until
 
 EXITED = (
     r'\{"errorMessage":"Process exited unexpectedly before completing request '
@@ -140,9 +141,7 @@ def test_time_out_ends_everything_the_function_started(functions, tmp_path):
     async def scenario(pool):
         await pool.invoke(image, functions.invocation())
         pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
-        async with asyncio.timeout(10):
-            while any(is_running(pid) for pid in pids):
-                await asyncio.sleep(0.02)
+        await until(lambda: not any(is_running(pid) for pid in pids))
         return pids
 
     assert len(functions.run(scenario, isolation="none")) == 3
@@ -248,12 +247,6 @@ def test_client_that_gives_up_ends_the_instance_and_is_logged(functions):
     )
 
 
-async def until(condition):
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0.01)
-
-
 def test_result_beyond_the_limit_is_a_platform_error(functions):
     """The body is not sent at all, and the instance goes on."""
     image = functions.image("def handler(event, context): return b'x' * int(event)")
@@ -270,7 +263,7 @@ def test_result_beyond_the_limit_is_a_platform_error(functions):
     assert after.instance_id == small.instance_id
 
 
-@pytest.mark.parametrize("runtime", ["cobol", "java11", "dotnetcore3.1"])
+@pytest.mark.parametrize("runtime", ["cobol", "dotnetcore3.1"])
 def test_runtime_without_a_launcher_is_unavailable(functions, runtime):
     """A clear exception, no instance."""
     image = functions.image("", runtime=runtime)

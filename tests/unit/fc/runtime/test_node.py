@@ -653,3 +653,130 @@ def test_modules_of_the_platform_come_from_a_folder_of_the_user(functions, monke
     described = json.loads(functions.calls(missing, b"")[0].body)
     assert described["errorType"] == "FunctionUnhandledError: ImportModuleError"
     assert "here: npm install --prefix ~/.localyun/nodejs ali-mns" in described["stackTrace"][-1]
+
+
+@needs_node
+@pytest.mark.parametrize(("runtime", "ends"), [("nodejs6", True), ("nodejs8", False)])
+def test_an_error_that_is_thrown_ends_the_oldest_runtimes(functions, runtime, ends):
+    """The caller sees that the process has gone, the log why; a callback's error is as ever."""
+    code = "exports.handler = (e, c, callback) => { if (`${e}`) { callback(new Error('told')); } c.toSting(); };"
+    made = image(functions, code, runtime=runtime)
+
+    thrown, told = functions.calls(made, b"", b"x")
+
+    message = json.loads(thrown.body)["errorMessage"]
+    assert message.startswith("Process exited unexpectedly") is ends
+    assert (b"TypeError: c.toSting is not a function" in thrown.log) is True
+    assert (thrown.error_type, told.error_type) == ("UnhandledInvocationError", "HandledInvocationError")
+    assert told.cold is ends
+
+
+# --- processes that are started ahead -------------------------------------------------------------------------------
+
+ABOUT = """
+    const fs = require('fs');
+    exports.handler = async () => ({
+        env: process.env, cwd: process.cwd(), code: fs.readdirSync('/code'), tmp: fs.readdirSync('/tmp'),
+        written: fs.writeFileSync('/tmp/mine', '') || fs.readdirSync('/tmp'),
+    });
+"""
+
+
+async def ahead(pool):
+    """Return the process that waits for the next function, once it does."""
+    if not await pool._launchers.of("python3").isolated("nodejs18"):
+        pytest.skip("this kernel gives this user no namespaces")
+    [waiting] = [await task for task in pool._launchers.of("nodejs18")._waiting.values()]
+    return waiting.process
+
+
+def process_of(pool, result):
+    """Return the process that gave *result*."""
+    return pool._instances[result.instance_id]._process
+
+
+@needs_node
+def test_first_call_of_another_function_takes_the_process_that_waits(functions):
+    """It has the folders, variables and identity of its own function then, and the next process is started."""
+    first = image(functions, ABOUT, environment={"OF_THE_FIRST": "1"})
+    second = image(functions, ABOUT, file="other.js", handler="other.handler", environment={"MINE": "é", "TZ": "UTC"})
+
+    async def scenario(pool):
+        await pool.invoke(first, functions.invocation())
+        waiting = await ahead(pool)
+        result = await pool.invoke(second, functions.invocation())
+        return waiting is process_of(pool, result), result, await ahead(pool) is not waiting
+
+    took_it, result, is_replaced = functions.run(scenario)
+
+    told = json.loads(result.body)
+    assert took_it
+    assert is_replaced
+    assert result.cold
+    assert told["cwd"] == str(second.code_dir)
+    assert "other.js" in told["code"]
+    assert (told["tmp"], told["written"]) == ([], ["mine"])
+    assert {name: told["env"][name] for name in ("MINE", "TZ", "FC_INSTANCE_ID", "HOME")} == {
+        "MINE": "é",
+        "TZ": "UTC",
+        "FC_INSTANCE_ID": result.instance_id,
+        "HOME": "/tmp",
+    }
+    assert "OF_THE_FIRST" not in told["env"]
+
+
+@needs_node
+@pytest.mark.parametrize("name", ["NODE_OPTIONS", "UV_THREADPOOL_SIZE"])
+def test_variables_that_node_reads_at_its_start_get_a_process_of_their_own(functions, name):
+    """Such a function does not take the process that waits."""
+    first = image(functions, ABOUT)
+    second = image(functions, ABOUT, environment={name: "--no-warnings" if name == "NODE_OPTIONS" else "2"})
+
+    async def scenario(pool):
+        await pool.invoke(first, functions.invocation())
+        waiting = await ahead(pool)
+        result = await pool.invoke(second, functions.invocation())
+        return waiting is process_of(pool, result), result
+
+    took_it, result = functions.run(scenario)
+
+    assert not took_it
+    assert name in json.loads(result.body)["env"]
+
+
+@needs_node
+def test_a_waiting_process_that_has_died_is_replaced(functions):
+    """The call starts one as if none had waited."""
+    first, second = (image(functions, ABOUT) for _ in range(2))
+
+    async def scenario(pool):
+        await pool.invoke(first, functions.invocation())
+        waiting = await ahead(pool)
+        [task] = pool._launchers.of("nodejs18")._waiting.values()
+        (await task).prepared.control.kill()
+        await waiting.gone
+        result = await pool.invoke(second, functions.invocation())
+        return waiting is process_of(pool, result), result
+
+    took_it, result = functions.run(scenario)
+
+    assert not took_it
+    assert result.error_type is None
+
+
+@needs_node
+def test_calls_at_once_share_one_waiting_process_between_them(functions):
+    """One takes it, the others start their own; all are answered."""
+    first = image(functions, ABOUT)
+    others = [image(functions, ABOUT) for _ in range(3)]
+
+    async def scenario(pool):
+        await pool.invoke(first, functions.invocation())
+        waiting = await ahead(pool)
+        results = await asyncio.gather(*(pool.invoke(each, functions.invocation()) for each in others))
+        return [waiting is process_of(pool, result) for result in results], results
+
+    took_it, results = functions.run(scenario)
+
+    assert sorted(took_it) == [False, False, True]
+    assert [result.error_type for result in results] == [None, None, None]

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from emulator.kernel.clock import Millis
 from emulator.kernel.identity import Tenant
+from emulator.services.fc.ports import QueuedMessage
 from emulator.services.fc.triggers.model import (
     ObjectChange,
     TopicMessage,
@@ -13,6 +15,7 @@ from emulator.services.fc.triggers.model import (
     timer_event,
     topic_event,
 )
+from emulator.services.fc.triggers.queue_triggers import event_matches, message_event, message_events
 
 WORLD = Tenant("123456789012", "cn-hangzhou")
 
@@ -109,3 +112,33 @@ def test_object_event_is_the_one_of_the_reference():
 def test_event_name_prefix_and_suffix_decide(events, key, fired):
     """All three have to match; of several events one is enough."""
     assert fires({"events": events, "filter": {"key": key}}, change()) is fired
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits"),
+    [
+        ("{}", True),
+        ('{"type": ["mns:Queue:SendMessage"]}', True),
+        ('{"type": ["other"]}', False),
+        ('{"data": {"messageBody": [{"prefix": "bo"}]}}', True),
+        ('{"data": {"messageBody": [{"suffix": "xx"}, "body"]}}', True),
+        ('{"data": {"messageBody": [{"numeric": [">", 1]}]}}', False),
+        ('{"absent": ["x"]}', False),
+        ("no json", False),
+    ],
+)
+def test_event_patterns_choose_by_values_beginnings_and_ends(pattern, fits):
+    """All members have to fit, each by one of its choices."""
+    event = {"type": "mns:Queue:SendMessage", "data": {"messageBody": "body"}}
+
+    assert event_matches(pattern, event) is fits
+
+
+def test_streamed_events_are_texts_in_a_list():
+    """As event streaming hands them over; otherwise the function gets the event itself."""
+    sent = QueuedMessage(message_id="ID", body="body", sent_at=Millis(1704067200123), token=None)
+    event = message_event(WORLD, "MNS-function-trigger", "orders", sent)
+
+    assert json.loads(message_events([event], streaming=False)) == event
+    assert [json.loads(text) for text in json.loads(message_events([event, event], streaming=True))] == [event, event]
+    assert (event["time"], event["source"]) == ("2024-01-01T00:00:00.123Z", "MNS-function-trigger")

@@ -12,7 +12,6 @@ from emulator.services.workflow.engine.model import Step as AnyStep
 from emulator.services.workflow.engine.model import StepList
 from emulator.services.workflow.expression.conditions import Condition
 from emulator.services.workflow.expression.paths import STEP_ROOTS, ExpressionError, Path
-from emulator.services.workflow.languages.document import Node, read_document
 from emulator.services.workflow.languages.fdl.data import parse_timestamp
 from emulator.services.workflow.languages.fdl.decide import FlowProgram
 from emulator.services.workflow.languages.fdl.nodes import (
@@ -28,7 +27,8 @@ from emulator.services.workflow.languages.fdl.nodes import (
     WaitStep,
 )
 from emulator.services.workflow.languages.fdl.tasks import TASK_FIELDS, TIMEOUT_S, read_mappings, read_task
-from emulator.services.workflow.languages.fields import Fields, Outline, Part, whole
+from emulator.services.workflow.languages.fields import Fields, Outline, Part, read_document, whole
+from emulator.wire.yaml import Node
 
 VERSIONS: Final = ("v1", "v1beta1", "v1.0")
 """Three names of one language: its name, its preview name and the one of the API reference."""

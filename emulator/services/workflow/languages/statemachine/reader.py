@@ -13,7 +13,6 @@ from typing import Any, Final
 from emulator.kernel.frozen import frozen
 from emulator.kernel.paging import Range
 from emulator.services.workflow.engine.model import RetryPolicy, StepList
-from emulator.services.workflow.languages.document import Node, Table
 from emulator.services.workflow.languages.fields import Fields, Part, whole
 from emulator.services.workflow.languages.statemachine.actions import ACTIONS, Action, read_action
 from emulator.services.workflow.languages.statemachine.constructors import (
@@ -43,6 +42,7 @@ from emulator.services.workflow.languages.statemachine.nodes import (
 )
 from emulator.services.workflow.languages.statemachine.ways import check_ways
 from emulator.services.workflow.limits import NAME_MAX
+from emulator.wire.yaml import Node, Table
 
 WAIT_S: Final = Range(1, 300, 1)
 """Seconds of a wait."""

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emulator.services.workflow.engine.language import DefinitionError
-from emulator.services.workflow.languages.document import plain_value, read_document
 from emulator.services.workflow.languages.fdl.data import parse_timestamp
 from emulator.services.workflow.languages.fdl.nodes import Flow
 from emulator.services.workflow.languages.fdl.reader import parse_flow
+from emulator.services.workflow.languages.fields import read_document
+from emulator.wire.yaml import plain_value
 
 VALID = """version: v1
 type: flow

@@ -63,6 +63,9 @@ class Agent {
 
   start(boot) {
     this.boot = boot;
+    if (boot.adopted) {
+      changeEnvironment(boot.adopted);
+    }
     this.modern = boot.generation === '3.0';
     this.logs = new Logs(boot, (header, payload) => this.send(header, payload));
     if (boot.time) {
@@ -130,6 +133,9 @@ class Agent {
     const cause = failure instanceof Handled ? failure.reason : failure instanceof LoadFailure ? failure.cause : failure;
     this.logs.line(call.rid, 'error', (cause && cause.stack) || described.errorMessage);
     const handled = failure instanceof Handled;
+    if (this.boot.ends_on_errors && !handled && !(failure instanceof LoadFailure)) {
+      exit(1);
+    }
     this.answer(call, { ok: false, handled }, Buffer.from(JSON.stringify(described), 'utf8'), done);
   }
 
@@ -227,6 +233,16 @@ function serve(handler, request, context, part) {
 /** Let user code see the emulator's time. */
 function turnClock(frame) {
   require('./turned').turn(frame);
+}
+
+/** Give a process that was started before its function was known the environment of that function. */
+function changeEnvironment(variables) {
+  for (const name of Object.keys(process.env)) {
+    if (!(name in variables)) {
+      delete process.env[name];
+    }
+  }
+  Object.assign(process.env, variables);
 }
 
 /** Keep the environment's keys those of the latest call: temporary keys expire before a warm instance does. */

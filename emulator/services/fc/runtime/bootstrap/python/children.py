@@ -170,14 +170,14 @@ def _anonymous_bytes(pid: int) -> int:
 
 
 def _children(pid: int) -> list[int]:
-    found: list[int] = []
+    children: list[int] = []
     try:
         threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - no pathlib in the zygote, for memory
     except OSError:
-        return found
+        return children
     for thread in threads:
-        found += [int(child) for child in _read(f"/proc/{pid}/task/{thread}/children").split()]
-    return found
+        children += [int(child) for child in _read(f"/proc/{pid}/task/{thread}/children").split()]
+    return children
 
 
 def _processes() -> list[int]:

@@ -31,8 +31,12 @@ _loads = json.JSONDecoder().decode
 COMMAND = struct.Struct("!IIII48s")
 """Command, number of the instance, memory in MB, most processes, id of the instance."""
 
-LAUNCH, TERMINATE, KILL, WATCH, UNWATCH = range(1, 6)
-"""``LAUNCH`` comes with two descriptors: the instance's channel and the writing end of its log pipe."""
+LAUNCH, TERMINATE, KILL, WATCH, UNWATCH, ADOPT = range(1, 7)
+"""``LAUNCH`` comes with two descriptors: the instance's channel and the writing end of its log pipe.
+
+``ADOPT`` makes a launched process that waits in its namespaces the instance named now. It comes with a socket on which
+a frame with its ``mounts`` is; the socket closes when they are there, after the reason if they cannot be.
+"""
 
 EVENT = struct.Struct("!IIiII")
 """Event, number of the instance, value, peak memory in KB, index into `REASONS`.

@@ -149,6 +149,16 @@ def join(pid: int) -> None:
         os.close(descriptor)
 
 
+def join_mounts(pid: int) -> None:
+    """Enter the mounts of a process that `fork_inside` made.
+
+    Raises: OSError.
+    """
+    descriptor = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY)
+    _check(_libc.setns(descriptor, 0), "setns")
+    os.close(descriptor)
+
+
 def start(arguments: list[str]) -> NoReturn:
     """Run a command beside an instance: *arguments* are its process's id, the folder and the command line.
 

@@ -21,13 +21,14 @@ import socket
 import sys
 import time
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from . import logs, process, sandbox  # noqa: TID252 - the package has another name inside an instance
 from .agent import Agent  # noqa: TID252
 from .children import Child, Children, next_ended  # noqa: TID252
 from .context import FCContext  # noqa: TID252
 from .frames import (  # noqa: TID252
+    ADOPT,
     COMMAND,
     ENDED,
     EVENT,
@@ -133,7 +134,9 @@ class Zygote:
         if command == LAUNCH:
             return self._launch(number, memory_mb, max_processes, instance_id.rstrip(b"\0").decode("ascii"))
         child = self._children.get(number)
-        if child is not None:
+        if command == ADOPT:
+            self._adopt(child, memory_mb, max_processes, instance_id.rstrip(b"\0").decode("ascii"))
+        elif child is not None:
             self._obey(command, child)
         return None
 
@@ -144,6 +147,18 @@ class Zygote:
             child.kill()
         else:
             child.watched = command == WATCH
+
+    def _adopt(self, child: Child | None, memory_mb: int, max_processes: int, instance_id: str) -> None:
+        """Let a process of its own mount the folders: only one that enters the namespaces can."""
+        link = socket.socket(fileno=self._descriptors.pop())
+        if child is not None:
+            child.memory_mb, child.max_processes, child.instance_id = memory_mb, max_processes, instance_id
+            try:
+                if os.fork() == 0:
+                    mount_for(child.pid, link)
+            except OSError as error:
+                link.sendall(str(error).encode())
+        link.close()
 
     def _launch(self, number: int, memory_mb: int, max_processes: int, instance_id: str) -> Agent | None:
         channel, log = self._descriptors[:2]
@@ -258,6 +273,23 @@ def wait_for_instance(link: socket.socket) -> tuple[int, int]:
     if len(passed) < 2:
         os._exit(0)
     return passed[0], passed[1]
+
+
+def mount_for(pid: int, link: socket.socket) -> NoReturn:
+    """Mount the folders that a frame on *link* names in the namespace of a process, and end."""
+    try:
+        frames = FrameBuffer()
+        while (frame := frames.next()) is None:
+            received = link.recv(65536)
+            if not received:
+                os._exit(1)
+            frames.feed(received)
+        sandbox.join_mounts(pid)
+        sandbox.mount_folders(frame[0]["mounts"], frame[0]["opt"], frame[0]["hidden"])
+    except BaseException as error:
+        link.sendall(str(error).encode())
+        os._exit(1)
+    os._exit(0)
 
 
 def receive_descriptors(link: socket.socket, size: int) -> tuple[bytes, list[int]]:

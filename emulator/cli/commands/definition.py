@@ -1,11 +1,12 @@
-"""``flow check``: check a definition without a server."""
+"""``flow check`` and ``flow convert``: definitions checked and converted without a server."""
 
 import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from emulator.cli.output import CommandFailed, _, say, say_json, wants_json
+from emulator.cli.client import pause
+from emulator.cli.output import CommandFailed, WrongUsage, _, say, say_json, tell, wants_json
 from emulator.config import Settings
 
 if TYPE_CHECKING:
@@ -20,17 +21,47 @@ STANDARD_INPUT = "-"
 AROUND = 60
 """Characters of an expression that are shown on either side of the trouble."""
 
+WATCH_INTERVAL_S = 0.3
+
 _ANY_RESOURCE = "acs:fc:::services/any/functions/any"
 """Stands for the value of a tag while a definition of a template is checked."""
 
 
-def run(arguments: Namespace, settings: Settings) -> int:
+def check(arguments: Namespace, settings: Settings) -> int:
+    """Check a file; with ``--watch`` again whenever it changes, until Ctrl-C."""
+    if not arguments.watch:
+        return _check(arguments)
+    if arguments.file == STANDARD_INPUT:
+        raise WrongUsage(_("--watch goes with a file"))
+    seen = None
+    try:
+        while True:
+            state = _state_of(Path(arguments.file))
+            if state != seen:
+                seen = state
+                try:
+                    _check(arguments)
+                except CommandFailed as error:  # it may be there again in a moment
+                    say(str(error))
+            pause(WATCH_INTERVAL_S)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _state_of(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def _check(arguments: Namespace) -> int:
     """Say ``ok``, the number of steps and what looks unintended; or what is wrong and where, with exit code 1."""
     # Imported here: the reader takes longer to load than most commands take to run.
     from emulator.services.workflow.engine.language import DefinitionError
     from emulator.services.workflow.languages.programs import read_program
 
-    del settings
     text, tags = _without_tags(read_definition(arguments.file), _ANY_RESOURCE)
     notes = [_("line {line}: {tag} gets its value from localyun deploy", line=line, tag=tag) for tag, line in tags]
     try:
@@ -49,6 +80,41 @@ def run(arguments: Namespace, settings: Settings) -> int:
     for note in notes:
         say(_("note: {text}", text=note))
     return 0
+
+
+def convert(arguments: Namespace, settings: Settings) -> int:
+    """Write the state machine that does what a flow of the old language does, with remarks where it differs."""
+    # Imported here: see check()
+    from emulator.services.workflow.engine.language import DefinitionError
+    from emulator.services.workflow.languages.conversion.convert import NotConvertible, convert
+    from emulator.services.workflow.languages.fdl.decide import FlowProgram
+    from emulator.services.workflow.languages.fields import NAME
+    from emulator.services.workflow.languages.programs import read_program
+
+    del settings
+    source = read_definition(arguments.file)
+    text, tags = _without_tags(source, _ANY_RESOURCE)
+    if tags:
+        tag, line = tags[0]
+        raise CommandFailed(_("line {line}: {tag} has no value here; convert what it stands for", line=line, tag=tag))
+    stem = Path(arguments.file).stem
+    name = arguments.name or (stem if NAME.match(stem) else "converted")
+    zeros = "0" * len(ACCOUNT)
+    try:
+        program = read_program(text.replace(ACCOUNT, zeros))
+        if not isinstance(program, FlowProgram):
+            raise CommandFailed(_("{file} is a state machine already", file=arguments.file))
+        converted = convert(program, name).replace(zeros, ACCOUNT)
+    except DefinitionError as error:
+        _refuse(arguments, error)
+        return 1
+    except NotConvertible as error:
+        raise CommandFailed(str(error)) from error
+    if arguments.output in {None, STANDARD_INPUT}:
+        say(converted.rstrip("\n"))
+        return 0
+    Path(arguments.output).write_text(converted, encoding="utf-8")
+    return tell(arguments, _("wrote {file}", file=arguments.output), {"file": arguments.output})
 
 
 def _without_tags(text: str, stand_in: str) -> tuple[str, list[tuple[str, int]]]:

@@ -1,0 +1,224 @@
+"""``flow step``, ``flow debug`` and ``flow fork``: flows under the glass."""
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from emulator.cli.client import Client, connect, pause
+from emulator.cli.commands.definition import read_definition
+from emulator.cli.commands.flow import FINAL_STATES, FOLLOW_INTERVAL_S
+from emulator.cli.output import (
+    CallRefused,
+    CommandFailed,
+    WrongUsage,
+    _,
+    say,
+    say_json,
+    say_json_line,
+    short,
+    tell,
+    wants_json,
+)
+from emulator.config import Settings
+
+_ACTIONS = ("next", "continue", "change", "retry", "skip", "detach")
+_LETTERS = {"n": "next", "c": "continue", "r": "retry", "s": "skip", "d": "detach", "i": "inspect", "q": "quit"}
+
+
+def step(arguments: Namespace, settings: Settings) -> int:
+    """Run one step of a definition; the exit code is 1 when it failed."""
+    body = {
+        "definition": read_definition(arguments.file),
+        "step": arguments.step,
+        "input": _object("--input", arguments.input),
+        "global": _object("--global", arguments.variables),
+        "mocks": _object("--mocks", _text_of(arguments.mocks)) if arguments.mocks else {},
+    }
+    came = connect(settings).admin("POST", "flows/step", body)
+    if wants_json(arguments):
+        say_json(came)
+    else:
+        for event in came["events"]:
+            what = short(event["EventDetail"], 80)
+            say(f"{event['EventId']:>4}  {event['Type']:<18}  {event['StepName']:<20}  {what}")
+        what = f"{came['error']} {came['cause']}".strip() or json.dumps(came["output"], ensure_ascii=False)
+        say(f"{came['status']}: {what}")
+        if came["next"]:
+            say(_("next: {step}", step=came["next"]))
+    return 1 if came["status"] == "Failed" else 0
+
+
+def fork(arguments: Namespace, settings: Settings) -> int:
+    """Start an execution that shares the history of another one."""
+    flow, slash, execution = arguments.execution.partition("/")
+    if not slash or not execution:
+        raise WrongUsage(_("name the execution as FLOW/EXECUTION"))
+    if (arguments.before is None) == (arguments.event is None):
+        raise WrongUsage(_("either --before or --event says where the fork begins"))
+    body = {
+        "before": arguments.before,
+        "event": arguments.event,
+        "input": None if arguments.input is None else _object("--input", arguments.input),
+        "definition": read_definition(arguments.definition) if arguments.definition else None,
+        "name": arguments.name,
+    }
+    content = {name: value for name, value in body.items() if value is not None}
+    made = connect(settings).admin("POST", f"{_page(flow, execution)}/fork", content)
+    return tell(arguments, _("started {name}", name=made["execution"]), made)
+
+
+def debug(arguments: Namespace, settings: Settings) -> int:
+    """Let an execution stop at breakpoints and do there what standard input says, line by line."""
+    client = connect(settings)
+    flow = arguments.flow
+    breakpoints = [
+        *({"when": "before", "step": step} for step in arguments.before),
+        *({"when": "after", "step": step} for step in arguments.after),
+        *([{"when": "failure"}] if arguments.on_failure else []),
+    ]
+    if arguments.execution is not None:
+        execution = arguments.execution
+        client.admin("POST", f"{_page(flow, execution)}/debug", {"breakpoints": breakpoints})
+    else:
+        body = {"input": _object("--input", arguments.input), "name": arguments.name or "", "breakpoints": breakpoints}
+        execution = client.admin("POST", f"flows/{quote(flow, safe='')}/debug", body)["execution"]
+    return _Session(client, flow, execution, as_json=wants_json(arguments)).run()
+
+
+class _Session:
+    """The talk with a person, or with a script, about one execution."""
+
+    def __init__(self, client: Client, flow: str, execution: str, *, as_json: bool) -> None:
+        self._client = client
+        self._page = _page(flow, execution)
+        self._execution = execution
+        self._as_json = as_json
+        self._lines = _lines(_("(debug) "), quiet=as_json)
+
+    def run(self) -> int:
+        if not self._as_json:
+            say(_("execution {name}", name=self._execution))
+        while True:
+            state = self._until_stop()
+            if self._as_json:
+                say_json_line(state)
+            elif not state["stops"]:
+                what = state["output"] or f"{state['error']} {state['cause']}".strip()
+                say(f"{state['status']}: {what}" if what else state["status"])
+            if not state["stops"]:
+                return 0 if state["status"] == "Succeeded" else 1
+            if not self._as_json:
+                for stop in state["stops"]:
+                    _show(stop)
+            if not self._ask(state):
+                if not self._as_json:
+                    say(_("the execution stays where it is; go on with --execution {name}", name=self._execution))
+                return 0
+
+    def _until_stop(self) -> dict[str, Any]:
+        while True:
+            state = self._client.admin("GET", f"{self._page}/debug")
+            if state["stops"] or state["status"] in FINAL_STATES:
+                return state
+            pause(FOLLOW_INTERVAL_S)
+
+    def _ask(self, state: dict[str, Any]) -> bool:
+        """Take lines until one of them lets the execution go on; False when there are no more, or one is ``quit``."""
+        for line in self._lines:
+            word, _space, rest = line.strip().partition(" ")
+            action = _LETTERS.get(word, word)
+            if not word:
+                continue
+            if action == "quit":
+                return False
+            if action == "inspect":
+                say_json({name: state[name] for name in ("stops", "global", "breakpoints")})
+            elif action not in {"break", *_ACTIONS}:
+                say(_("next, continue, change DATA, retry, skip [DATA], break [before|after] STEP, break failure, "
+                      "inspect, detach or quit; @STRAND behind the word chooses a branch"))  # fmt: skip
+            elif self._goes_on(state, action, rest):
+                return True
+        return False
+
+    def _goes_on(self, state: dict[str, Any], action: str, rest: str) -> bool:
+        """Do what a line says, or say why not; return whether the execution goes on."""
+        try:
+            if action == "break":
+                self._break(state, rest)
+            else:
+                self._act(action, rest)
+        except (CallRefused, WrongUsage) as refusal:
+            say(str(refusal))
+            return False
+        return action not in {"break", "change"}
+
+    def _act(self, action: str, rest: str) -> None:
+        body: dict[str, Any] = {}
+        if rest.startswith("@"):
+            strand, _space, rest = rest[1:].partition(" ")
+            if not strand.isdigit():
+                raise WrongUsage(_("@STRAND has the number of a branch"))
+            body["strand"] = int(strand)
+        if rest.strip():
+            body["data"] = _object(_("the data"), rest)
+        self._client.admin("POST", f"{self._page}/debug/{action}", body)
+
+    def _break(self, state: dict[str, Any], rest: str) -> None:
+        when, _space, name = rest.strip().partition(" ")
+        if when not in {"before", "after", "failure"}:
+            when, name = "before", rest.strip()
+        breakpoints = [*state["breakpoints"], {"when": when, "step": name.strip()}]
+        self._client.admin("POST", f"{self._page}/debug", {"breakpoints": breakpoints})
+        state["breakpoints"] = breakpoints
+
+
+def _show(stop: dict[str, Any]) -> None:
+    branch = f" @{stop['strand']}" if stop["strand"] else ""
+    words = {
+        "before": _("before {step}", step=stop["step"]),
+        "after": _("after {step}", step=stop["step"]),
+        "failure": _("{step} has failed", step=stop["step"]),
+    }
+    what = f"{stop['error']} {stop['cause']}".strip() if stop["when"] == "failure" else _compact(stop["data"])
+    say(f"{words[stop['when']]}{branch}: {short(what, 200)}")
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _lines(prompt: str, *, quiet: bool) -> Iterator[str]:
+    """Yield the lines of standard input, after *prompt* at a terminal."""
+    while True:
+        if sys.stdin.isatty() and not quiet:
+            sys.stdout.write(prompt)
+            sys.stdout.flush()
+        line = sys.stdin.readline()
+        if not line:
+            return
+        yield line
+
+
+def _page(flow: str, execution: str) -> str:
+    return f"flows/{quote(flow, safe='')}/executions/{quote(execution, safe='')}"
+
+
+def _text_of(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandFailed(_("{file} cannot be read: {error}", file=file, error=error)) from error
+
+
+def _object(what: str, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise WrongUsage(_("{what} is not JSON: {error}", what=what, error=error)) from error
+    if not isinstance(value, dict):
+        raise WrongUsage(_("{what} is not a JSON object", what=what))
+    return value

@@ -1,0 +1,349 @@
+"""The grammar of the command line: every command with its arguments and the function that does it.
+
+Texts stand here in English; `emulator.cli.parser` puts them into the user's language.
+"""
+
+from argparse import REMAINDER, SUPPRESS, ArgumentParser, BooleanOptionalAction
+from enum import Enum
+
+from emulator.cli.lab_grammar import LAB_GROUPS
+from emulator.cli.parser import Commands, Outline, add_option, command, group, sentence
+
+
+def _add_start(commands: Commands) -> None:
+    summary = "start an emulator in the foreground, or with -d in the background"
+    start = commands.add_parser("start", help=summary, description=sentence(summary))
+    start.set_defaults(run="start:run", help_of=start)
+    if isinstance(start, Outline):
+        return
+    from emulator.config import OPTIONS  # as above
+
+    for option in OPTIONS:
+        if option.has_flag:
+            add_option(start, option)
+    start.add_argument("--json", action="store_true", help="print JSON")
+    start.add_argument("-d", "--detach", action="store_true", help="go to the background once calls are served")
+
+
+def _add_server_commands(commands: Commands) -> None:
+    command(commands, "stop", "server:stop", "stop the emulator")
+    command(commands, "status", "server:status", "print what is running and what it serves")
+    command(commands, "list", "server:show_list", "list the emulators of this user")
+    env = command(commands, "env", "server:env", "print the variables that point programs at the emulator")
+    env.add_argument(
+        "--shell",
+        choices=("sh", "fish", "powershell", "dotenv"),
+        help="whose syntax to print (default: fish if that is your shell, else sh)",
+    )
+    command(commands, "config", "server:config", "print every setting and where its value comes from")
+    reset = command(commands, "reset", "server:reset", "delete everything but functions of the folder and the keys")
+    reset.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    scope = reset.add_mutually_exclusive_group()
+    scope.add_argument("--service", choices=("fc", "fnf", "mns", "oss", "ram"), help="only what this service keeps")
+    scope.add_argument("--queue", metavar="QUEUE", help="only the messages of a queue")
+    scope.add_argument("--topic", metavar="TOPIC", help="only the deliveries of a topic")
+    scope.add_argument("--flow", metavar="FLOW", help="only the executions of a flow")
+    scope.add_argument("--function", metavar="SERVICE/FUNCTION", help="only the calls and instances of a function")
+    summary = "print a script that completes commands, options and names in your shell"
+    completion = command(commands, "completion", "completion:run", summary, prints_data=False)
+    completion.add_argument("shell", choices=("bash", "zsh", "fish", "words"), metavar="bash|zsh|fish")
+    completion.add_argument("words", nargs=REMAINDER, metavar="", help=SUPPRESS)
+    command(commands, "version", "server:version", "print the version")
+
+
+def _add_diagnosis(commands: Commands) -> None:
+    command(commands, "doctor", "doctor:run", "look for what is wrong on this machine, and say what to do about it")
+    support = command(commands, "support", "doctor:support", "pack logs, settings and versions, without secrets")
+    support.add_argument("--output", metavar="FILE", help="the archive (default: localyun-support-TIME.zip)")
+
+
+def _add_function_commands(commands: Commands) -> None:
+    logs = command(commands, "logs", "logs:run", "print what functions have logged")
+    logs.add_argument("function", nargs="?", default="", metavar="SERVICE/FUNCTION", help="only this function's lines")
+    logs.add_argument("-f", "--follow", action="store_true", help="go on printing new lines")
+    logs.add_argument("-n", "--lines", type=int, default=100, help="how many earlier lines (default: 100)")
+    logs.add_argument("--request", default="", metavar="ID", help="instead: everything recent that came of a request")
+    invoke = command(commands, "invoke", "invoke:run", "call a function and print what it returns")
+    invoke.add_argument("function", metavar="[SERVICE[.QUALIFIER]/]FUNCTION", help="the function to call")
+    event = invoke.add_mutually_exclusive_group()
+    event.add_argument("--event", metavar="TEXT", help="the event (default: empty)")
+    event.add_argument("--event-file", metavar="FILE", help="file that holds the event, - for standard input")
+    invoke.add_argument("--log", action="store_true", help="print the call's log on standard error")
+    invoke.add_argument(
+        "--debug", action="store_true", help="run the call in an instance that a debugger can attach to"
+    )
+    invoke.add_argument(
+        "--debug-port", type=int, default=0, metavar="PORT", help="with --debug: where (default: any free port)"
+    )
+    invoke.add_argument(
+        "--no-wait", dest="wait", action="store_false", help="with --debug: run before a debugger has attached"
+    )
+
+
+def _add_trigger(commands: Commands) -> None:
+    actions = group(commands, "trigger", "list the triggers of functions and fire them by hand")
+    command(actions, "list", "invoke:list_triggers", "list triggers with the addresses of those for HTTP")
+    fire = command(actions, "fire", "invoke:fire", "call a trigger's function now and print what it returns")
+    fire.add_argument("function", metavar="[SERVICE/]FUNCTION", help="the function the trigger belongs to")
+    fire.add_argument("trigger", metavar="TRIGGER", help="name of the trigger")
+    event = fire.add_mutually_exclusive_group()
+    event.add_argument(
+        "--payload", metavar="TEXT", help="a timer's payload, a message's body, an object's key, a request's body"
+    )
+    event.add_argument("--event-file", metavar="FILE", help="file that holds the whole event, - for standard input")
+    fire.add_argument("--log", action="store_true", help="print the call's log on standard error")
+
+
+def _add_flow(commands: Commands) -> None:
+    actions = group(commands, "flow", "work with flows and their executions")
+    start = command(actions, "start", "flow:start", "start an execution", "flow")
+    start.add_argument("--input", default="{}", metavar="JSON", help="input of the execution (default: {})")
+    start.add_argument("--name", metavar="EXECUTION", help="name of the execution (default: generated)")
+    start.add_argument("--follow", action="store_true", help="print each step as it ends and wait for the end")
+    start.add_argument("--events", action="store_true", help="with --follow: print each event instead")
+    start.add_argument("--full", action="store_true", help="with --follow: do not cut long lines")
+    history = command(actions, "history", "flow:history", "print the steps of an execution as a tree", "flow")
+    history.add_argument("execution", metavar="EXECUTION", nargs="?", help="default: the one started last")
+    history.add_argument("--events", action="store_true", help="print each event instead of the tree of steps")
+    history.add_argument("--full", action="store_true", help="do not cut long lines")
+    graph = command(actions, "graph", "graph:run", "draw a flow, or one of its executions", "flow")
+    graph.add_argument(
+        "--execution", nargs="?", const="", metavar="EXECUTION", help="show how its steps went (default: the last one)"
+    )
+    graph.add_argument("--format", choices=("svg", "mermaid"), default="svg", help="what to write (default: svg)")
+    graph.add_argument("--output", metavar="FILE", help="default: FLOW.svg or FLOW.mmd; - for standard output")
+    graph.add_argument("--open", action="store_true", help="open the picture in the browser")
+    check = command(actions, "check", "definition:check", "check a definition without a server")
+    check.add_argument("file", metavar="FILE", help="definition in YAML, - for standard input")
+    check.add_argument("--watch", action="store_true", help="check again whenever the file changes")
+    convert = command(actions, "convert", "definition:convert", "write a flow of the old language as a state machine")
+    convert.add_argument("file", metavar="FILE", help="definition in YAML, - for standard input")
+    convert.add_argument("--name", help="name of the state machine (default: the file's)")
+    convert.add_argument("--output", metavar="FILE", help="default: standard output")
+    step = command(actions, "step", "flow_debug:step", "run one step of a definition alone")
+    step.add_argument("file", metavar="FILE", help="definition in YAML, - for standard input")
+    step.add_argument("step", metavar="STEP")
+    step.add_argument("--input", default="{}", metavar="JSON", help="what the step before would hand on (default: {})")
+    step.add_argument("--mocks", metavar="FILE", help="answers of tasks in JSON; other tasks are really called")
+    step.add_argument("--global", dest="variables", default="{}", metavar="JSON", help="values of $Global")
+    debug = command(actions, "debug", "flow_debug:debug", "stop an execution at breakpoints and look into it", "flow")
+    debug.add_argument("--before", action="append", default=[], metavar="STEP", help="stop before a step; repeatable")
+    debug.add_argument("--after", action="append", default=[], metavar="STEP", help="stop after a step; repeatable")
+    debug.add_argument("--on-failure", action="store_true", help="stop where a step fails")
+    debug.add_argument("--input", default="{}", metavar="JSON", help="input of the execution (default: {})")
+    debug.add_argument("--name", metavar="EXECUTION", help="name of the execution (default: generated)")
+    debug.add_argument("--execution", metavar="EXECUTION", help="look into one that runs, in place of starting one")
+    fork = command(actions, "fork", "flow_debug:fork", "start an execution that shares the history of another one")
+    fork.add_argument("execution", metavar="FLOW/EXECUTION")
+    fork.add_argument("--before", metavar="STEP", help="begin before this step, where it was entered last")
+    fork.add_argument("--event", type=int, metavar="NUMBER", help="begin before this event")
+    fork.add_argument("--input", metavar="JSON", help="input of the step (default: what it had)")
+    fork.add_argument("--definition", metavar="FILE", help="go on with this definition")
+    fork.add_argument("--name", metavar="EXECUTION", help="name of the fork (default: generated)")
+    listing = command(actions, "list", "flow:show_list", "list flows, or the executions of one flow")
+    listing.add_argument("flow", metavar="FLOW", nargs="?")
+    describe = command(actions, "describe", "flow:describe", "print a flow, or one of its executions", "flow")
+    describe.add_argument("execution", metavar="EXECUTION", nargs="?")
+    create = command(actions, "create", "flow:create", "create a flow from a file, or update it", "flow")
+    create.add_argument("file", metavar="FILE", help="definition in YAML; {accountID} in it becomes the account's id")
+    create.add_argument("--description", default="", help="what the flow is for")
+    create.add_argument("--role-arn", default="", help="role the flow acts in")
+    create.add_argument("--update", action="store_true", help="update the flow when it exists")
+    command(actions, "delete", "flow:delete", "delete a flow", "flow")
+    command(actions, "schedules", "flow:schedules", "list the schedules of a flow", "flow")
+    command(actions, "fire", "flow:fire", "run a schedule of a flow now", "flow", "schedule")
+    stop = command(actions, "stop", "flow:stop", "stop an execution", "flow", "execution")
+    stop.add_argument("--error", default="", help="error name to record")
+    stop.add_argument("--cause", default="", help="cause to record")
+
+
+def _add_queue(commands: Commands) -> None:
+    actions = group(commands, "queue", "work with queues and their messages")
+    create = command(actions, "create", "queue:create", "create a queue", "queue")
+    command(actions, "delete", "queue:delete", "delete a queue and its messages", "queue")
+    listing = command(actions, "list", "queue:show_list", "list queues with the numbers of their messages")
+    listing.add_argument("--prefix", default="", metavar="TEXT", help="only names that begin with this")
+    send = command(actions, "send", "queue:send", "send a message", "queue")
+    receive = command(actions, "receive", "queue:receive", "receive messages and hide them for a while", "queue")
+    peek = command(actions, "peek", "queue:peek", "print visible messages and change nothing", "queue")
+    command(actions, "purge", "queue:purge", "delete every message of a queue, hidden and delayed ones too", "queue")
+    summary = "print the attributes of a queue, after changing those given"
+    attributes = command(actions, "attributes", "queue:attributes", summary, "queue")
+    _add_attributes(create, "Queue")
+    _add_attributes(attributes, "Queue")
+    _add_body(send)
+    send.add_argument("--delay-seconds", type=int, metavar="N", help="visible only then (default: the queue's delay)")
+    send.add_argument("--priority", type=int, metavar="N", help="1 to 16, smaller is earlier (default: 8)")
+    for getter in (receive, peek):
+        getter.add_argument("-n", "--number", type=int, default=1, help="at most so many, up to 16 (default: 1)")
+        getter.add_argument("--base64", action="store_true", help="decode bodies, as the Python and Java SDKs do")
+    receive.add_argument("--wait", type=int, metavar="N", help="wait up to N seconds for the first (default: queue's)")
+    receive.add_argument("--delete", action="store_true", help="delete what was received after printing it")
+
+
+ATTRIBUTES = {
+    "DelaySeconds": "messages become visible N seconds after sent",
+    "MaximumMessageSize": "largest body, in bytes",
+    "MessageRetentionPeriod": "messages live N seconds",
+    "VisibilityTimeout": "a receive hides for N seconds",
+    "PollingWaitSeconds": "a receive waits N seconds by itself",
+    "LoggingEnabled": "kept, without effect",
+    "FilterTag": "only messages with this tag",
+    "NotifyStrategy": "when a failed push is tried again (default: BACKOFF_RETRY)",
+    "NotifyContentFormat": "what is pushed (default: XML); SIMPLIFIED is the body",
+}
+"""What options say of attributes; an attribute without a row is explained by its name."""
+
+
+def _add_attributes(command: ArgumentParser, resource: str, without: str = "") -> None:
+    """Add an option for each attribute of *resource* that its XML form sets, but for the one *without*."""
+    if isinstance(command, Outline):
+        return
+    from emulator.cli.mns import RESOURCES, option_of  # only these commands need it
+
+    for each in RESOURCES[resource].of_form("xml"):
+        if each.name == without:
+            continue
+        flag, text = "--" + option_of(each).replace("_", "-"), ATTRIBUTES.get(each.name, each.name)
+        if each.kind is bool:
+            command.add_argument(flag, action=BooleanOptionalAction, help=text)
+        elif each.kind is int:
+            command.add_argument(flag, type=int, metavar="N", help=text)
+        elif issubclass(each.kind, Enum):
+            command.add_argument(flag, choices=tuple(value.value for value in each.kind), help=text)
+        else:
+            command.add_argument(flag, metavar=flag[2:].upper(), help=text)
+
+
+def _add_body(command: ArgumentParser) -> None:
+    command.add_argument("body", metavar="BODY", help="the message, - for standard input")
+    command.add_argument("--base64", action="store_true", help="encode the body, as the Python and Java SDKs expect")
+    command.add_argument("--group", metavar="ID", help="message group, for FIFO")
+
+
+def _add_topic(commands: Commands) -> None:
+    actions = group(commands, "topic", "work with topics, subscriptions and deliveries")
+    _add_attributes(command(actions, "create", "topic:create", "create a topic", "topic"), "Topic")
+    command(actions, "delete", "topic:delete", "delete a topic and its subscriptions", "topic")
+    listing = command(actions, "list", "topic:show_list", "list topics")
+    listing.add_argument("--prefix", default="", metavar="TEXT", help="only names that begin with this")
+    publish = command(actions, "publish", "topic:publish", "publish a message", "topic")
+    both = ("topic", "subscription")
+    subscribe = command(actions, "subscribe", "topic:subscribe", "subscribe an endpoint to a topic", *both)
+    command(actions, "unsubscribe", "topic:unsubscribe", "end a subscription", *both)
+    command(actions, "subscriptions", "topic:subscriptions", "list the subscriptions of a topic", "topic")
+    summary = "print what became of messages for a subscription"
+    deliveries = command(actions, "deliveries", "topic:deliveries", summary, *both)
+    outbox = command(actions, "outbox", "topic:outbox", "print mails and short messages, which are never sent")
+    _add_body(publish)
+    publish.add_argument("--tag", metavar="TAG", help="tag that subscriptions filter by")
+    subscribe.add_argument("endpoint", metavar="ENDPOINT", help="queue:NAME, an http URL, or another form of the API")
+    _add_attributes(subscribe, "Subscription", without="Endpoint")
+    deliveries.add_argument("--full", action="store_true", help="all of each delivery: body, URL, headers")
+    for shown in (deliveries, outbox):
+        shown.add_argument("-n", "--number", type=int, default=100, help="at most so many (default: 100)")
+
+
+def _add_file(command: ArgumentParser) -> None:
+    command.add_argument(
+        "file", metavar="FILE", nargs="?", help="file or its folder (default: template.yml or s.yaml of this folder)"
+    )
+    command.add_argument(
+        "--name", metavar="NAME", help="of the deployment (default: the file's own, else the folder's)"
+    )
+    command.add_argument(
+        "--parameter", action="append", default=[], metavar="NAME=VALUE", help="value of a template's parameter"
+    )
+
+
+def _add_deploy(commands: Commands) -> None:
+    deploy = command(commands, "deploy", "deploy:run", "make what a template.yml or an s.yaml describes")
+    _add_file(deploy)
+    deploy.add_argument("--plan", action="store_true", help="only tell what would be done")
+    deploy.add_argument(
+        "--run-actions",
+        action="store_true",
+        help="run the commands by which an s.yaml builds its code, after showing them",
+    )
+    deploy.add_argument("--remove", action="store_true", help="take away what the deployment made")
+    deploy.add_argument("-y", "--yes", action="store_true", help="do not ask before something is taken away")
+    export = command(commands, "export", "export:run", "write what runs as files that the cloud's tools deploy")
+    export.add_argument(
+        "--format",
+        choices=("s.yaml", "template.yml", "terraform"),
+        default="s.yaml",
+        help="what to write (default: s.yaml)",
+    )
+    export.add_argument("--output", metavar="DIR", required=True, help="folder for the file and the code")
+    export.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="GROUPS",
+        help="only these, with commas: functions,queues,flows ...",
+    )
+    export.add_argument("--overwrite", action="store_true", help="write over an earlier export in the folder")
+    diff = command(commands, "diff", "export:diff", "show what differs between a deployment file and what runs")
+    _add_file(diff)
+    diff.add_argument("--all", action="store_true", help="also what runs and is not in the file")
+    command(commands, "deployments", "deploy:list_all", "list the deployments")
+
+
+def _add_console(commands: Commands) -> None:
+    console = command(commands, "console", "console:run", "open the emulator's pages in the browser")
+    console.add_argument(
+        "page", nargs="?", default="", metavar="PAGE", help="the page, such as queues/orders (default: the overview)"
+    )
+    console.add_argument(
+        "--print", dest="print_only", action="store_true", help="print the link, which works once, instead"
+    )
+
+
+def _add_exec(commands: Commands) -> None:
+    summary = "run a program written for the cloud, unchanged, with the emulator in the cloud's place"
+    execute = command(commands, "exec", "exec:run", summary, prints_data=False)
+    execute.usage = f"{execute.prog} [--state DIR] [--start] [--keep-proxy] [--preload] [--network] [--] COMMAND ..."
+    execute.add_argument("--start", action="store_true", help="start an emulator for the command only, on free ports")
+    execute.add_argument(
+        "--network", action="store_true", help="give the command a network in which the cloud is the emulator (Linux)"
+    )
+    execute.add_argument(
+        "--preload", action="store_true", help="lead programs with a C library to the emulator by LD_PRELOAD (Linux)"
+    )
+    execute.add_argument("--keep-proxy", action="store_true", help="pass proxy variables on to the command")
+    execute.add_argument("command", nargs=REMAINDER, metavar="COMMAND", help="the program and its arguments")
+
+
+def _add_tutorial(commands: Commands) -> None:
+    actions = group(commands, "tutorial", "list and run the tutorials")
+    command(actions, "list", "tutorial:show_list", "list the tutorials")
+    run = command(actions, "run", "tutorial:run", "run a tutorial; starts an emulator when none answers")
+    run.add_argument("name", metavar="TUTORIAL")
+    run.add_argument("--input", metavar="JSON", help="input of the execution (default: the tutorial's own)")
+    run.add_argument("--sdk", choices=("core", "tea"), default="core", help="official SDK to use (default: core)")
+    languages = ("fdl", "statemachine")
+    run.add_argument("--language", choices=languages, default="fdl", help="language of the flow (default: fdl)")
+    form = run.add_mutually_exclusive_group()
+    form.add_argument("--steps", action="store_true", default=None, help="show steps (default on a terminal)")
+    form.add_argument("--events", dest="steps", action="store_false", help="show every event (default in a pipe)")
+    run.add_argument("--keep", action="store_true", help="leave flows, queues, topics and all else that was made")
+    run.add_argument("--open", action="store_true", help="end on the execution's page in the browser; implies --keep")
+    run.add_argument("--graph", metavar="FILE", help="file for the picture of the execution, SVG or .mmd for Mermaid")
+
+
+GROUPS = (
+    ({"start"}, _add_start),
+    ({"stop", "status", "list", "env", "config", "reset", "completion", "version"}, _add_server_commands),
+    ({"doctor", "support"}, _add_diagnosis),
+    ({"logs", "invoke"}, _add_function_commands),
+    ({"trigger"}, _add_trigger),
+    ({"flow"}, _add_flow),
+    ({"queue"}, _add_queue),
+    ({"topic"}, _add_topic),
+    *LAB_GROUPS,
+    ({"deploy", "export", "diff", "deployments"}, _add_deploy),
+    ({"console"}, _add_console),
+    ({"exec"}, _add_exec),
+    ({"tutorial"}, _add_tutorial),
+)
+"""Commands that are built together."""

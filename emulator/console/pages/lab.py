@@ -1,0 +1,116 @@
+"""What tests put between the parts of an application: faults, mocks, checkpoints, accounts. All by the admin API."""
+
+from typing import Any
+from urllib.parse import quote
+
+from flask import Blueprint, render_template, request
+from werkzeug.wrappers import Response
+
+from emulator.console.pages.shared import done, field, given, view, whole
+from emulator.console.view import PAGE
+from emulator.wire import large_json
+
+blueprint = Blueprint("lab", __name__)
+
+EFFECTS = ("error", "delay", "throttle", "drop", "function")
+ORIGINS = ("client", "flow", "trigger", "push", "async")
+FAILURES = ("timeout", "crash", "oom", "exception")
+FOLLOWING = ("repeat", "real", "fail")
+
+
+@blueprint.get("/faults")
+def faults() -> str:
+    """List the faults."""
+    rows = view().admin("GET", "/faults")["faults"][:PAGE]
+    return render_template("faults.html", faults=rows, effects=EFFECTS, origins=ORIGINS, failures=FAILURES)
+
+
+@blueprint.post("/faults")
+def add_fault() -> Response:
+    """Let calls go wrong."""
+    effect: dict[str, Any] = {
+        "error": given(error=field("code"), status=whole("status", 100, 599)),
+        "delay": {"delay": field("delay")},
+        "throttle": {"throttle": True},
+        "drop": {"drop": True},
+        "function": {"function": field("failure")},
+    }.get(field("effect"), {})
+    match = {"service": field("service"), "operation": field("operation"), "resource": field("resource")}
+    match["from"] = field("from")
+    view().admin(
+        "POST", "/faults", **given(match=given(**match), times=whole("times", 1, 1_000_000)), do=effect
+    )  # fmt: skip
+    return done("lab.faults")
+
+
+@blueprint.post("/faults/remove")
+def remove_fault() -> Response:
+    """Remove a fault, or all of them."""
+    view().admin("DELETE", f"/faults/{field('id')}" if field("id") else "/faults")
+    return done("lab.faults")
+
+
+@blueprint.get("/mocks")
+def mocks() -> str:
+    """List the mocks, each with its latest calls."""
+    rows = view().admin("GET", "/mocks")["mocks"][:PAGE]
+    for row in rows:
+        row["latest"] = view().admin("GET", f"/mocks/{row['id']}/calls")["calls"][-5:]
+    return render_template("mocks.html", mocks=rows, following=FOLLOWING)
+
+
+@blueprint.post("/mocks")
+def add_mock() -> Response:
+    """Answer calls of a function in its place."""
+    text = request.form.get("answer", "").strip()
+    try:
+        value = large_json.loads(text.encode("utf-8", "replace")) if text else None
+    except (ValueError, RecursionError):
+        value = text
+    answer = {"error": {"errorType": field("error"), "errorMessage": text}} if field("error") else {"return": value}
+    answers = [answer | given(delay=field("delay"))]
+    view().admin("POST", "/mocks", function=field("function"), answers=answers, then=field("then") or "repeat")
+    return done("lab.mocks")
+
+
+@blueprint.post("/mocks/remove")
+def remove_mock() -> Response:
+    """Let a function answer again."""
+    view().admin("DELETE", f"/mocks/{field('id')}")
+    return done("lab.mocks")
+
+
+@blueprint.get("/checkpoints")
+def checkpoints() -> str:
+    """List the checkpoints."""
+    return render_template("checkpoints.html", checkpoints=view().admin("GET", "/checkpoints")["checkpoints"])
+
+
+@blueprint.post("/checkpoints")
+def change_checkpoint() -> Response:
+    """Save, restore or delete a checkpoint."""
+    name = quote(field("name"), safe="")
+    match field("action"):
+        case "restore":
+            view().admin("POST", f"/checkpoints/{name}/restore")
+        case "delete":
+            view().admin("DELETE", f"/checkpoints/{name}")
+        case _:
+            view().admin("POST", f"/checkpoints/{name}")
+    return done("lab.checkpoints")
+
+
+@blueprint.get("/accounts")
+def accounts() -> str:
+    """List the accounts beside the installation's own."""
+    return render_template("accounts.html", accounts=view().admin("GET", "/accounts")["accounts"][:PAGE])
+
+
+@blueprint.post("/accounts")
+def change_account() -> Response:
+    """Add an account, or forget one."""
+    if field("remove"):
+        view().admin("DELETE", f"/accounts/{field('remove')}")
+    else:
+        view().admin("POST", "/accounts", accountId=field("account"))
+    return done("lab.accounts")

@@ -1,0 +1,67 @@
+"""Triggers of functions and schedules of flows: when they come next, firing them by hand."""
+
+from base64 import b64decode
+
+from flask import Blueprint, render_template
+from werkzeug.wrappers import Response
+
+from emulator.console.pages.shared import done, field, given, marker, view
+from emulator.console.view import PAGE
+from emulator.wire.dates import iso_millis
+
+blueprint = Blueprint("triggers", __name__)
+
+
+@blueprint.get("/triggers")
+def index(**more: object) -> str:
+    """List the triggers, timers with their next run."""
+    rows = sorted(view().admin("GET", "/triggers")["triggers"], key=lambda row: (row["function"], row["trigger"]))
+    coming = {
+        (event["resource"], event["what"].removeprefix("timer trigger ")): event["at"]
+        for event in view().clock()["next"]
+        if event["what"].startswith("timer trigger ")
+    }
+    first = next((at for at, row in enumerate(rows) if f"{row['function']}/{row['trigger']}" >= marker()), len(rows))
+    shown = rows[first : first + PAGE]
+    for row in shown:
+        row["next_at"] = coming.get((row["function"], row["trigger"]))
+    after = rows[first + PAGE] if first + PAGE < len(rows) else None
+    following = f"{after['function']}/{after['trigger']}" if after else None
+    return render_template("triggers.html", triggers=shown, following=following, **more)
+
+
+@blueprint.post("/triggers/fire")
+def fire() -> str:
+    """Call a trigger's function as the trigger would, and show how that went."""
+    named = {"function": field("function"), "trigger": field("trigger")}
+    fired = view().admin("POST", "/fire-trigger", **named, **given(payload=field("payload")))
+    fired["body"] = b64decode(fired["body"]).decode("utf-8", "replace")
+    return index(fired=fired | named)
+
+
+@blueprint.get("/schedules")
+def schedules() -> str:
+    """List the schedules of all flows with their next runs."""
+    page = view().call(view().workflow.schedules.all, view().tenant, PAGE, marker())
+    rows = [
+        {
+            "flow": flow,
+            "name": record.name,
+            "expression": record.settings.expression,
+            "payload": record.settings.payload,
+            "enabled": record.settings.enabled,
+            "next_at": iso_millis(next_at) if next_at is not None else None,
+        }
+        for flow, record, next_at in page.items
+    ]
+    return render_template("schedules.html", schedules=rows, following=page.next_marker)
+
+
+@blueprint.post("/schedules/run")
+def run() -> Response:
+    """Start an execution as a schedule would."""
+    record = view().call(view().workflow.schedules.get, view().tenant, field("flow"), field("name"))
+    started = view().call(
+        view().workflow.executions.start, view().tenant, field("flow"), None, record.settings.payload or "{}"
+    )
+    return done("flows.execution", name=field("flow"), execution=started.name)

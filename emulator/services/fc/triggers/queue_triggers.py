@@ -1,0 +1,215 @@
+"""EventBridge triggers whose source is a queue: each message becomes an event for the function and leaves the queue.
+
+A message is deleted in the transaction that queues the call, so it is neither lost nor taken twice.
+"""
+
+import asyncio
+import base64
+import binascii
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from emulator.kernel.clock import SECOND
+from emulator.kernel.errors import ServiceError
+from emulator.kernel.frozen import frozen
+from emulator.kernel.identity import Tenant
+from emulator.kernel.tasks import TaskGroup
+from emulator.services.fc.ports import Enqueue, QueuedMessage, QueueMissing, SourceQueues
+from emulator.services.fc.triggers.model import Trigger
+from emulator.services.fc.triggers.store import TriggerStore
+from emulator.storage.database import Database
+from emulator.wire.dates import iso_seconds
+
+_log = logging.getLogger(__name__)
+
+_WAIT_S = 30
+_RETRY_S = 1.0
+_MOST = 16
+
+_Key = tuple[Tenant, str, str, str]
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+@frozen
+class QueueSource:
+    """Where a trigger's events come from and in what form its function gets them, up to ``count`` at once."""
+
+    queue: str
+    is_base64: bool
+    streaming: bool
+    count: int
+    pattern: str
+
+
+def queue_source(trigger: Trigger) -> QueueSource | None:
+    """Return the queue that *trigger* takes its events from; None when it is no such trigger.
+
+    Source: the member names are those of the 3.0 API; that a batch is one message unless a window says more is assumed.
+    """
+    source = _members(trigger.config.get("eventSourceConfig"))
+    parameters = _members(_members(source.get("eventSourceParameters")).get("sourceMNSParameters"))
+    queue = parameters.get("QueueName")
+    if trigger.kind != "eventbridge" or source.get("eventSourceType") != "MNS" or not isinstance(queue, str):
+        return None
+    options = _members(trigger.config.get("runOptions"))
+    window = _members(options.get("batchWindow")).get("CountBasedWindow")
+    streaming = options.get("mode") == "event-streaming"
+    return QueueSource(
+        queue=queue,
+        is_base64=parameters.get("IsBase64Decode") is not False,
+        streaming=streaming,
+        count=min(window, _MOST) if streaming and isinstance(window, int) and window > 0 else 1,
+        pattern=str(trigger.config.get("eventRuleFilterPattern") or "{}"),
+    )
+
+
+class QueueTriggers:
+    """Keeps one reader for each such trigger that is switched on (a `TriggerWatcher`)."""
+
+    def __init__(self, store: TriggerStore, database: Database, queues: SourceQueues, enqueue: Enqueue) -> None:
+        self._store = store
+        self._database = database
+        self._queues = queues
+        self._enqueue = enqueue
+        self._tasks = TaskGroup("fc-queue-triggers")
+        self._readers: dict[_Key, asyncio.Task[None]] = {}
+
+    def start(self) -> None:
+        """Read for the triggers of an earlier run."""
+        for tenant, trigger in self._store.of_kind("eventbridge"):
+            self.changed(tenant, trigger)
+
+    async def close(self) -> None:
+        """Read no longer."""
+        self._readers.clear()
+        await self._tasks.close()
+
+    def joining(self, tenant: Tenant, trigger: Trigger) -> None:
+        """Accept every trigger: its queue may be made later."""
+
+    def leaving(self, tenant: Tenant, trigger: Trigger) -> None:
+        """Accept every removal."""
+
+    def changed(self, tenant: Tenant, trigger: Trigger) -> None:
+        """Begin to read for a trigger that is switched on, as it is now."""
+        self.removed(tenant, trigger)
+        source = queue_source(trigger)
+        if source is not None and trigger.enabled:
+            work = self._read(tenant, trigger, source)
+            self._readers[_key(tenant, trigger)] = self._tasks.spawn(work, f"queue {source.queue}")
+
+    def removed(self, tenant: Tenant, trigger: Trigger) -> None:
+        """Read no longer for a trigger."""
+        reader = self._readers.pop(_key(tenant, trigger), None)
+        if reader is not None:
+            reader.cancel()
+
+    async def _read(self, tenant: Tenant, trigger: Trigger, source: QueueSource) -> None:
+        while True:
+            try:
+                messages = await self._queues.receive(tenant, source.queue, source.count, _WAIT_S)
+                if messages:
+                    self._pass_on(tenant, trigger, source, messages)
+            except QueueMissing:
+                await asyncio.sleep(_RETRY_S)
+            except ServiceError as error:  # the messages are seen again when their visibility timeout is over
+                _log.warning("trigger %s of %s did not fire: %s", trigger.name, trigger.function, error.message)
+
+    def _pass_on(
+        self, tenant: Tenant, trigger: Trigger, source: QueueSource, messages: Sequence[QueuedMessage]
+    ) -> None:
+        """Queue a call for those of *messages* that the trigger's pattern wants, and take all of them off the queue."""
+        bus = f"MNS-{trigger.function}-{trigger.name}"
+        events = [message_event(tenant, bus, source.queue, _decoded(message, source)) for message in messages]
+        wanted = [event for event in events if event_matches(source.pattern, event)]
+        with self._database.unit():
+            for message in messages:
+                self._queues.delete(tenant, source.queue, message)
+            if wanted:
+                self._enqueue(
+                    tenant,
+                    trigger.service or None,
+                    trigger.function,
+                    trigger.qualifier,
+                    message_events(wanted, streaming=source.streaming),
+                    key=f"queue/{trigger.trigger_id}/{wanted[0]['id']}",
+                )
+
+
+def _decoded(message: QueuedMessage, source: QueueSource) -> QueuedMessage:
+    if not source.is_base64:
+        return message
+    try:
+        body = base64.b64decode(message.body, validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):  # it was not sent in base64
+        return message
+    return QueuedMessage(message_id=message.message_id, body=body, sent_at=message.sent_at, token=message.token)
+
+
+def _members(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _key(tenant: Tenant, trigger: Trigger) -> _Key:
+    return tenant, trigger.service, trigger.function, trigger.name
+
+
+def message_event(tenant: Tenant, bus: str, queue: str, message: QueuedMessage) -> dict[str, Any]:
+    """Return a queue's message as a CloudEvent on the event bus *bus*.
+
+    Source: EventBridge, events of Message Service sources; the request id is assumed to be the message's.
+    """
+    at = f"{iso_seconds(message.sent_at)[:-1]}.{message.sent_at % SECOND:03d}Z"
+    return {
+        "id": message.message_id,
+        "source": bus,
+        "specversion": "1.0",
+        "type": "mns:Queue:SendMessage",
+        "datacontenttype": "application/json; charset=utf-8",
+        "subject": f"acs:mns:{tenant.region}:{tenant.account}:queues/{queue}",
+        "time": at,
+        "aliyunaccountid": tenant.account,
+        "aliyunpublishtime": at,
+        "aliyuneventbusname": bus,
+        "aliyunregionid": tenant.region,
+        "data": {"requestId": message.message_id, "messageId": message.message_id, "messageBody": message.body},
+    }
+
+
+def message_events(events: Sequence[Mapping[str, Any]], *, streaming: bool) -> bytes:
+    """Return what the function gets: with *streaming* a list of events as texts, else the one event.
+
+    Source: EventBridge triggers of Function Compute.
+    """
+    content = [_encode(event) for event in events] if streaming else events[0]
+    return _encode(content).encode("utf-8", "replace")
+
+
+def event_matches(pattern: str, event: Mapping[str, Any]) -> bool:
+    """Whether *event* fits an event pattern: each member is one of the values listed, or begins or ends as one says.
+
+    Source: EventBridge, event patterns; of the operators ``prefix`` and ``suffix`` are known, any other fits nothing.
+    """
+    try:
+        wanted = json.loads(pattern)
+    except ValueError:
+        return False
+    return _fits(wanted, event)
+
+
+def _fits(wanted: Any, found: Any) -> bool:
+    if isinstance(wanted, Mapping):
+        return isinstance(found, Mapping) and all(_fits(each, found.get(name)) for name, each in wanted.items())
+    return isinstance(wanted, list) and any(_is(each, found) for each in wanted)
+
+
+def _is(choice: Any, found: Any) -> bool:
+    if not isinstance(choice, Mapping):
+        return bool(choice == found)
+    text = found if isinstance(found, str) else ""
+    return ("prefix" in choice and text.startswith(str(choice["prefix"]))) or (
+        "suffix" in choice and text.endswith(str(choice["suffix"]))
+    )

@@ -1,0 +1,1 @@
+"""Flows of the old language as state machines."""

@@ -1,0 +1,42 @@
+"""Run the tests with official clients and write docs/conformance.md: ``python3 dev.py conformance [PATH ...]``."""
+
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+from emulator import __version__
+from tests.conformance.page import CASES, PAGE, ROOT, gathered, rendered
+
+TESTS = ("tests/sdk", "tests/architecture/test_tutorial_pages.py")
+SDKS = (
+    "aliyun-fc2", "aliyun-mns-sdk", "aliyun-python-sdk-core", "aliyun-python-sdk-fnf", "alibabacloud_fc20230330",
+    "alibabacloud_fc_open20210406", "alibabacloud_fnf20190315", "alibabacloud_mns_open20220119",
+    "alibabacloud_ram20150501", "alibabacloud_sts20150401", "oss2",
+)  # fmt: skip
+
+
+def main(paths):
+    """Run *paths*, or all, and write page and cases; the exit code is pytest's."""
+    with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "tests.conformance.plugin"]
+        done = subprocess.run([*command, "--conformance", folder, *(paths or TESTS)], cwd=ROOT, check=False)
+        matrix = gathered(Path(folder))
+    facts = {
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "localyun": __version__,
+        "Python": platform.python_version(),
+        "SDKs for Python": ", ".join(f"{name} {metadata.version(name)}" for name in SDKS),
+    }
+    PAGE.write_text(rendered(matrix, facts), encoding="utf-8")
+    CASES.write_text(json.dumps(facts | {"cases": matrix}, indent=1) + "\n", encoding="utf-8")
+    print(f"{PAGE.relative_to(ROOT)} and {CASES.relative_to(ROOT)} are written")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

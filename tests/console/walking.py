@@ -1,0 +1,42 @@
+"""What tests do with a page: open it, wait for what comes, read it, change its language."""
+
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+DEADLINE_S = 20
+ROOT = "/_localyun/console"
+
+
+def opened(console, localyun, page):
+    """Open a page and forget what the browser has complained about so far."""
+    console.get_log("browser")
+    console.get(f"{localyun.endpoint}{ROOT}{page.format_map(localyun.scene) if '{' in page else page}")
+    return console.find_element(By.TAG_NAME, "main")
+
+
+def eventually(console, condition):
+    """Wait until *condition* holds; the page may be replaced meanwhile."""
+
+    def holds(_):
+        try:
+            return condition()
+        except Exception as error:
+            if "stale" in str(error) or "no such element" in str(error):
+                return False
+            raise
+
+    return WebDriverWait(console, DEADLINE_S, poll_frequency=0.05).until(holds)
+
+
+def text(console):
+    """The words of the page."""
+    return console.find_element(By.TAG_NAME, "main").text
+
+
+def speak(console, localyun, language):
+    """Change the language by the switch of the page."""
+    opened(console, localyun, "/")
+    if console.find_element(By.TAG_NAME, "html").get_attribute("lang").startswith(language):
+        return
+    console.find_elements(By.CSS_SELECTOR, "footer button")[0].click()
+    eventually(console, lambda: console.find_element(By.TAG_NAME, "html").get_attribute("lang").startswith(language))

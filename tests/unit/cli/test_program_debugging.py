@@ -1,0 +1,123 @@
+"""``flow step``, ``flow debug`` and ``flow fork``, against a running emulator."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+FLOW = """
+Type: StateMachine
+Name: shop
+SpecVersion: v1
+StartAt: prepare
+States:
+  - {Type: Pass, Name: prepare, OutputConstructor: {amount.$: $Input.amount}, Next: pay}
+  - Type: Task
+    Name: pay
+    Action: FC:InvokeFunction
+    Parameters: {resourceArn: 'acs:fc:::services/s/functions/none', body.$: $Input}
+    OutputConstructor: {paid.$: $Output.Body.paid}
+    Next: done
+  - {Type: Pass, Name: done, End: true}
+"""
+
+
+@pytest.fixture
+def shop(program):
+    """A flow named shop, whose function does not exist, and the process of the emulator."""
+    (program.folder / "shop.yml").write_text(FLOW)
+    process, _address = program.start()
+    assert program.run("flow", "create", "shop", "shop.yml").returncode == 0
+    return process
+
+
+def talk(program, lines, *words):
+    """Run ``flow debug`` with *lines* as what is typed."""
+    return subprocess.run(
+        [sys.executable, "-m", "emulator", "flow", "debug", "shop", *words],
+        cwd=program.folder,
+        env=program.env,
+        input=lines,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
+def test_an_execution_stopped_at_a_breakpoint_survives_a_kill(program, shop):
+    """It stands where it stood, with its changed data, and goes on from there."""
+    first = talk(program, 'change {"amount": 5}\nq\n', "--before", "pay", "--input", '{"amount": 1}', "--name", "e")
+    shop.kill()
+    shop.wait()
+    program.start()
+    second = talk(program, 'c\nnonsense\nskip {"paid": 7}\n', "--execution", "e", "--before", "pay", "--on-failure")
+
+    assert first.stdout.splitlines()[:2] == ["execution e", 'before pay: {"amount": 1}']
+    assert "--execution e" in first.stdout
+    lines = second.stdout.splitlines()
+    assert lines[1] == 'before pay: {"amount": 5}'
+    assert lines[2].startswith("pay has failed: FC.ServiceNotFound")
+    assert lines[3].startswith("next, continue, change DATA")
+    assert (lines[4], second.returncode) == ('Succeeded: {"paid":7}', 0)
+
+
+def test_what_is_refused_at_a_stop_is_said_and_asked_for_again(program, shop):
+    """Words that make no sense there leave the execution where it is."""
+    lines = "retry\nchange [1]\nchange x\nbreak nowhere\nbreak failure\n@\nn @7\nn @x\ninspect\nc\nd\n"
+    talked = talk(program, lines, "--input", '{"amount": 1}')
+
+    assert "not retry" in talked.stdout
+    assert "the data is not a JSON object" in talked.stdout
+    assert "the data is not JSON" in talked.stdout
+    assert "no step 'nowhere'" in talked.stdout
+    assert "strand 7" in talked.stdout
+    assert "@STRAND has the number" in talked.stdout
+    assert '"step": "prepare"' in talked.stdout
+    assert "pay has failed" in talked.stdout
+    assert talked.stdout.splitlines()[-1].startswith("Failed: FC.ServiceNotFound")
+    assert talked.returncode == 1
+
+
+def test_stops_are_lines_of_json(program, shop):
+    """One for each stop, and one for the end."""
+    talked = talk(program, 'n\nskip {"paid": 1}\nc\n', "--json")
+
+    first, second, last, end = (json.loads(line) for line in talked.stdout.splitlines())
+    assert [stop["step"] for state in (first, second, last) for stop in state["stops"]] == ["prepare", "pay", "done"]
+    assert (end["status"], end["output"]) == ("Succeeded", '{"paid":1}')
+
+
+def test_a_fork_goes_on_with_a_mended_definition(program, shop):
+    """The flow stays as it is; both ways to name the place work."""
+    program.run("flow", "start", "shop", "--name", "e", "--input", '{"amount": 1}', "--follow")
+    mended = FLOW.replace("Type: Task", "Type: Pass").replace("$Output.Body.paid", "$Input.amount")
+    (program.folder / "mended.yml").write_text(mended)
+    words = ["--definition", "mended.yml", "--input", '{"amount": 2}', "--name", "mended"]
+
+    forked = program.run("flow", "fork", "shop/e", "--before", "pay", *words)
+    other = program.run("flow", "fork", "shop/e", "--event", "6", "--json")
+    program.run("settle")
+    shown = json.loads(program.run("flow", "describe", "shop", "mended", "--json").stdout)
+
+    assert forked.stdout == "started mended\n"
+    assert json.loads(other.stdout)["flow"] == "shop"
+    assert (shown["Status"], shown["Output"]) == ("Succeeded", '{"paid":2}')
+    for words in (["e", "--before", "pay"], ["shop/e"], ["shop/e", "--before", "pay", "--event", "3"]):
+        assert program.run("flow", "fork", *words).returncode == 2
+
+
+def test_a_step_runs_alone(program, shop):
+    """With a mock it succeeds; without, its function is really called."""
+    (program.folder / "mocks.json").write_text('{"pay": {"return": {"paid": 3}}}')
+
+    mocked = program.run("flow", "step", "shop.yml", "pay", "--mocks", "mocks.json", "--input", '{"amount": 1}')
+    called = program.run("flow", "step", "shop.yml", "pay", "--json")
+    wrong = program.run("flow", "step", "shop.yml", "pay", "--input", "[]")
+    missing = program.run("flow", "step", "shop.yml", "pay", "--mocks", "none.json")
+
+    assert mocked.stdout.splitlines()[-2:] == ['Succeeded: {"paid": 3}', "next: done"]
+    assert mocked.returncode == 0
+    assert json.loads(called.stdout)["error"] == "FC.ServiceNotFound"
+    assert called.returncode == 1
+    assert (wrong.returncode, missing.returncode) == (2, 1)
