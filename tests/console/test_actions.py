@@ -256,3 +256,13 @@ def _status(localyun, page, cookie):
         return answer.status
     finally:
         connection.close()
+
+
+@pytest.mark.parametrize(("asked", "kind"), [("nightly", "schedule approve/nightly"), ("{message}", "request")])
+def test_names_and_ids_of_all_kinds_are_found(console, localyun, asked, kind):
+    """A schedule by its name, a message by its id, which leads to cause and effect."""
+    opened(console, localyun, f"/search?q={asked}")
+    assert kind in text(console)
+
+    press(console, "#content li a")
+    eventually(console, lambda: console.current_url.endswith("/flows/approve") or "Cause and effect" in text(console))
